@@ -1,0 +1,37 @@
+"""Graphs to learn from: the paper's datasets, and your own.
+
+>>> dataset = load("ENZYMES", data_dir="~/data/tu")           # or load("./mine.zip"), from_networkx(...)
+>>> split = random_split(dataset, val=0.1, test=0.1, seed=0)
+>>> dataset = Standardize().fit(dataset, split.train).transform(dataset)
+>>> dataset = dataset.map(ShortestPaths())                    # data.structure, for models on shortest paths
+>>> train = torch_geometric.loader.DataLoader(dataset[split.train], batch_size=128, shuffle=True)
+"""
+
+from tfgw.datasets.features import Features
+from tfgw.datasets.from_data import from_data_list
+from tfgw.datasets.from_nx import from_networkx
+from tfgw.datasets.graph_dataset import GraphDataset
+from tfgw.datasets.loading import load
+from tfgw.datasets.splits import IndexSplit, random_split
+from tfgw.datasets.standardize import Standardize
+from tfgw.datasets.statistics import Statistics, statistics
+from tfgw.datasets.structure import ShortestPaths, shortest_paths
+from tfgw.datasets.synthetic import Split, four_cycles, skip_circles
+
+__all__ = [
+    "Features",
+    "GraphDataset",
+    "IndexSplit",
+    "ShortestPaths",
+    "Split",
+    "Standardize",
+    "Statistics",
+    "four_cycles",
+    "from_data_list",
+    "from_networkx",
+    "load",
+    "random_split",
+    "shortest_paths",
+    "skip_circles",
+    "statistics",
+]

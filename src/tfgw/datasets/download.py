@@ -1,0 +1,49 @@
+"""Fetch a dataset of the paper from the TU collection's site, checked and written whole."""
+
+import http.client
+import shutil
+import urllib.request
+from pathlib import Path
+
+from tqdm.auto import tqdm
+
+from tfgw.datasets.catalog import CONTENT_SHA256
+from tfgw.datasets.files import ZipFiles
+from tfgw.datasets.paths import DATA_VARIABLE, written_whole
+
+BASE_URL = "https://www.chrsmrrs.com/graphkerneldatasets"
+
+_TIMEOUT_SECONDS = 30
+
+
+def download(name: str, *, folder: Path) -> Path:
+    """Download ``name`` as ``folder/name.zip``; its content must have the checksum of the catalogue."""
+    url = f"{BASE_URL}/{name}.zip"
+    archive = folder / f"{name}.zip"
+    try:
+        with written_whole(archive) as temporary:
+            _fetch(url, temporary)
+            _check_content(name, temporary, url=url)
+    except (OSError, http.client.HTTPException) as error:
+        raise FileNotFoundError(
+            f"{name} is not in {folder} and cannot be downloaded from {url} ({error}): put {name}.zip into a"
+            f" folder and name that folder with data_dir= or the environment variable {DATA_VARIABLE}"
+        ) from None
+    return archive
+
+
+def _fetch(url: str, path: Path) -> None:
+    with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response, path.open("wb") as file:
+        size = int(response.headers.get("Content-Length") or 0) or None
+        with tqdm.wrapattr(response, "read", total=size, desc=url.rsplit("/", 1)[-1]) as stream:
+            shutil.copyfileobj(stream, file)
+
+
+def _check_content(name: str, archive: Path, *, url: str) -> None:
+    try:
+        found = ZipFiles(archive).content_digest()
+    except ValueError:
+        found = "none that can be read"
+    expected = CONTENT_SHA256[name]
+    if found != expected:
+        raise ValueError(f"{url}: the content's SHA-256 is {found}, expected {expected}; download discarded")

@@ -1,0 +1,97 @@
+"""A dataset from a list of PyTorch Geometric graphs."""
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, node_features
+from tfgw.datasets.graph_dataset import GraphDataset
+from tfgw.datasets.tables import GraphTables
+from tfgw.datasets.targets import as_targets
+
+
+def from_data_list(
+    graphs: Sequence[Data],
+    *,
+    name: str = "graphs",
+    features: Features = "auto",
+    max_degree: int = DEFAULT_MAX_DEGREE,
+) -> GraphDataset:
+    """Make a dataset of PyTorch Geometric graphs; whatever else they carry is kept.
+
+    An ``x`` counts as node attributes, so ``features="auto"`` keeps it, and gives one-hot degrees where there
+    is none. An integer ``y`` is a class label of any value, a floating-point one a regression target; it
+    may be absent.
+    """
+    if not graphs:
+        raise ValueError("an empty list of graphs")
+    for number, graph in enumerate(graphs):
+        _check_edges(graph, number=number)
+    tables = _as_tables(graphs)
+    x = node_features(tables, features=features, max_degree=max_degree).split(tables.node_counts.tolist())
+    targets = as_targets(_stack_targets(graphs))
+    complete = []
+    for number, graph in enumerate(graphs):
+        graph = copy.copy(graph)
+        graph.x = x[number]
+        if targets.y is not None:
+            graph.y = targets.y[number : number + 1]
+        complete.append(graph)
+    return GraphDataset.from_graphs(complete, name=name, classes=targets.classes)
+
+
+def _as_tables(graphs: Sequence[Data]) -> GraphTables:
+    return GraphTables(
+        node_counts=np.array([graph.num_nodes for graph in graphs]),
+        edge_counts=np.array([graph.num_edges for graph in graphs]),
+        edges=torch.cat([graph.edge_index for graph in graphs], dim=1).cpu().numpy(),
+        node_attributes=_stack_features(graphs),
+    )
+
+
+def _stack_features(graphs: Sequence[Data]) -> np.ndarray | None:
+    if all(graph.x is None for graph in graphs):
+        return None
+    parts: list[Tensor] = []
+    for number, graph in enumerate(graphs):
+        if graph.x is None:
+            raise ValueError(f"graph {number}: no x, but other graphs have one")
+        x = graph.x.detach().cpu()
+        x = x[:, None] if x.dim() == 1 else x
+        if parts and x.shape[1] != parts[0].shape[1]:
+            raise ValueError(
+                f"graph {number}: x has {x.shape[1]} columns, that of graph 0 has {parts[0].shape[1]}"
+            )
+        if not x.isfinite().all():
+            raise ValueError(f"graph {number}: x has a value that is not finite")
+        parts.append(x)
+    return torch.cat(parts).numpy()
+
+
+def _stack_targets(graphs: Sequence[Data]) -> np.ndarray | None:
+    if all(graph.y is None for graph in graphs):
+        return None
+    rows: list[Tensor] = []
+    for number, graph in enumerate(graphs):
+        if graph.y is None:
+            raise ValueError(f"graph {number}: no y, but other graphs have one")
+        row = torch.as_tensor(graph.y).detach().cpu().flatten()
+        if rows and row.shape != rows[0].shape:
+            raise ValueError(f"graph {number}: y has {len(row)} values, that of graph 0 has {len(rows[0])}")
+        rows.append(row)
+    stacked = torch.stack(rows).numpy()
+    return stacked[:, 0] if stacked.shape[1] == 1 else stacked
+
+
+def _check_edges(graph: Data, *, number: int) -> None:
+    if not graph.num_nodes:
+        raise ValueError(f"graph {number}: no nodes")
+    edges = graph.edge_index
+    if edges is None or edges.dim() != 2 or len(edges) != 2 or edges.dtype != torch.long:
+        raise ValueError(f"graph {number}: edge_index must be an int64 tensor of shape (2, edges)")
+    if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= graph.num_nodes):
+        raise ValueError(f"graph {number}: edge_index points to a node outside 0 to {graph.num_nodes - 1}")

@@ -1,0 +1,105 @@
+"""The dataset that every loader returns."""
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.data.collate import collate
+
+from tfgw.datasets.features import Features, node_features, one_hot_columns
+from tfgw.datasets.tables import GraphTables
+from tfgw.datasets.targets import as_targets
+
+
+class GraphDataset(InMemoryDataset):
+    """Graphs for classification or regression, as PyTorch Geometric knows them.
+
+    ``dataset[3]`` is a ``Data`` with ``x``, ``edge_index``, ``y`` (and ``edge_attr``, ``edge_weight`` where
+    there are any); ``dataset[[0, 2]]``, ``dataset[:10]`` and boolean masks select graphs; ``DataLoader``
+    takes it as it is. All graphs together are a few large tensors, of which the ``Data`` objects are views.
+
+    Attributes:
+        name: the dataset's name.
+        classes: the original label of each class, so that ``classes[data.y]`` is what the source said; empty
+            for regression.
+    """
+
+    def __init__(
+        self, data: Data, slices: dict[str, Tensor], *, name: str, classes: Sequence[Any] = ()
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self.classes = tuple(classes)
+        self._data = data
+        self.slices = slices
+
+    @classmethod
+    def from_graphs(cls, graphs: Sequence[Data], *, name: str, classes: Sequence[Any] = ()) -> "GraphDataset":
+        """Stack graphs that are already complete: features in ``x``, classes from 0 in ``y``."""
+        data, slices, _ = collate(Data, data_list=list(graphs), increment=False, add_batch=False)
+        return cls(data, slices, name=name, classes=classes)
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes of the whole dataset, also on a part of it; 0 for regression."""
+        return len(self.classes)
+
+    @property
+    def y(self) -> Tensor | None:
+        """The targets of the selected graphs, stacked; None for unlabelled graphs."""
+        y = self._data.y
+        return y if y is None or self._indices is None else y[list(self._indices)]
+
+    def map(self, transform: Callable[[Data], Data]) -> "GraphDataset":
+        """Apply ``transform`` to every graph once and keep the results."""
+        return self.from_graphs([transform(graph) for graph in self], name=self.name, classes=self.classes)
+
+    def with_node_features(self, change: Callable[[Tensor], Tensor]) -> "GraphDataset":
+        """The same graphs with ``change(x)`` as features, where ``x`` stacks the nodes of all graphs."""
+        dataset = copy.copy(self)
+        dataset.data = copy.copy(self._data)
+        dataset._data.x = change(self._data.x)
+        return dataset
+
+    def __repr__(self) -> str:
+        return f"GraphDataset({self.name!r}, graphs={len(self)}, classes={self.num_classes})"
+
+
+def build_dataset(tables: GraphTables, *, name: str, features: Features, max_degree: int) -> GraphDataset:
+    """Turn tables into a dataset; ``edge_attr`` holds edge attributes, then one-hot edge labels."""
+    targets = as_targets(tables.targets)
+    nodes, edges = _bounds(tables.node_counts), _bounds(tables.edge_counts)
+    stored = {
+        "x": (node_features(tables, features=features, max_degree=max_degree), nodes),
+        "edge_index": (torch.as_tensor(tables.edges, dtype=torch.long), edges),
+        "edge_attr": (_edge_features(tables), edges),
+        "edge_weight": (_edge_weights(tables), edges),
+        "y": (targets.y, torch.arange(len(nodes))),
+    }
+    present = {key: pair for key, pair in stored.items() if pair[0] is not None}
+    data = Data(**{key: tensor for key, (tensor, _) in present.items()})
+    slices = {key: slice_ for key, (_, slice_) in present.items()}
+    return GraphDataset(data, slices, name=name, classes=targets.classes)
+
+
+def _bounds(counts: Any) -> Tensor:
+    """Where each of several consecutive runs starts, and the end of the last: PyTorch Geometric's slices."""
+    return torch.cat([torch.zeros(1, dtype=torch.long), torch.as_tensor(counts, dtype=torch.long).cumsum(0)])
+
+
+def _edge_features(tables: GraphTables) -> Tensor | None:
+    parts = []
+    if tables.edge_attributes is not None:
+        parts.append(torch.as_tensor(tables.edge_attributes, dtype=torch.get_default_dtype()))
+    if tables.edge_labels is not None:
+        parts.append(one_hot_columns(tables.edge_labels))
+    return torch.cat(parts, dim=1) if parts else None
+
+
+def _edge_weights(tables: GraphTables) -> Tensor | None:
+    if tables.edge_weights is None:
+        return None
+    return torch.as_tensor(tables.edge_weights, dtype=torch.get_default_dtype())

@@ -1,0 +1,62 @@
+"""Find a dataset by name or path, and load it."""
+
+import os
+from pathlib import Path
+
+from tfgw.datasets.cache import cached_tables
+from tfgw.datasets.catalog import CONTENT_SHA256, full_name
+from tfgw.datasets.download import download
+from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
+from tfgw.datasets.files import FolderFiles, TableFiles, ZipFiles, open_files
+from tfgw.datasets.graph_dataset import GraphDataset, build_dataset
+from tfgw.datasets.paths import data_folder
+
+
+def load(
+    source: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    features: Features = "auto",
+    max_degree: int = DEFAULT_MAX_DEGREE,
+) -> GraphDataset:
+    """Load a dataset in TU format.
+
+    Args:
+        source: a name such as ``"MUTAG"``, ``"PTC"`` or ``"IMDB-B"``, or the path of a folder or zip of your
+            own (with a separator, as in ``"./mine"``, or ending in ``.zip``, or a ``Path``).
+        data_dir: folder in which a name is looked up, as ``NAME.zip`` or as text files, there or in a
+            sub-folder ``NAME``. By default the folder in the environment variable ``TFGW_DATA``, else one in
+            the per-user cache. The paper's eight datasets are downloaded into it where they are missing.
+        features: what becomes ``x``, see :func:`~tfgw.datasets.features.node_features`.
+        max_degree: cap of the one-hot degree.
+
+    The parsed form is kept in the per-user cache, so that the second load of a large dataset is quick.
+    """
+    if _is_name(source):
+        files = _find(full_name(str(source)), folder=data_folder(data_dir))
+    else:
+        files = open_files(source)
+    return build_dataset(cached_tables(files), name=files.name, features=features, max_degree=max_degree)
+
+
+def _is_name(source: str | os.PathLike[str]) -> bool:
+    if not isinstance(source, str):
+        return False
+    separators = [os.sep, os.altsep] if os.altsep else [os.sep]
+    return not source.endswith(".zip") and not any(separator in source for separator in separators)
+
+
+def _find(name: str, *, folder: Path) -> TableFiles:
+    archive = folder / f"{name}.zip"
+    if archive.is_file():
+        return ZipFiles(archive)
+    for place in (folder, folder / name, folder / name / "raw"):  # the last is PyTorch Geometric's own layout
+        if (place / f"{name}_A.txt").is_file():
+            return FolderFiles(place, name=name)
+    if name not in CONTENT_SHA256:
+        raise FileNotFoundError(
+            f"no dataset {name!r}: {folder} has neither {name}.zip nor {name}_A.txt, and only"
+            f" {', '.join(CONTENT_SHA256)} can be downloaded; a folder of your own is given as a path,"
+            f" ./{name}"
+        )
+    return ZipFiles(download(name, folder=folder))

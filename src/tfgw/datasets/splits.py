@@ -1,0 +1,39 @@
+"""Cut a dataset into training, validation and test graphs."""
+
+from typing import NamedTuple
+
+import torch
+from sklearn.model_selection import train_test_split
+from torch import Tensor
+
+from tfgw.datasets.graph_dataset import GraphDataset
+
+
+class IndexSplit(NamedTuple):
+    """Sorted positions in the dataset: ``dataset[split.train]`` and so on."""
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+
+def random_split(dataset: GraphDataset, *, val: float = 0.1, test: float = 0.1, seed: int = 0) -> IndexSplit:
+    """Draw ``val`` and ``test`` shares of the graphs, each with the class proportions of the whole.
+
+    Regression targets and unlabelled graphs have no classes to keep in proportion. A seed gives one split.
+    """
+    if min(val, test) < 0 or val + test >= 1:
+        raise ValueError(f"val={val}, test={test}: shares are at least 0 and leave something to train on")
+    labels = dataset.y if dataset.classes else None
+    size = len(dataset)
+    kept, test_part = _draw(torch.arange(size), labels, count=round(test * size), seed=seed)
+    train_part, val_part = _draw(kept, labels, count=round(val * size), seed=seed)
+    return IndexSplit(train_part, val_part, test_part)
+
+
+def _draw(indices: Tensor, labels: Tensor | None, *, count: int, seed: int) -> tuple[Tensor, Tensor]:
+    if count == 0:
+        return indices, indices[:0]
+    stratify = None if labels is None else labels[indices].numpy()
+    kept, drawn = train_test_split(indices.numpy(), test_size=count, random_state=seed, stratify=stratify)
+    return torch.from_numpy(kept).sort().values, torch.from_numpy(drawn).sort().values

@@ -1,0 +1,32 @@
+"""Bring node features to mean 0 and standard deviation 1, as measured on the training graphs alone."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from tfgw.datasets.graph_dataset import GraphDataset
+
+
+class Standardize:
+    """Column-wise standardisation of ``x``; a column that is constant on the training graphs is only centred.
+
+    >>> dataset = Standardize().fit(dataset, split.train).transform(dataset)
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def fit(self, dataset: GraphDataset, indices: Sequence[int] | Tensor) -> "Standardize":
+        """Measure mean and standard deviation over the nodes of the graphs ``dataset[indices]``."""
+        x = torch.cat([graph.x for graph in dataset[indices]]).double()
+        self.mean = x.mean(dim=0)
+        deviation = x.std(dim=0, correction=0)
+        # Rounding gives a constant column of large values a tiny deviation that is not exactly zero.
+        is_constant = deviation <= 1e-10 * x.abs().amax(dim=0)
+        self.scale = torch.where(is_constant, 1.0, deviation)
+        return self
+
+    def transform(self, dataset: GraphDataset) -> GraphDataset:
+        """The same graphs with standardised features."""
+        return dataset.with_node_features(lambda x: ((x - self.mean) / self.scale).to(x.dtype))

@@ -1,0 +1,37 @@
+"""What is predicted for each graph: a class numbered from 0, or real values."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Targets(NamedTuple):
+    """``classes[k]`` is the original label of class ``k``; empty for regression and for unlabelled graphs."""
+
+    y: Tensor | None  # (G,) int64 classes; (G,) or (G, targets) real values
+    classes: tuple[Any, ...]
+
+
+def as_targets(values: Any) -> Targets:
+    """Integers, booleans and strings are labels, numbered in sorted order; real values stay as they are."""
+    if values is None:
+        return Targets(None, ())
+    array = np.asarray(values)
+    if array.dtype.kind == "f":
+        return Targets(_real_targets(array), ())
+    if array.dtype.kind not in "biuUS" or array.ndim != 1:
+        raise ValueError(
+            f"labels must be one integer or string per graph, found {array.dtype} of shape {array.shape}"
+        )
+    classes, codes = np.unique(array, return_inverse=True)
+    return Targets(torch.from_numpy(codes), tuple(classes.tolist()))
+
+
+def _real_targets(array: np.ndarray) -> Tensor:
+    if not np.isfinite(array).all():
+        graph = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise ValueError(f"graph {graph}: the target is not a finite number")
+    single = array.ndim == 2 and array.shape[1] == 1
+    return torch.as_tensor(array[:, 0] if single else array, dtype=torch.get_default_dtype())

@@ -1,0 +1,64 @@
+#include "batch.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "parallel.hpp"
+
+namespace tfgw {
+namespace {
+
+// Largest graphs first, so that no thread is left with a long one at the end.
+std::vector<int64_t> by_decreasing_size(const std::vector<Graph>& graphs) {
+  std::vector<int64_t> order(graphs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return graphs[a].n > graphs[b].n; });
+  return order;
+}
+
+}  // namespace
+
+bool solve_batch(const BatchInput& in, const TemplatesInput& tin, const SolveOptions& options, const double* start,
+                 int threads, Interrupt& interrupt, const SolveOutput& out) {
+  const std::vector<Graph> graphs = prepare_graphs(in);
+  const std::vector<Template> templates = prepare_templates(tin);
+  const std::vector<int64_t> order = by_decreasing_size(graphs);
+  const int64_t K = tin.count, m = tin.nodes;
+
+  const auto solve_pair = [&](FgwSolver& solver, int64_t b, int64_t k) {
+    const Graph& graph = graphs[b];
+    const int64_t pair = b * K + k, first = graph.first_node * K + k;
+    PairResult result;
+    result.status = Status::empty;
+    if (graph.n > 0) {
+      const double* from = start ? start + first * m : nullptr;
+      if (!solver.solve(graph, templates[k], int(in.features), options, from, K * m, interrupt, result)) return;
+      PairOutput pair_out;
+      pair_out.plan = out.plan ? out.plan + first * m : nullptr;
+      pair_out.plan_stride = K * m;
+      pair_out.row_potential = out.row_potential ? out.row_potential + first : nullptr;
+      pair_out.row_stride = K;
+      pair_out.col_potential = out.col_potential ? out.col_potential + pair * m : nullptr;
+      solver.write(tin, k, pair_out);
+    } else if (out.col_potential) {
+      std::fill_n(out.col_potential + pair * m, m, 0.0);
+    }
+    out.distance[pair] = result.distance;
+    out.structure_cost[pair] = result.structure_cost;
+    out.feature_cost[pair] = result.feature_cost;
+    out.gap[pair] = result.gap;
+    out.iterations[pair] = result.iterations;
+    out.status[pair] = int32_t(result.status);
+  };
+
+  parallel_for(in.graphs * K, threads, [&] {
+    auto solver = std::make_shared<FgwSolver>();
+    return [&, solver](int64_t item) {
+      if (!interrupt.poll()) solve_pair(*solver, order[item / K], item % K);
+    };
+  });
+  return !interrupt.stopped();
+}
+
+}  // namespace tfgw

@@ -1,0 +1,123 @@
+// Python's view of the core: raw arrays in, raw arrays out. Checks, shapes and names live in op.py.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "batch.hpp"
+
+namespace nb = nanobind;
+
+namespace tfgw {
+namespace {
+
+using Doubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+using Longs = nb::ndarray<int64_t, nb::c_contig, nb::device::cpu>;
+using Ints = nb::ndarray<int32_t, nb::c_contig, nb::device::cpu>;
+using MaybeDoubles = std::optional<Doubles>;
+using MaybeLongs = std::optional<Longs>;
+
+double* data(const MaybeDoubles& a) { return a ? a->data() : nullptr; }
+
+// Asks Python for pending signals (Ctrl-C), now and then and only on the thread that called in.
+class PythonSignals : public Interrupt {
+ protected:
+  bool requested() override {
+    if (std::this_thread::get_id() != caller_) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return false;
+    next_ = now + std::chrono::milliseconds(50);
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+  }
+
+ private:
+  const std::thread::id caller_ = std::this_thread::get_id();
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
+};
+
+BatchInput batch_input(const Longs& ptr, const Doubles& x, const Doubles& weights, const MaybeLongs& edge_index,
+                       const MaybeDoubles& edge_weight, const MaybeDoubles& dense) {
+  BatchInput in{};
+  in.graphs = int64_t(ptr.shape(0)) - 1;
+  in.nodes = int64_t(x.shape(0));
+  in.features = int64_t(x.shape(1));
+  in.ptr = ptr.data();
+  in.x = x.data();
+  in.weights = weights.data();
+  in.kind = edge_index ? StructureKind::sparse : dense ? StructureKind::dense : StructureKind::none;
+  in.edges = edge_index ? int64_t(edge_index->shape(1)) : 0;
+  in.edge_index = edge_index ? edge_index->data() : nullptr;
+  in.edge_weight = data(edge_weight);
+  in.dense = data(dense);
+  return in;
+}
+
+TemplatesInput templates_input(const MaybeDoubles& structure, const Doubles& x, const Doubles& weights,
+                               const Doubles& alpha) {
+  return {int64_t(x.shape(0)), int64_t(x.shape(1)), int64_t(x.shape(2)),
+          data(structure),     x.data(),            weights.data(),
+          alpha.data()};
+}
+
+void solve(Longs ptr, Doubles x, Doubles weights, MaybeLongs edge_index, MaybeDoubles edge_weight,
+           MaybeDoubles dense, MaybeDoubles template_structure, Doubles template_x, Doubles template_weights,
+           Doubles alpha, MaybeDoubles start, int max_iter, double tol, int threads, Doubles distance,
+           Doubles structure_cost, Doubles feature_cost, Doubles gap, Ints iterations, Ints status, MaybeDoubles plan,
+           MaybeDoubles row_potential, MaybeDoubles col_potential) {
+  const BatchInput in = batch_input(ptr, x, weights, edge_index, edge_weight, dense);
+  const TemplatesInput tin = templates_input(template_structure, template_x, template_weights, alpha);
+  SolveOptions options;
+  options.max_iter = max_iter;
+  options.tol = tol;
+  const SolveOutput out{distance.data(), structure_cost.data(), feature_cost.data(),
+                        gap.data(),      iterations.data(),     status.data(),
+                        data(plan),      data(row_potential),   data(col_potential)};
+  PythonSignals signals;
+  bool finished;
+  {
+    nb::gil_scoped_release release;
+    finished = solve_batch(in, tin, options, data(start), threads, signals, out);
+  }
+  if (!finished) throw nb::python_error();
+}
+
+void backward(Longs ptr, Doubles x, Doubles weights, MaybeLongs edge_index, MaybeDoubles edge_weight,
+              MaybeDoubles dense, MaybeDoubles template_structure, Doubles template_x, Doubles template_weights,
+              Doubles alpha, Doubles structure_cost, Doubles feature_cost, Doubles plan, Doubles row_potential,
+              Doubles col_potential, Doubles grad_distance, int threads, MaybeDoubles grad_x,
+              MaybeDoubles grad_weights, MaybeDoubles grad_structure, MaybeDoubles grad_template_structure,
+              MaybeDoubles grad_template_x, MaybeDoubles grad_template_weights, MaybeDoubles grad_alpha) {
+  const BatchInput in = batch_input(ptr, x, weights, edge_index, edge_weight, dense);
+  const TemplatesInput tin = templates_input(template_structure, template_x, template_weights, alpha);
+  const SolvedPairs solved{structure_cost.data(), feature_cost.data(), plan.data(), row_potential.data(),
+                           col_potential.data()};
+  const GradientOutput out{data(grad_x),          data(grad_weights),          data(grad_structure),
+                           data(grad_template_structure), data(grad_template_x), data(grad_template_weights),
+                           data(grad_alpha)};
+  nb::gil_scoped_release release;
+  backward_batch(in, tin, solved, grad_distance.data(), threads, out);
+}
+
+}  // namespace
+}  // namespace tfgw
+
+NB_MODULE(_core, module) {
+  module.def("solve", &tfgw::solve, nb::arg("ptr"), nb::arg("x"), nb::arg("weights"), nb::arg("edge_index").none(),
+             nb::arg("edge_weight").none(), nb::arg("dense").none(), nb::arg("template_structure").none(),
+             nb::arg("template_x"), nb::arg("template_weights"), nb::arg("alpha"), nb::arg("start").none(),
+             nb::arg("max_iter"), nb::arg("tol"), nb::arg("threads"), nb::arg("distance"), nb::arg("structure_cost"),
+             nb::arg("feature_cost"), nb::arg("gap"), nb::arg("iterations"), nb::arg("status"),
+             nb::arg("plan").none(), nb::arg("row_potential").none(), nb::arg("col_potential").none());
+  module.def("backward", &tfgw::backward, nb::arg("ptr"), nb::arg("x"), nb::arg("weights"),
+             nb::arg("edge_index").none(), nb::arg("edge_weight").none(), nb::arg("dense").none(),
+             nb::arg("template_structure").none(), nb::arg("template_x"), nb::arg("template_weights"),
+             nb::arg("alpha"), nb::arg("structure_cost"), nb::arg("feature_cost"), nb::arg("plan"),
+             nb::arg("row_potential"), nb::arg("col_potential"), nb::arg("grad_distance"), nb::arg("threads"),
+             nb::arg("grad_x").none(), nb::arg("grad_weights").none(), nb::arg("grad_structure").none(),
+             nb::arg("grad_template_structure").none(), nb::arg("grad_template_x").none(),
+             nb::arg("grad_template_weights").none(), nb::arg("grad_alpha").none());
+}

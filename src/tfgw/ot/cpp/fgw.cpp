@@ -1,0 +1,417 @@
+#include "fgw.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels.hpp"
+#include "simplex_qp.hpp"
+
+namespace tfgw {
+namespace {
+
+constexpr int kMaxAtoms = 32;
+constexpr int kTieHops = 3;          // how far around two nodes a tie-break looks
+constexpr double kTieShare = 1e-6;   // and how much it may change the cost
+constexpr double kRounding = 1e-14;  // gaps below this share of the objective's scale are rounding
+
+double dot(const SparsePlan& plan, const std::vector<double>& matrix, int ld) {
+  double s = 0;
+  for (int e = 0; e < plan.count(); ++e) s += plan.mass[e] * matrix[int64_t(plan.row[e]) * ld + plan.col[e]];
+  return s;
+}
+
+}  // namespace
+
+bool FgwSolver::solve(const Graph& graph, const Template& tmpl, int features, const SolveOptions& options,
+                      const double* start, int64_t start_stride, Interrupt& interrupt, PairResult& result) {
+  graph_ = &graph;
+  tmpl_ = &tmpl;
+  n_ = graph.n;
+  m_ = tmpl.m;
+  ld_ = tmpl.ld;
+  alpha_ = graph.kind == StructureKind::none ? 0.0 : tmpl.alpha;
+  atoms_.resize(kMaxAtoms + 1);
+  Q_.resize(size_t(kMaxAtoms + 1) * (kMaxAtoms + 1));
+  linear_.resize(kMaxAtoms + 1);
+  count_ = 0;
+  weights_.clear();
+  transport_.reset(n_, m_, ld_, graph.supply.data(), tmpl.demand.data());
+  build_feature_cost(features);
+  if (start) {
+    given_start(start, start_stride);
+  } else {
+    product_start();
+  }
+  register_atom();
+  weights_[0] = 1.0;
+  if (!descend(!start, options, interrupt, result)) return false;
+  split_costs(features, result);
+  return true;
+}
+
+bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result) {
+  const double structure_scale = alpha_ * (graph_->constant + tmpl_->constant);
+  result = {};
+  while (true) {
+    rebuild_gradient();
+    const bool tie_break = result.iterations == 0 && from_product && alpha_ > 0;
+    if (!transport_.solve(tie_break ? tie_broken_gradient() : gradient_.data(), interrupt)) return false;
+    ++result.iterations;
+
+    double linear = 0, squared = 0;  // (1−α)⟨M, T⟩ and ⟨T, X(T)⟩
+    for (int s = 0; s < count_; ++s) {
+      linear += weights_[s] * linear_[s];
+      squared += weights_[s] * quadratic(s);
+    }
+    const double value = structure_scale + linear - 2 * alpha_ * squared;
+    const double scale = structure_scale + std::abs(linear);
+
+    SparsePlan& vertex = atoms_[count_].plan;
+    transport_.flow(vertex);
+    result.gap = std::max(0.0, linear - 4 * alpha_ * squared - dot(vertex, gradient_, ld_));
+    result.distance = std::max(0.0, value);
+
+    const bool flat = result.gap <= options.tol * std::abs(value) + kRounding * scale;
+    const bool stationary = flat && !tie_break;
+    if (!stationary && result.iterations >= options.max_iter) {
+      result.status = Status::max_iter;
+      return true;
+    }
+    if (stationary && (alpha_ <= 0 || (count_ == 1 && vertex.same_as(atoms_[0].plan)))) return true;
+    add_atom();
+    const int fresh = count_ - 1;
+    const double curvature = -2 * alpha_ * (Q_[fresh * (kMaxAtoms + 1) + fresh] - 2 * quadratic(fresh) + squared);
+    // A stationary point may be a saddle: the vertex then lies downhill though the gradient does not say so.
+    if (flat && !(curvature - result.gap < -options.tol * std::abs(value) - 4 * kRounding * scale)) {
+      --count_;
+      weights_.pop_back();
+      if (stationary) return true;
+      continue;
+    }
+    line_search(result.gap, curvature);
+  }
+}
+
+// (1−α) M. At α = 1 features play no role and may be anything finite.
+void FgwSolver::build_feature_cost(int features) {
+  linear_cost_.assign(size_t(n_) * ld_, 0.0);
+  if (alpha_ < 1) {
+    kernels().squared_distances(n_, ld_, features, graph_->x, tmpl_->ft.data(), linear_cost_.data());
+    for (double& c : linear_cost_) c *= 1 - alpha_;
+  }
+  for (int i = 0; i < n_; ++i) std::fill_n(&linear_cost_[size_t(i) * ld_ + m_], ld_ - m_, kPadCost);
+}
+
+void FgwSolver::add_atom() {
+  if (alpha_ > 0) apply_cross(atoms_[count_].plan, atoms_[count_].cross);
+  register_atom();
+}
+
+void FgwSolver::register_atom() {
+  const Atom& atom = atoms_[count_];
+  linear_[count_] = dot(atom.plan, linear_cost_, ld_);
+  const int stride = kMaxAtoms + 1;
+  for (int s = 0; s <= count_; ++s) {
+    const double q = alpha_ > 0 ? dot(atoms_[s].plan, atom.cross, ld_) : 0.0;
+    Q_[s * stride + count_] = Q_[count_ * stride + s] = q;
+  }
+  weights_.push_back(0.0);
+  ++count_;
+}
+
+// X(plan) for a plan with few entries. Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄.
+void FgwSolver::apply_cross(const SparsePlan& plan, std::vector<double>& out) {
+  out.resize(size_t(n_) * ld_);
+  if (graph_->symmetric) return half_cross(plan, false, tmpl_->mean, out);
+  half_cross(plan, false, tmpl_->Ct, out);
+  half_.resize(out.size());
+  half_cross(plan, true, tmpl_->C, half_);
+  for (size_t e = 0; e < out.size(); ++e) out[e] = 0.5 * (out[e] + half_[e]);
+}
+
+// C · plan · table, or with Cᵀ. A sparse C comes last, a dense one first: n (n + m) operations, not n² m.
+void FgwSolver::half_cross(const SparsePlan& plan, bool transposed, const std::vector<double>& table,
+                           std::vector<double>& out) {
+  if (graph_->kind == StructureKind::sparse) {
+    scratch_.assign(out.size(), 0.0);
+    kernels().gather_rows(plan.count(), ld_, plan.row.data(), plan.col.data(), plan.mass.data(), table.data(),
+                          scratch_.data());
+    return structure_times(transposed, scratch_, out);
+  }
+  scratch_.assign(size_t(m_) * n_, 0.0);
+  const double* C = graph_->dense;
+  for (int e = 0; e < plan.count(); ++e) {
+    double* z = &scratch_[size_t(plan.col[e]) * n_];
+    const double w = plan.mass[e];
+    const int64_t j = plan.row[e];
+    if (transposed || graph_->symmetric) {
+      for (int i = 0; i < n_; ++i) z[i] += w * C[j * n_ + i];
+    } else {
+      for (int i = 0; i < n_; ++i) z[i] += w * C[int64_t(i) * n_ + j];
+    }
+  }
+  kernels().dense_times(n_, m_, ld_, scratch_.data(), 1, n_, table.data(), out.data());
+}
+
+// X(matrix) for a full (n, ld) matrix.
+void FgwSolver::apply_cross(const std::vector<double>& matrix, std::vector<double>& out) {
+  scratch_.resize(matrix.size());
+  out.resize(matrix.size());
+  const auto half = [&](bool transposed, const std::vector<double>& table, std::vector<double>& to) {
+    kernels().dense_times(n_, m_, ld_, matrix.data(), ld_, 1, table.data(), scratch_.data());
+    structure_times(transposed, scratch_, to);
+  };
+  if (graph_->symmetric) return half(false, tmpl_->mean, out);
+  half(false, tmpl_->Ct, out);
+  half_.resize(out.size());
+  half(true, tmpl_->C, half_);
+  for (size_t e = 0; e < out.size(); ++e) out[e] = 0.5 * (out[e] + half_[e]);
+}
+
+// out = C · y, or Cᵀ · y
+void FgwSolver::structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out) {
+  if (graph_->kind == StructureKind::sparse) {
+    const Csr& C = transposed ? graph_->Ct : graph_->C;
+    kernels().csr_times(n_, ld_, C.ptr.data(), C.col.data(), C.value.data(), y.data(), out.data());
+  } else {
+    kernels().dense_times(n_, n_, ld_, graph_->dense, transposed ? 1 : n_, transposed ? n_ : 1, y.data(), out.data());
+  }
+}
+
+void FgwSolver::product_start() {
+  SparsePlan& plan = atoms_[0].plan;
+  plan.clear();
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < m_; ++k) plan.push(i, k, graph_->h[i] * tmpl_->h[k]);
+  if (alpha_ <= 0) return;
+  std::vector<double>& cross = atoms_[0].cross;  // ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ)
+  cross.assign(size_t(n_) * ld_, 0.0);
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < m_; ++k)
+      cross[size_t(i) * ld_ + k] =
+          0.5 * (graph_->out_mean[i] * tmpl_->out_mean[k] + graph_->in_mean[i] * tmpl_->in_mean[k]);
+}
+
+// A given coupling may miss its marginals by rounding: shrink the rows and columns that are too heavy, then
+// spread what is missing as a product.
+void FgwSolver::given_start(const double* start, int64_t stride) {
+  std::vector<double> T(size_t(n_) * m_);
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < m_; ++k) T[size_t(i) * m_ + k] = std::max(0.0, start[i * stride + tmpl_->live[k]]);
+  std::vector<double> row_left(n_), col_left(m_);
+  for (int i = 0; i < n_; ++i) {
+    double sum = 0;
+    for (int k = 0; k < m_; ++k) sum += T[size_t(i) * m_ + k];
+    const double shrink = sum > graph_->h[i] ? graph_->h[i] / sum : 1.0;
+    for (int k = 0; k < m_; ++k) T[size_t(i) * m_ + k] *= shrink;
+  }
+  for (int k = 0; k < m_; ++k) {
+    double sum = 0;
+    for (int i = 0; i < n_; ++i) sum += T[size_t(i) * m_ + k];
+    const double shrink = sum > tmpl_->h[k] ? tmpl_->h[k] / sum : 1.0;
+    for (int i = 0; i < n_; ++i) T[size_t(i) * m_ + k] *= shrink;
+    col_left[k] = std::max(0.0, tmpl_->h[k] - sum * shrink);
+  }
+  double missing = 0;
+  for (int i = 0; i < n_; ++i) {
+    double sum = 0;
+    for (int k = 0; k < m_; ++k) sum += T[size_t(i) * m_ + k];
+    missing += row_left[i] = std::max(0.0, graph_->h[i] - sum);
+  }
+  SparsePlan& plan = atoms_[0].plan;
+  plan.clear();
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < m_; ++k) {
+      const double fill = missing > 0 ? row_left[i] * col_left[k] / missing : 0.0;
+      const double w = T[size_t(i) * m_ + k] + fill;
+      if (w > 0) plan.push(i, k, w);
+    }
+  if (alpha_ > 0) apply_cross(plan, atoms_[0].cross);
+}
+
+// Exact minimum on the segment from T to the newest vertex, then over the hull of all vertices in use.
+void FgwSolver::line_search(double gap, double curvature) {
+  const int fresh = count_ - 1;
+  const double step = curvature > 0 ? std::min(1.0, gap / (2 * curvature)) : 1.0;
+  if (step >= 1.0) {
+    std::fill(weights_.begin(), weights_.end(), 0.0);
+    weights_[fresh] = 1.0;
+  } else {
+    for (double& w : weights_) w *= 1 - step;
+    weights_[fresh] = step;
+    correct();
+  }
+  drop_unused_atoms();
+  if (count_ == kMaxAtoms) merge_atoms();
+}
+
+void FgwSolver::correct() {
+  descend_over_simplex(count_, Q_.data(), kMaxAtoms + 1, linear_.data(), alpha_, weights_);
+  double total = 0;
+  for (double w : weights_) total += w;
+  for (double& w : weights_) w /= total;
+}
+
+void FgwSolver::drop_unused_atoms() {
+  const int stride = kMaxAtoms + 1;
+  int kept = 0;
+  for (int s = 0; s < count_; ++s) {
+    if (weights_[s] <= 0) continue;
+    if (s != kept) {
+      std::swap(atoms_[kept], atoms_[s]);
+      weights_[kept] = weights_[s];
+      linear_[kept] = linear_[s];
+      for (int t = 0; t < count_; ++t) Q_[kept * stride + t] = Q_[s * stride + t];
+      for (int t = 0; t < count_; ++t) Q_[t * stride + kept] = Q_[t * stride + s];
+    }
+    ++kept;
+  }
+  count_ = kept;
+  weights_.resize(kept);
+}
+
+// Out of room: the iterate itself becomes the only atom.
+void FgwSolver::merge_atoms() {
+  std::vector<double> T(size_t(n_) * m_, 0.0);
+  for (int s = 0; s < count_; ++s) {
+    const SparsePlan& plan = atoms_[s].plan;
+    for (int e = 0; e < plan.count(); ++e)
+      T[size_t(plan.row[e]) * m_ + plan.col[e]] += weights_[s] * plan.mass[e];
+  }
+  SparsePlan& merged = atoms_[0].plan;
+  merged.clear();
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < m_; ++k)
+      if (T[size_t(i) * m_ + k] > 0) merged.push(i, k, T[size_t(i) * m_ + k]);
+  count_ = 0;
+  weights_.clear();
+  add_atom();
+  weights_[0] = 1.0;
+}
+
+void FgwSolver::rebuild_gradient() {
+  gradient_ = linear_cost_;
+  if (alpha_ <= 0) return;
+  for (int s = 0; s < count_; ++s)
+    kernels().add_scaled(int64_t(n_) * ld_, -4 * alpha_ * weights_[s], atoms_[s].cross.data(), gradient_.data());
+}
+
+// Both terms at the final plan. Where α hides one of them it is computed here: α may be learned, and its gradient
+// is their difference.
+void FgwSolver::split_costs(int features, PairResult& result) {
+  double linear = 0, squared = 0;
+  for (int s = 0; s < count_; ++s) {
+    const SparsePlan& plan = atoms_[s].plan;
+    if (alpha_ < 1) {
+      linear += weights_[s] * linear_[s] / (1 - alpha_);
+    } else {
+      for (int e = 0; e < plan.count(); ++e)
+        linear += weights_[s] * plan.mass[e] * squared_distance(plan.row[e], plan.col[e], features);
+    }
+    if (alpha_ > 0) {
+      squared += weights_[s] * quadratic(s);
+    } else if (graph_->kind != StructureKind::none) {  // α = 0: the plan is one vertex
+      apply_cross(plan, atoms_[s].cross);
+      squared += weights_[s] * dot(plan, atoms_[s].cross, ld_);
+    }
+  }
+  result.feature_cost = linear;
+  result.structure_cost = std::max(0.0, graph_->constant + tmpl_->constant - 2 * squared);
+}
+
+double FgwSolver::squared_distance(int i, int k, int features) const {
+  double s = 0;
+  for (int c = 0; c < features; ++c) {
+    const double diff = graph_->x[int64_t(i) * features + c] - tmpl_->ft[size_t(c) * ld_ + k];
+    s += diff * diff;
+  }
+  return s;
+}
+
+// The first gradient, at hh̄ᵀ, knows of a node only its features and its degree, so the first linear problem is full
+// of ties, and the vertex that breaks them decides which local minimum is reached. Ties are broken here by how alike
+// the surroundings of two nodes are: S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). This does not depend on node order.
+const double* FgwSolver::tie_broken_gradient() {
+  const double largest = kernels().largest_magnitude(n_, m_, ld_, gradient_.data());
+  similarity_.assign(size_t(n_) * ld_, 0.0);
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < m_; ++k) {
+      const size_t e = size_t(i) * ld_ + k;
+      const double feature = (1 - alpha_) * (graph_->x_norm[i] + tmpl_->f_norm[k]) - linear_cost_[e];
+      similarity_[e] = 0.5 * feature + alpha_;
+    }
+  tie_broken_ = gradient_;
+  std::vector<double>& next = atoms_[count_].cross;  // free until the vertex is known
+  for (int hop = 0; hop < kTieHops; ++hop) {
+    apply_cross(similarity_, next);
+    const double peak = kernels().largest_magnitude(n_, m_, ld_, next.data());
+    if (peak == 0) break;
+    for (double& s : next) s /= peak;
+    kernels().add_scaled(int64_t(n_) * ld_, -kTieShare * largest, next.data(), tie_broken_.data());
+    similarity_.swap(next);
+  }
+  return tie_broken_.data();
+}
+
+double FgwSolver::quadratic(int s) const {
+  double q = 0;
+  for (int t = 0; t < count_; ++t) q += Q_[s * (kMaxAtoms + 1) + t] * weights_[t];
+  return q;
+}
+
+void FgwSolver::write(const TemplatesInput& templates, int64_t k, const PairOutput& out) {
+  if (out.plan) {
+    for (int i = 0; i < n_; ++i) std::fill_n(out.plan + i * out.plan_stride, templates.nodes, 0.0);
+    for (int s = 0; s < count_; ++s) {
+      const SparsePlan& plan = atoms_[s].plan;
+      for (int e = 0; e < plan.count(); ++e)
+        out.plan[plan.row[e] * out.plan_stride + tmpl_->live[plan.col[e]]] += weights_[s] * plan.mass[e];
+    }
+  }
+  if (!out.row_potential) return;
+  // The solver left out the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials take them back.
+  const double* u = transport_.row_potentials();
+  const double* v = transport_.col_potentials();
+  double mean = 0;
+  for (int l = 0; l < m_; ++l) mean += (v[l] + alpha_ * tmpl_->square[tmpl_->live[l]]) / m_;
+  for (int i = 0; i < n_; ++i) out.row_potential[i * out.row_stride] = u[i] + alpha_ * graph_->square[i] + mean;
+  std::vector<int> live_index(templates.nodes, -1);
+  for (int l = 0; l < m_; ++l) live_index[tmpl_->live[l]] = l;
+  for (int64_t node = 0; node < templates.nodes; ++node) {
+    const double reduced = live_index[node] >= 0 ? v[live_index[node]] : dead_potential(templates, k, node);
+    out.col_potential[node] = reduced + alpha_ * tmpl_->square[node] - mean;
+  }
+}
+
+// The potential of a weightless template node: the cheapest way to give it its first mass, min_i (G_ik − u_i).
+double FgwSolver::dead_potential(const TemplatesInput& templates, int64_t k, int64_t node) {
+  const int64_t m = templates.nodes, d = templates.features;
+  std::vector<double> cross(n_, 0.0);
+  if (alpha_ > 0) {
+    const double* C = templates.structure + k * m * m;
+    std::vector<double> forth(n_, 0.0), back(n_, 0.0);  // T C̄[node, :]ᵀ and T C̄[:, node]
+    for (int s = 0; s < count_; ++s) {
+      const SparsePlan& plan = atoms_[s].plan;
+      for (int e = 0; e < plan.count(); ++e) {
+        const int64_t l = tmpl_->live[plan.col[e]];
+        forth[plan.row[e]] += weights_[s] * plan.mass[e] * C[node * m + l];
+        back[plan.row[e]] += weights_[s] * plan.mass[e] * C[l * m + node];
+      }
+    }
+    graph_->for_each_entry([&](int i, int j, double c) {
+      cross[i] += 0.5 * c * forth[j];
+      cross[j] += 0.5 * c * back[i];
+    });
+  }
+  double best = std::numeric_limits<double>::infinity();
+  const double* f = templates.x + (k * m + node) * d;
+  for (int i = 0; i < n_; ++i) {
+    double distance = 0;
+    for (int64_t c = 0; c < d; ++c) distance += (graph_->x[i * d + c] - f[c]) * (graph_->x[i * d + c] - f[c]);
+    best = std::min(best, (1 - alpha_) * distance - 4 * alpha_ * cross[i] - transport_.row_potentials()[i]);
+  }
+  return best;
+}
+
+}  // namespace tfgw

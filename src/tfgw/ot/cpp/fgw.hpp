@@ -1,0 +1,94 @@
+// Fused Gromov-Wasserstein between one graph and one template: fully corrective Frank-Wolfe.
+//
+//   E(T) = α (hᵀC²h + h̄ᵀC̄²h̄ − 2⟨T, X(T)⟩) + (1−α)⟨M, T⟩,   X(T) = ½(C T C̄ᵀ + Cᵀ T C̄),   M_ik = |f_i − f̄_k|²
+//
+// is the paper's equation 1 on couplings T ∈ U(h, h̄). Up to terms that are constant on U(h, h̄), its gradient is
+// (1−α) M − 4α X(T). Each iteration solves the linear problem for that gradient (transport.hpp) and then minimises E
+// over the convex hull of the vertices in use (simplex_qp.hpp). X is linear and a vertex has at most n+m−1 entries,
+// so X(T) is a combination of stored X(vertex), each at the cost of a sparse product.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "interrupt.hpp"
+#include "problem.hpp"
+#include "transport.hpp"
+
+namespace tfgw {
+
+enum class Status : int32_t { converged = 0, max_iter = 1, empty = 2 };
+
+struct SolveOptions {
+  int max_iter = 1000;
+  double tol = 1e-9;
+  int starts = 1;
+};
+
+struct PairResult {
+  double distance = 0, structure_cost = 0, feature_cost = 0, gap = 0;
+  int32_t iterations = 0;
+  Status status = Status::converged;
+};
+
+// Where one pair's plan and potentials go, in the caller's layout; null pointers are not written.
+struct PairOutput {
+  double* plan = nullptr;       // row i at plan + i * plan_stride, by original template node
+  int64_t plan_stride = 0;
+  double* row_potential = nullptr;
+  int64_t row_stride = 0;
+  double* col_potential = nullptr;
+};
+
+// Solves pairs one after the other in buffers that are reused: one solver per thread.
+class FgwSolver {
+ public:
+  // `start`, if given, is a dense coupling in the layout of PairOutput::plan; otherwise the start is h h̄ᵀ.
+  // False if interrupted.
+  bool solve(const Graph& graph, const Template& tmpl, int features, const SolveOptions& options,
+             const double* start, int64_t start_stride, Interrupt& interrupt, PairResult& result);
+
+  void write(const TemplatesInput& templates, int64_t k, const PairOutput& out);
+
+ private:
+  struct Atom {
+    SparsePlan plan;
+    std::vector<double> cross;  // X(plan): (n, ld)
+    double linear = 0;          // (1−α)⟨M, plan⟩
+  };
+
+  bool descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
+  void build_feature_cost(int features);
+  void add_atom();       // from the plan in atoms_[count_]
+  void register_atom();  // from the plan and its cross in atoms_[count_]
+  void apply_cross(const SparsePlan& plan, std::vector<double>& out);
+  void half_cross(const SparsePlan& plan, bool transposed, const std::vector<double>& table,
+                  std::vector<double>& out);
+  void apply_cross(const std::vector<double>& matrix, std::vector<double>& out);
+  void structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out);
+  void product_start();
+  void given_start(const double* start, int64_t stride);
+  void line_search(double gap, double curvature);
+  void correct();
+  void drop_unused_atoms();
+  void merge_atoms();
+  void rebuild_gradient();
+  const double* tie_broken_gradient();
+  void split_costs(int features, PairResult& result);
+  double squared_distance(int i, int k, int features) const;
+  double quadratic(int s) const;  // ⟨plan_s, X(T)⟩
+  double dead_potential(const TemplatesInput& templates, int64_t k, int64_t node);
+
+  const Graph* graph_ = nullptr;
+  const Template* tmpl_ = nullptr;
+  int n_ = 0, m_ = 0, ld_ = 0;
+  double alpha_ = 0;
+  TransportSimplex transport_;
+  std::vector<double> linear_cost_;  // (1−α) M: (n, ld)
+  std::vector<double> gradient_, tie_broken_, similarity_, scratch_, half_;
+  std::vector<Atom> atoms_;
+  std::vector<double> weights_, Q_, linear_;
+  int count_ = 0;
+};
+
+}  // namespace tfgw

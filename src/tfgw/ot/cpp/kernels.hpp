@@ -1,0 +1,45 @@
+// The vectorised loops of the core, each compiled for the baseline and for AVX2, chosen once at run time.
+//
+// Matrices that run over template nodes are stored row by row with a stride `ld`, a multiple of kLane; padding
+// columns hold kPadCost in cost matrices (never picked) and 0 everywhere else.
+#pragma once
+
+#include <cstdint>
+
+namespace tfgw {
+
+constexpr int kLane = 4;
+constexpr double kPadCost = 1e300;
+
+inline int padded(int columns) { return (columns + kLane - 1) / kLane * kLane; }
+
+struct Kernels {
+  // out[i, k] = sum_c (x[i, c] - ft[c, k])²; the difference is squared, so nothing cancels.
+  void (*squared_distances)(int n, int ld, int d, const double* x, const double* ft, double* out);
+
+  // max |cost[i, k]| over the first `cols` columns
+  double (*largest_magnitude)(int n, int cols, int ld, const double* cost);
+
+  // For each column k, the row in [first, last) of the smallest cost[i, k] - u[i], if below v[k] - eps; else -1.
+  void (*price)(int first, int last, int ld, const double* cost, const double* u, const double* v, double eps,
+                double* best, int64_t* row);
+
+  // out[i, :] += a * in[i, :] for a whole (n, ld) matrix.
+  void (*add_scaled)(int64_t size, double a, const double* in, double* out);
+
+  // out[i, :] = sum over edges (i, j) of value * y[j, :]
+  void (*csr_times)(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value, const double* y,
+                    double* out);
+
+  // out[row[e], :] += w[e] * table[col[e], :]
+  void (*gather_rows)(int count, int ld, const int32_t* row, const int32_t* col, const double* w,
+                      const double* table, double* out);
+
+  // out[i, :] = sum over k < inner of a[i * row_step + k * col_step] * table[k, :]
+  void (*dense_times)(int n, int inner, int ld, const double* a, int64_t row_step, int64_t col_step,
+                      const double* table, double* out);
+};
+
+const Kernels& kernels();
+
+}  // namespace tfgw

@@ -1,0 +1,208 @@
+#include "problem.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels.hpp"
+#include "transport.hpp"
+
+namespace tfgw {
+namespace {
+
+std::vector<double> normalised(const double* weights, int64_t count) {
+  const double total = std::accumulate(weights, weights + count, 0.0);
+  std::vector<double> h(weights, weights + count);
+  for (double& w : h) w /= total;
+  return h;
+}
+
+std::vector<double> squared_norms(const double* x, int64_t rows, int64_t columns) {
+  std::vector<double> norm(rows, 0.0);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t c = 0; c < columns; ++c) norm[i] += x[i * columns + c] * x[i * columns + c];
+  return norm;
+}
+
+// A weight too small for the grid keeps one unit, so that every kept column has a demand (transport.cpp needs it).
+std::vector<int64_t> positive_fixed_point(const std::vector<double>& h) {
+  std::vector<int64_t> fixed(h.size());
+  to_fixed_point(h.data(), int(h.size()), fixed.data());
+  const auto heaviest = std::max_element(fixed.begin(), fixed.end());
+  for (int64_t& f : fixed)
+    if (f < 1) *heaviest -= 1 - f, f = 1;
+  return fixed;
+}
+
+Csr slice_rows(const Csr& all, int64_t first, int n) {
+  Csr out;
+  const int64_t begin = all.ptr[first], end = all.ptr[first + n];
+  out.ptr.resize(n + 1);
+  for (int i = 0; i <= n; ++i) out.ptr[i] = all.ptr[first + i] - begin;
+  out.col.resize(end - begin);
+  for (int64_t e = begin; e < end; ++e) out.col[e - begin] = int32_t(all.col[e] - first);
+  out.value.assign(all.value.begin() + begin, all.value.begin() + end);
+  return out;
+}
+
+// Visiting rows in order fills each row of the transpose in order too, so its columns come out sorted.
+Csr transpose(const Csr& a, int n) {
+  Csr t;
+  t.ptr.assign(n + 1, 0);
+  t.col.resize(a.col.size());
+  t.value.resize(a.value.size());
+  for (int32_t c : a.col) ++t.ptr[c + 1];
+  for (int i = 0; i < n; ++i) t.ptr[i + 1] += t.ptr[i];
+  std::vector<int64_t> fill(t.ptr.begin(), t.ptr.end() - 1);
+  for (int i = 0; i < n; ++i)
+    for (int64_t e = a.ptr[i]; e < a.ptr[i + 1]; ++e) {
+      const int64_t to = fill[a.col[e]]++;
+      t.col[to] = i;
+      t.value[to] = a.value[e];
+    }
+  return t;
+}
+
+void add_moments(Graph& g, int i, int j, double c) {
+  g.out_mean[i] += c * g.h[j];
+  g.in_mean[j] += c * g.h[i];
+  g.square[i] += c * c * g.h[j];
+  g.square[j] += c * c * g.h[i];
+  g.constant += c * c * g.h[i] * g.h[j];
+}
+
+void prepare_sparse(Graph& g, const Csr& adjacency) {
+  g.C = slice_rows(adjacency, g.first_node, g.n);
+  Csr t = transpose(g.C, g.n);
+  g.symmetric = t.ptr == g.C.ptr && t.col == g.C.col && t.value == g.C.value;
+  if (!g.symmetric) g.Ct = std::move(t);
+  for (int i = 0; i < g.n; ++i)
+    for (int64_t e = g.C.ptr[i]; e < g.C.ptr[i + 1]; ++e) add_moments(g, i, g.C.col[e], g.C.value[e]);
+}
+
+void prepare_dense(Graph& g) {
+  for (int i = 0; i < g.n; ++i)
+    for (int j = 0; j < g.n; ++j) {
+      add_moments(g, i, j, g.dense[int64_t(i) * g.n + j]);
+      if (g.dense[int64_t(i) * g.n + j] != g.dense[int64_t(j) * g.n + i]) g.symmetric = false;
+    }
+}
+
+// All edges of the batch as rows of one sparse matrix, duplicates added up.
+Csr build_adjacency(const BatchInput& in) {
+  const int64_t* source = in.edge_index;
+  const int64_t* target = in.edge_index + in.edges;
+  std::vector<int64_t> start(in.nodes + 1, 0);
+  for (int64_t e = 0; e < in.edges; ++e) ++start[source[e] + 1];
+  for (int64_t i = 0; i < in.nodes; ++i) start[i + 1] += start[i];
+  std::vector<int64_t> fill(start.begin(), start.end() - 1), order(in.edges);
+  for (int64_t e = 0; e < in.edges; ++e) order[fill[source[e]]++] = e;
+
+  Csr out;
+  out.ptr.assign(in.nodes + 1, 0);
+  out.col.reserve(in.edges);
+  out.value.reserve(in.edges);
+  for (int64_t i = 0; i < in.nodes; ++i) {
+    const auto begin = order.begin() + start[i], end = order.begin() + start[i + 1];
+    const auto by_target = [&](int64_t a, int64_t b) { return target[a] != target[b] ? target[a] < target[b] : a < b; };
+    if (!std::is_sorted(begin, end, by_target)) std::sort(begin, end, by_target);
+    for (auto e = begin; e != end; ++e) {
+      const double w = in.edge_weight ? in.edge_weight[*e] : 1.0;
+      if (e != begin && target[*e] == target[*(e - 1)]) {
+        out.value.back() += w;
+      } else {
+        out.col.push_back(int32_t(target[*e]));
+        out.value.push_back(w);
+      }
+    }
+    out.ptr[i + 1] = int64_t(out.col.size());
+  }
+  return out;
+}
+
+Graph prepare_graph(const BatchInput& in, int64_t b, const Csr& adjacency, const double* dense) {
+  Graph g;
+  g.first_node = in.ptr[b];
+  g.n = int(in.ptr[b + 1] - in.ptr[b]);
+  g.x = in.x + g.first_node * in.features;
+  g.kind = in.kind;
+  if (g.n == 0) return g;
+  g.h = normalised(in.weights + g.first_node, g.n);
+  g.supply.resize(g.n);
+  to_fixed_point(g.h.data(), g.n, g.supply.data());
+  g.square.assign(g.n, 0.0);
+  g.out_mean = g.in_mean = g.square;
+  g.x_norm = squared_norms(g.x, g.n, in.features);
+  if (in.kind == StructureKind::sparse) {
+    prepare_sparse(g, adjacency);
+  } else if (in.kind == StructureKind::dense) {
+    g.dense = dense;
+    prepare_dense(g);
+  }
+  return g;
+}
+
+Template prepare_template(const TemplatesInput& in, int64_t k) {
+  Template t;
+  const int64_t m = in.nodes, d = in.features;
+  const double* weights = in.weights + k * m;
+  for (int64_t l = 0; l < m; ++l)
+    if (weights[l] > 0) t.live.push_back(int32_t(l));
+  t.m = int(t.live.size());
+  t.ld = padded(t.m);
+  t.alpha = in.alpha[k];
+  const std::vector<double> full = normalised(weights, m);
+  for (int32_t l : t.live) t.h.push_back(full[l]);
+  t.demand = positive_fixed_point(t.h);
+
+  t.ft.assign(d * t.ld, 0.0);
+  for (int l = 0; l < t.m; ++l)
+    for (int64_t c = 0; c < d; ++c) t.ft[c * t.ld + l] = in.x[(k * m + t.live[l]) * d + c];
+
+  for (int32_t l : t.live) t.f_norm.push_back(squared_norms(in.x + (k * m + l) * d, 1, d)[0]);
+
+  t.square.assign(m, 0.0);
+  if (!in.structure) return t;
+  const double* S = in.structure + k * m * m;
+  for (int64_t a = 0; a < m; ++a)
+    for (int64_t b = 0; b < m; ++b) {
+      const double sq = S[a * m + b] * S[a * m + b];
+      t.square[a] += sq * full[b];
+      t.square[b] += sq * full[a];
+      t.constant += sq * full[a] * full[b];
+    }
+  t.C.assign(int64_t(t.m) * t.ld, 0.0);
+  t.Ct = t.mean = t.C;
+  t.out_mean.assign(t.m, 0.0);
+  t.in_mean = t.out_mean;
+  for (int a = 0; a < t.m; ++a)
+    for (int b = 0; b < t.m; ++b) {
+      const double forth = S[t.live[a] * m + t.live[b]], back = S[t.live[b] * m + t.live[a]];
+      t.C[a * t.ld + b] = forth;
+      t.Ct[a * t.ld + b] = back;
+      t.mean[a * t.ld + b] = 0.5 * (forth + back);
+      t.out_mean[a] += forth * t.h[b];
+      t.in_mean[a] += back * t.h[b];
+    }
+  return t;
+}
+
+}  // namespace
+
+std::vector<Graph> prepare_graphs(const BatchInput& in) {
+  const Csr adjacency = in.kind == StructureKind::sparse ? build_adjacency(in) : Csr{};
+  const double* dense = in.dense;
+  std::vector<Graph> graphs;
+  for (int64_t b = 0; b < in.graphs; ++b) {
+    graphs.push_back(prepare_graph(in, b, adjacency, dense));
+    if (dense) dense += int64_t(graphs.back().n) * graphs.back().n;
+  }
+  return graphs;
+}
+
+std::vector<Template> prepare_templates(const TemplatesInput& in) {
+  std::vector<Template> templates;
+  for (int64_t k = 0; k < in.count; ++k) templates.push_back(prepare_template(in, k));
+  return templates;
+}
+
+}  // namespace tfgw

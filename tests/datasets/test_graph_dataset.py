@@ -1,0 +1,61 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader
+
+from tfgw.datasets import GraphDataset, load
+
+
+@pytest.fixture
+def dataset(tiny: dict[str, str], write_folder: Callable[..., Path]) -> GraphDataset:
+    return load(write_folder(tiny))
+
+
+def test_graphs_are_views_of_shared_tensors(dataset: GraphDataset) -> None:
+    storage = {graph.x.untyped_storage().data_ptr() for graph in dataset}
+    assert len(storage) == 1
+
+
+def test_selection_keeps_classes_and_original_labels(dataset: GraphDataset) -> None:
+    part = dataset[[2, 0]]
+    assert [graph.num_nodes for graph in part] == [4, 3]
+    assert part.y.tolist() == [1, 1]
+    assert part.num_classes == 2
+    assert [part.classes[label] for label in part.y] == [5, 5]
+    assert dataset[torch.tensor([False, True, False])].y.tolist() == [0]
+
+
+def test_loader_makes_batches(dataset: GraphDataset) -> None:
+    (batch,) = DataLoader(dataset, batch_size=3)
+    assert batch.x.shape == (9, 3)
+    assert batch.y.tolist() == [1, 0, 1]
+    assert batch.edge_index.max() == 7  # the last node is isolated
+
+
+def test_map_applies_once_and_keeps_the_rest(dataset: GraphDataset) -> None:
+    calls = []
+
+    def mark(graph: Data) -> Data:
+        calls.append(graph.num_nodes)
+        graph.mark = torch.tensor([graph.num_nodes])
+        return graph
+
+    mapped = dataset[1:].map(mark)
+    assert [graph.mark.item() for graph in mapped] == [2, 4]
+    assert calls == [2, 4]
+    assert (mapped.name, mapped.classes) == (dataset.name, dataset.classes)
+    assert "mark" not in dataset[1]
+
+
+def test_with_node_features_leaves_the_original_alone(dataset: GraphDataset) -> None:
+    before = dataset[2].x.clone()
+    part = dataset[[2]].with_node_features(lambda x: x + 10)
+    torch.testing.assert_close(part[0].x, before + 10)
+    torch.testing.assert_close(dataset[2].x, before)
+
+
+def test_repr(dataset: GraphDataset) -> None:
+    assert repr(dataset) == "GraphDataset('TINY', graphs=3, classes=2)"

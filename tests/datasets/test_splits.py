@@ -1,0 +1,47 @@
+import networkx as nx
+import pytest
+import torch
+
+from tfgw.datasets import GraphDataset, from_networkx, random_split
+
+
+def make_dataset(y: list) -> GraphDataset:
+    return from_networkx([nx.path_graph(2)] * len(y), y=y)
+
+
+def test_parts_are_disjoint_complete_and_in_proportion() -> None:
+    dataset = make_dataset([0] * 60 + [1] * 30 + [2] * 10)
+    split = random_split(dataset, val=0.2, test=0.3, seed=1)
+    assert torch.cat(split).sort().values.tolist() == list(range(100))
+    counts = [dataset[part].y.bincount(minlength=3).tolist() for part in split]
+    assert counts == [[30, 15, 5], [12, 6, 2], [18, 9, 3]]
+
+
+def test_seed_decides() -> None:
+    dataset = make_dataset([0, 1] * 40)
+    one, again, other = (random_split(dataset, seed=seed) for seed in (4, 4, 5))
+    assert all(a.equal(b) for a, b in zip(one, again, strict=True))
+    assert not one.test.equal(other.test)
+
+
+def test_positions_refer_to_the_part_that_was_given() -> None:
+    part = make_dataset([0] * 50 + [1] * 50)[torch.arange(30, 70)]
+    split = random_split(part, val=0.1, test=0.25, seed=0)
+    assert torch.cat(split).max() == 39
+    assert part[split.test].y.bincount().tolist() == [5, 5]
+
+
+def test_regression_is_split_without_classes() -> None:
+    split = random_split(make_dataset([0.5 * i for i in range(20)]), val=0.1, test=0.2, seed=0)
+    assert [len(part) for part in split] == [14, 2, 4]
+
+
+def test_no_validation_graphs() -> None:
+    split = random_split(make_dataset([0, 1] * 10), val=0, test=0.2)
+    assert [len(part) for part in split] == [16, 0, 4]
+
+
+@pytest.mark.parametrize(("val", "test"), [(0.5, 0.5), (-0.1, 0.2), (0.0, 1.0)])
+def test_shares_without_meaning_are_refused(val: float, test: float) -> None:
+    with pytest.raises(ValueError, match="shares are at least 0 and leave something to train on"):
+        random_split(make_dataset([0, 1] * 10), val=val, test=test)
