@@ -33,7 +33,8 @@ bool solve_batch(const BatchInput& in, const TemplatesInput& tin, const SolveOpt
     result.status = Status::empty;
     if (graph.n > 0) {
       const double* from = start ? start + first * m : nullptr;
-      if (!solver.solve(graph, templates[k], int(in.features), options, from, K * m, interrupt, result)) return;
+      const LinearCost linear{in.features, in.cost ? in.cost + first * m : nullptr, K * m};
+      if (!solver.solve(graph, templates[k], linear, options, from, K * m, interrupt, result)) return;
       PairOutput pair_out;
       pair_out.plan = out.plan ? out.plan + first * m : nullptr;
       pair_out.plan_stride = K * m;

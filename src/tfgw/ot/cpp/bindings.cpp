@@ -1,4 +1,4 @@
-// Python's view of the core: raw arrays in, raw arrays out. Checks, shapes and names live in op.py.
+// Python's view of the core: checked arrays in, preallocated arrays out. Shapes and dtypes are op.py's business.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "batch.hpp"
+#include "validate.hpp"
 
 namespace nb = nanobind;
 
@@ -39,40 +40,55 @@ class PythonSignals : public Interrupt {
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
 };
 
-BatchInput batch_input(const Longs& ptr, const Doubles& x, const Doubles& weights, const MaybeLongs& edge_index,
-                       const MaybeDoubles& edge_weight, const MaybeDoubles& dense) {
-  BatchInput in{};
-  in.graphs = int64_t(ptr.shape(0)) - 1;
-  in.nodes = int64_t(x.shape(0));
-  in.features = int64_t(x.shape(1));
-  in.ptr = ptr.data();
-  in.x = x.data();
-  in.weights = weights.data();
-  in.kind = edge_index ? StructureKind::sparse : dense ? StructureKind::dense : StructureKind::none;
-  in.edges = edge_index ? int64_t(edge_index->shape(1)) : 0;
-  in.edge_index = edge_index ? edge_index->data() : nullptr;
-  in.edge_weight = data(edge_weight);
-  in.dense = data(dense);
-  return in;
+// A problem as Python hands it over; keeps the arrays alive.
+struct Problem {
+  Longs ptr;
+  Doubles x, weights;
+  MaybeLongs edge_index;
+  MaybeDoubles edge_weight, dense, cost, template_structure;
+  Doubles template_x, template_weights, alpha;
+
+  BatchInput batch() const {
+    BatchInput in{};
+    in.graphs = int64_t(ptr.shape(0)) - 1;
+    in.nodes = int64_t(x.shape(0));
+    in.features = int64_t(x.shape(1));
+    in.ptr = ptr.data();
+    in.x = x.data();
+    in.weights = weights.data();
+    in.kind = edge_index ? StructureKind::sparse : dense ? StructureKind::dense : StructureKind::none;
+    in.edges = edge_index ? int64_t(edge_index->shape(1)) : 0;
+    in.edge_index = edge_index ? edge_index->data() : nullptr;
+    in.edge_weight = data(edge_weight);
+    in.dense = data(dense);
+    in.cost = data(cost);
+    return in;
+  }
+  TemplatesInput templates() const {
+    return {int64_t(template_x.shape(0)), int64_t(template_x.shape(1)), int64_t(template_x.shape(2)),
+            data(template_structure),     template_x.data(),            template_weights.data(),
+            alpha.data()};
+  }
+};
+
+void offsets(const Longs& batch, Longs& out) {
+  const std::vector<int64_t> ptr =
+      graph_offsets(batch.data(), int64_t(batch.shape(0)), int64_t(out.shape(0)) - 1);
+  std::copy(ptr.begin(), ptr.end(), out.data());
 }
 
-TemplatesInput templates_input(const MaybeDoubles& structure, const Doubles& x, const Doubles& weights,
-                               const Doubles& alpha) {
-  return {int64_t(x.shape(0)), int64_t(x.shape(1)), int64_t(x.shape(2)),
-          data(structure),     x.data(),            weights.data(),
-          alpha.data()};
+void check(const Problem& problem, double weight_tolerance) {
+  validate(problem.templates(), weight_tolerance);
+  validate(problem.batch(), weight_tolerance);
 }
 
-void solve(Longs ptr, Doubles x, Doubles weights, MaybeLongs edge_index, MaybeDoubles edge_weight,
-           MaybeDoubles dense, MaybeDoubles template_structure, Doubles template_x, Doubles template_weights,
-           Doubles alpha, MaybeDoubles start, int max_iter, double tol, int threads, Doubles distance,
-           Doubles structure_cost, Doubles feature_cost, Doubles gap, Ints iterations, Ints status, MaybeDoubles plan,
-           MaybeDoubles row_potential, MaybeDoubles col_potential) {
-  const BatchInput in = batch_input(ptr, x, weights, edge_index, edge_weight, dense);
-  const TemplatesInput tin = templates_input(template_structure, template_x, template_weights, alpha);
+void solve(const Problem& problem, MaybeDoubles start, int max_iter, double tol, int starts, int threads,
+           Doubles distance, Doubles structure_cost, Doubles feature_cost, Doubles gap, Ints iterations, Ints status,
+           MaybeDoubles plan, MaybeDoubles row_potential, MaybeDoubles col_potential) {
   SolveOptions options;
   options.max_iter = max_iter;
   options.tol = tol;
+  options.starts = starts;
   const SolveOutput out{distance.data(), structure_cost.data(), feature_cost.data(),
                         gap.data(),      iterations.data(),     status.data(),
                         data(plan),      data(row_potential),   data(col_potential)};
@@ -80,44 +96,57 @@ void solve(Longs ptr, Doubles x, Doubles weights, MaybeLongs edge_index, MaybeDo
   bool finished;
   {
     nb::gil_scoped_release release;
-    finished = solve_batch(in, tin, options, data(start), threads, signals, out);
+    finished = solve_batch(problem.batch(), problem.templates(), options, data(start), threads, signals, out);
   }
   if (!finished) throw nb::python_error();
 }
 
-void backward(Longs ptr, Doubles x, Doubles weights, MaybeLongs edge_index, MaybeDoubles edge_weight,
-              MaybeDoubles dense, MaybeDoubles template_structure, Doubles template_x, Doubles template_weights,
-              Doubles alpha, Doubles structure_cost, Doubles feature_cost, Doubles plan, Doubles row_potential,
-              Doubles col_potential, Doubles grad_distance, int threads, MaybeDoubles grad_x,
+void backward(const Problem& problem, Doubles structure_cost, Doubles feature_cost, Doubles plan,
+              Doubles row_potential, Doubles col_potential, Doubles grad_distance, int threads, MaybeDoubles grad_x,
               MaybeDoubles grad_weights, MaybeDoubles grad_structure, MaybeDoubles grad_template_structure,
               MaybeDoubles grad_template_x, MaybeDoubles grad_template_weights, MaybeDoubles grad_alpha) {
-  const BatchInput in = batch_input(ptr, x, weights, edge_index, edge_weight, dense);
-  const TemplatesInput tin = templates_input(template_structure, template_x, template_weights, alpha);
   const SolvedPairs solved{structure_cost.data(), feature_cost.data(), plan.data(), row_potential.data(),
                            col_potential.data()};
-  const GradientOutput out{data(grad_x),          data(grad_weights),          data(grad_structure),
-                           data(grad_template_structure), data(grad_template_x), data(grad_template_weights),
+  const GradientOutput out{data(grad_x),
+                           data(grad_weights),
+                           data(grad_structure),
+                           data(grad_template_structure),
+                           data(grad_template_x),
+                           data(grad_template_weights),
                            data(grad_alpha)};
   nb::gil_scoped_release release;
-  backward_batch(in, tin, solved, grad_distance.data(), threads, out);
+  backward_batch(problem.batch(), problem.templates(), solved, grad_distance.data(), threads, out);
 }
 
 }  // namespace
 }  // namespace tfgw
 
 NB_MODULE(_core, module) {
-  module.def("solve", &tfgw::solve, nb::arg("ptr"), nb::arg("x"), nb::arg("weights"), nb::arg("edge_index").none(),
-             nb::arg("edge_weight").none(), nb::arg("dense").none(), nb::arg("template_structure").none(),
-             nb::arg("template_x"), nb::arg("template_weights"), nb::arg("alpha"), nb::arg("start").none(),
-             nb::arg("max_iter"), nb::arg("tol"), nb::arg("threads"), nb::arg("distance"), nb::arg("structure_cost"),
+  using namespace tfgw;
+  nb::class_<Problem>(module, "Problem")
+      .def(
+          "__init__",
+          [](Problem* self, Longs ptr, Doubles x, Doubles weights, MaybeLongs edge_index, MaybeDoubles edge_weight,
+             MaybeDoubles dense, MaybeDoubles cost, MaybeDoubles template_structure, Doubles template_x,
+             Doubles template_weights, Doubles alpha) {
+            new (self) Problem{ptr,  x,          weights,           edge_index,         edge_weight,
+                               dense, cost,      template_structure, template_x,        template_weights,
+                               alpha};
+          },
+          nb::kw_only(), nb::arg("ptr"), nb::arg("x"), nb::arg("weights"), nb::arg("edge_index").none(),
+          nb::arg("edge_weight").none(), nb::arg("dense").none(), nb::arg("cost").none(),
+          nb::arg("template_structure").none(), nb::arg("template_x"), nb::arg("template_weights"),
+          nb::arg("alpha"))
+      .def("check", &check, nb::arg("weight_tolerance"));
+  module.def("offsets", &offsets, nb::arg("batch"), nb::arg("out"));
+  module.def("solve", &solve, nb::arg("problem"), nb::kw_only(), nb::arg("start").none(), nb::arg("max_iter"),
+             nb::arg("tol"), nb::arg("starts"), nb::arg("threads"), nb::arg("distance"), nb::arg("structure_cost"),
              nb::arg("feature_cost"), nb::arg("gap"), nb::arg("iterations"), nb::arg("status"),
              nb::arg("plan").none(), nb::arg("row_potential").none(), nb::arg("col_potential").none());
-  module.def("backward", &tfgw::backward, nb::arg("ptr"), nb::arg("x"), nb::arg("weights"),
-             nb::arg("edge_index").none(), nb::arg("edge_weight").none(), nb::arg("dense").none(),
-             nb::arg("template_structure").none(), nb::arg("template_x"), nb::arg("template_weights"),
-             nb::arg("alpha"), nb::arg("structure_cost"), nb::arg("feature_cost"), nb::arg("plan"),
-             nb::arg("row_potential"), nb::arg("col_potential"), nb::arg("grad_distance"), nb::arg("threads"),
-             nb::arg("grad_x").none(), nb::arg("grad_weights").none(), nb::arg("grad_structure").none(),
-             nb::arg("grad_template_structure").none(), nb::arg("grad_template_x").none(),
-             nb::arg("grad_template_weights").none(), nb::arg("grad_alpha").none());
+  module.def("backward", &backward, nb::arg("problem"), nb::kw_only(), nb::arg("structure_cost"),
+             nb::arg("feature_cost"), nb::arg("plan"), nb::arg("row_potential"), nb::arg("col_potential"),
+             nb::arg("grad_distance"), nb::arg("threads"), nb::arg("grad_x").none(), nb::arg("grad_weights").none(),
+             nb::arg("grad_structure").none(), nb::arg("grad_template_structure").none(),
+             nb::arg("grad_template_x").none(), nb::arg("grad_template_weights").none(),
+             nb::arg("grad_alpha").none());
 }

@@ -6,6 +6,7 @@
 
 #include "kernels.hpp"
 #include "simplex_qp.hpp"
+#include "starts.hpp"
 
 namespace tfgw {
 namespace {
@@ -23,10 +24,12 @@ double dot(const SparsePlan& plan, const std::vector<double>& matrix, int ld) {
 
 }  // namespace
 
-bool FgwSolver::solve(const Graph& graph, const Template& tmpl, int features, const SolveOptions& options,
-                      const double* start, int64_t start_stride, Interrupt& interrupt, PairResult& result) {
+bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost& linear,
+                      const SolveOptions& options, const double* start, int64_t start_stride, Interrupt& interrupt,
+                      PairResult& result) {
   graph_ = &graph;
   tmpl_ = &tmpl;
+  linear_source_ = linear;
   n_ = graph.n;
   m_ = tmpl.m;
   ld_ = tmpl.ld;
@@ -34,22 +37,34 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, int features, co
   atoms_.resize(kMaxAtoms + 1);
   Q_.resize(size_t(kMaxAtoms + 1) * (kMaxAtoms + 1));
   linear_.resize(kMaxAtoms + 1);
-  count_ = 0;
-  weights_.clear();
   transport_.reset(n_, m_, ld_, graph.supply.data(), tmpl.demand.data());
-  build_feature_cost(features);
-  if (start) {
-    given_start(start, start_stride);
-  } else {
-    product_start();
+  build_linear_cost();
+
+  const int starts = alpha_ > 0 ? std::max(1, options.starts) : 1;  // α = 0 has one minimum
+  for (int s = 0; s < starts; ++s) {
+    count_ = 0;
+    weights_.clear();
+    if (s > 0) {
+      if (!anchored_start(s - 1, interrupt)) return false;
+    } else if (start) {
+      given_start(start, start_stride);
+    } else {
+      product_start();
+    }
+    register_atom();
+    weights_[0] = 1.0;
+    PairResult found;
+    if (!descend(s == 0 && !start, options, interrupt, found)) return false;
+    if (s == 0 || found.distance < result.distance) {
+      result = found;
+      keep();
+    }
   }
-  register_atom();
-  weights_[0] = 1.0;
-  if (!descend(!start, options, interrupt, result)) return false;
-  split_costs(features, result);
+  split_costs(result);
   return true;
 }
 
+// Frank-Wolfe from the atoms at hand. `result` gets everything but the two separate costs.
 bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result) {
   const double structure_scale = alpha_ * (graph_->constant + tmpl_->constant);
   result = {};
@@ -66,13 +81,13 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
     }
     const double value = structure_scale + linear - 2 * alpha_ * squared;
     const double scale = structure_scale + std::abs(linear);
-
     SparsePlan& vertex = atoms_[count_].plan;
     transport_.flow(vertex);
+    result.distance = value;
     result.gap = std::max(0.0, linear - 4 * alpha_ * squared - dot(vertex, gradient_, ld_));
-    result.distance = std::max(0.0, value);
 
-    const bool flat = result.gap <= options.tol * std::abs(value) + kRounding * scale;
+    const double tolerance = options.tol * std::abs(value) + kRounding * scale;
+    const bool flat = result.gap <= tolerance;
     const bool stationary = flat && !tie_break;
     if (!stationary && result.iterations >= options.max_iter) {
       result.status = Status::max_iter;
@@ -82,8 +97,9 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
     add_atom();
     const int fresh = count_ - 1;
     const double curvature = -2 * alpha_ * (Q_[fresh * (kMaxAtoms + 1) + fresh] - 2 * quadratic(fresh) + squared);
-    // A stationary point may be a saddle: the vertex then lies downhill though the gradient does not say so.
-    if (flat && !(curvature - result.gap < -options.tol * std::abs(value) - 4 * kRounding * scale)) {
+    // A flat point may be a saddle: the vertex then lies downhill though the gradient does not say so.
+    const bool saddle = curvature - result.gap < -4 * tolerance;
+    if (flat && !saddle) {
       --count_;
       weights_.pop_back();
       if (stationary) return true;
@@ -93,11 +109,30 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
   }
 }
 
+bool FgwSolver::anchored_start(int index, Interrupt& interrupt) {
+  anchored_cost(*graph_, *tmpl_, alpha_, linear_cost_, index, tie_broken_);
+  if (!transport_.solve(tie_broken_.data(), interrupt)) return false;
+  transport_.flow(atoms_[0].plan);
+  apply_cross(atoms_[0].plan, atoms_[0].cross);
+  return true;
+}
+
+// Remembers the plan and the potentials of the start that just ended.
+void FgwSolver::keep() {
+  merge(best_plan_);
+  best_u_.assign(transport_.row_potentials(), transport_.row_potentials() + n_);
+  best_v_.assign(transport_.col_potentials(), transport_.col_potentials() + m_);
+}
+
 // (1−α) M. At α = 1 features play no role and may be anything finite.
-void FgwSolver::build_feature_cost(int features) {
+void FgwSolver::build_linear_cost() {
   linear_cost_.assign(size_t(n_) * ld_, 0.0);
-  if (alpha_ < 1) {
-    kernels().squared_distances(n_, ld_, features, graph_->x, tmpl_->ft.data(), linear_cost_.data());
+  if (linear_source_.given) {
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < m_; ++k) linear_cost_[size_t(i) * ld_ + k] = given_cost(i, tmpl_->live[k]);
+  } else if (alpha_ < 1) {
+    kernels().squared_distances(n_, ld_, int(linear_source_.features), graph_->x, tmpl_->ft.data(),
+                                linear_cost_.data());
     for (double& c : linear_cost_) c *= 1 - alpha_;
   }
   for (int i = 0; i < n_; ++i) std::fill_n(&linear_cost_[size_t(i) * ld_ + m_], ld_ - m_, kPadCost);
@@ -243,7 +278,7 @@ void FgwSolver::line_search(double gap, double curvature) {
     correct();
   }
   drop_unused_atoms();
-  if (count_ == kMaxAtoms) merge_atoms();
+  if (count_ == kMaxAtoms) collapse();
 }
 
 void FgwSolver::correct() {
@@ -271,19 +306,29 @@ void FgwSolver::drop_unused_atoms() {
   weights_.resize(kept);
 }
 
-// Out of room: the iterate itself becomes the only atom.
-void FgwSolver::merge_atoms() {
-  std::vector<double> T(size_t(n_) * m_, 0.0);
+// The iterate T as one list of entries.
+void FgwSolver::merge(SparsePlan& out) {
+  if (count_ == 1) {
+    out = atoms_[0].plan;
+    return;
+  }
+  scratch_.assign(size_t(n_) * m_, 0.0);
   for (int s = 0; s < count_; ++s) {
     const SparsePlan& plan = atoms_[s].plan;
     for (int e = 0; e < plan.count(); ++e)
-      T[size_t(plan.row[e]) * m_ + plan.col[e]] += weights_[s] * plan.mass[e];
+      scratch_[size_t(plan.row[e]) * m_ + plan.col[e]] += weights_[s] * plan.mass[e];
   }
-  SparsePlan& merged = atoms_[0].plan;
-  merged.clear();
+  out.clear();
   for (int i = 0; i < n_; ++i)
     for (int k = 0; k < m_; ++k)
-      if (T[size_t(i) * m_ + k] > 0) merged.push(i, k, T[size_t(i) * m_ + k]);
+      if (scratch_[size_t(i) * m_ + k] > 0) out.push(i, k, scratch_[size_t(i) * m_ + k]);
+}
+
+// Out of room: the iterate itself becomes the only atom.
+void FgwSolver::collapse() {
+  SparsePlan merged;
+  merge(merged);
+  atoms_[0].plan = std::move(merged);
   count_ = 0;
   weights_.clear();
   add_atom();
@@ -297,33 +342,29 @@ void FgwSolver::rebuild_gradient() {
     kernels().add_scaled(int64_t(n_) * ld_, -4 * alpha_ * weights_[s], atoms_[s].cross.data(), gradient_.data());
 }
 
-// Both terms at the final plan. Where α hides one of them it is computed here: α may be learned, and its gradient
-// is their difference.
-void FgwSolver::split_costs(int features, PairResult& result) {
-  double linear = 0, squared = 0;
-  for (int s = 0; s < count_; ++s) {
-    const SparsePlan& plan = atoms_[s].plan;
-    if (alpha_ < 1) {
-      linear += weights_[s] * linear_[s] / (1 - alpha_);
-    } else {
-      for (int e = 0; e < plan.count(); ++e)
-        linear += weights_[s] * plan.mass[e] * squared_distance(plan.row[e], plan.col[e], features);
-    }
-    if (alpha_ > 0) {
-      squared += weights_[s] * quadratic(s);
-    } else if (graph_->kind != StructureKind::none) {  // α = 0: the plan is one vertex
-      apply_cross(plan, atoms_[s].cross);
-      squared += weights_[s] * dot(plan, atoms_[s].cross, ld_);
-    }
+// Both terms at the plan that was kept, whatever α: it may be learned, and its gradient is their difference.
+void FgwSolver::split_costs(PairResult& result) {
+  const SparsePlan& plan = best_plan_;
+  if (alpha_ < 1) {
+    result.feature_cost = dot(plan, linear_cost_, ld_) / (1 - alpha_);
+  } else {
+    for (int e = 0; e < plan.count(); ++e)
+      result.feature_cost += plan.mass[e] * squared_distance(plan.row[e], tmpl_->ft.data() + plan.col[e], ld_);
   }
-  result.feature_cost = linear;
-  result.structure_cost = std::max(0.0, graph_->constant + tmpl_->constant - 2 * squared);
+  if (graph_->kind != StructureKind::none) {
+    apply_cross(plan, half_cross_);
+    result.structure_cost =
+        std::max(0.0, graph_->constant + tmpl_->constant - 2 * dot(plan, half_cross_, ld_));
+  }
+  result.distance = alpha_ * result.structure_cost + (1 - alpha_) * result.feature_cost;
 }
 
-double FgwSolver::squared_distance(int i, int k, int features) const {
+// |f_i − f|², with the entries of f `step` apart.
+double FgwSolver::squared_distance(int i, const double* f, int64_t step) const {
+  const int64_t d = linear_source_.features;
   double s = 0;
-  for (int c = 0; c < features; ++c) {
-    const double diff = graph_->x[int64_t(i) * features + c] - tmpl_->ft[size_t(c) * ld_ + k];
+  for (int64_t c = 0; c < d; ++c) {
+    const double diff = graph_->x[i * d + c] - f[c * step];
     s += diff * diff;
   }
   return s;
@@ -361,43 +402,37 @@ double FgwSolver::quadratic(int s) const {
 }
 
 void FgwSolver::write(const TemplatesInput& templates, int64_t k, const PairOutput& out) {
+  const SparsePlan& plan = best_plan_;
   if (out.plan) {
     for (int i = 0; i < n_; ++i) std::fill_n(out.plan + i * out.plan_stride, templates.nodes, 0.0);
-    for (int s = 0; s < count_; ++s) {
-      const SparsePlan& plan = atoms_[s].plan;
-      for (int e = 0; e < plan.count(); ++e)
-        out.plan[plan.row[e] * out.plan_stride + tmpl_->live[plan.col[e]]] += weights_[s] * plan.mass[e];
-    }
+    for (int e = 0; e < plan.count(); ++e)
+      out.plan[plan.row[e] * out.plan_stride + tmpl_->live[plan.col[e]]] += plan.mass[e];
   }
   if (!out.row_potential) return;
   // The solver left out the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials take them back.
-  const double* u = transport_.row_potentials();
-  const double* v = transport_.col_potentials();
   double mean = 0;
-  for (int l = 0; l < m_; ++l) mean += (v[l] + alpha_ * tmpl_->square[tmpl_->live[l]]) / m_;
-  for (int i = 0; i < n_; ++i) out.row_potential[i * out.row_stride] = u[i] + alpha_ * graph_->square[i] + mean;
+  for (int l = 0; l < m_; ++l) mean += (best_v_[l] + alpha_ * tmpl_->square[tmpl_->live[l]]) / m_;
+  for (int i = 0; i < n_; ++i)
+    out.row_potential[i * out.row_stride] = best_u_[i] + alpha_ * graph_->square[i] + mean;
   std::vector<int> live_index(templates.nodes, -1);
   for (int l = 0; l < m_; ++l) live_index[tmpl_->live[l]] = l;
   for (int64_t node = 0; node < templates.nodes; ++node) {
-    const double reduced = live_index[node] >= 0 ? v[live_index[node]] : dead_potential(templates, k, node);
+    const double reduced = live_index[node] >= 0 ? best_v_[live_index[node]] : dead_potential(templates, k, node);
     out.col_potential[node] = reduced + alpha_ * tmpl_->square[node] - mean;
   }
 }
 
 // The potential of a weightless template node: the cheapest way to give it its first mass, min_i (G_ik − u_i).
 double FgwSolver::dead_potential(const TemplatesInput& templates, int64_t k, int64_t node) {
-  const int64_t m = templates.nodes, d = templates.features;
+  const int64_t m = templates.nodes;
   std::vector<double> cross(n_, 0.0);
   if (alpha_ > 0) {
     const double* C = templates.structure + k * m * m;
     std::vector<double> forth(n_, 0.0), back(n_, 0.0);  // T C̄[node, :]ᵀ and T C̄[:, node]
-    for (int s = 0; s < count_; ++s) {
-      const SparsePlan& plan = atoms_[s].plan;
-      for (int e = 0; e < plan.count(); ++e) {
-        const int64_t l = tmpl_->live[plan.col[e]];
-        forth[plan.row[e]] += weights_[s] * plan.mass[e] * C[node * m + l];
-        back[plan.row[e]] += weights_[s] * plan.mass[e] * C[l * m + node];
-      }
+    for (int e = 0; e < best_plan_.count(); ++e) {
+      const int64_t l = tmpl_->live[best_plan_.col[e]];
+      forth[best_plan_.row[e]] += best_plan_.mass[e] * C[node * m + l];
+      back[best_plan_.row[e]] += best_plan_.mass[e] * C[l * m + node];
     }
     graph_->for_each_entry([&](int i, int j, double c) {
       cross[i] += 0.5 * c * forth[j];
@@ -405,11 +440,11 @@ double FgwSolver::dead_potential(const TemplatesInput& templates, int64_t k, int
     });
   }
   double best = std::numeric_limits<double>::infinity();
-  const double* f = templates.x + (k * m + node) * d;
   for (int i = 0; i < n_; ++i) {
-    double distance = 0;
-    for (int64_t c = 0; c < d; ++c) distance += (graph_->x[i * d + c] - f[c]) * (graph_->x[i * d + c] - f[c]);
-    best = std::min(best, (1 - alpha_) * distance - 4 * alpha_ * cross[i] - transport_.row_potentials()[i]);
+    const double linear = linear_source_.given
+                              ? given_cost(i, node)
+                              : (1 - alpha_) * squared_distance(i, templates.x + (k * m + node) * templates.features, 1);
+    best = std::min(best, linear - 4 * alpha_ * cross[i] - best_u_[i]);
   }
   return best;
 }

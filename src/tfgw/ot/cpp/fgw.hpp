@@ -25,6 +25,13 @@ struct SolveOptions {
   int starts = 1;
 };
 
+// The linear part of the objective: squared feature distances, or a cost that the caller gives.
+struct LinearCost {
+  int64_t features = 0;
+  const double* given = nullptr;  // cost of (i, k) at given[i * stride + k], by original template node
+  int64_t stride = 0;
+};
+
 struct PairResult {
   double distance = 0, structure_cost = 0, feature_cost = 0, gap = 0;
   int32_t iterations = 0;
@@ -43,9 +50,9 @@ struct PairOutput {
 // Solves pairs one after the other in buffers that are reused: one solver per thread.
 class FgwSolver {
  public:
-  // `start`, if given, is a dense coupling in the layout of PairOutput::plan; otherwise the start is h h̄ᵀ.
-  // False if interrupted.
-  bool solve(const Graph& graph, const Template& tmpl, int features, const SolveOptions& options,
+  // `start`, if given, is a dense coupling in the layout of PairOutput::plan; otherwise the first start is hh̄ᵀ.
+  // The best of all starts is kept. False if interrupted.
+  bool solve(const Graph& graph, const Template& tmpl, const LinearCost& linear, const SolveOptions& options,
              const double* start, int64_t start_stride, Interrupt& interrupt, PairResult& result);
 
   void write(const TemplatesInput& templates, int64_t k, const PairOutput& out);
@@ -58,7 +65,7 @@ class FgwSolver {
   };
 
   bool descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
-  void build_feature_cost(int features);
+  void build_linear_cost();
   void add_atom();       // from the plan in atoms_[count_]
   void register_atom();  // from the plan and its cross in atoms_[count_]
   void apply_cross(const SparsePlan& plan, std::vector<double>& out);
@@ -68,27 +75,34 @@ class FgwSolver {
   void structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out);
   void product_start();
   void given_start(const double* start, int64_t stride);
+  bool anchored_start(int index, Interrupt& interrupt);
   void line_search(double gap, double curvature);
   void correct();
   void drop_unused_atoms();
-  void merge_atoms();
+  void merge(SparsePlan& out);
+  void collapse();
+  void keep();
   void rebuild_gradient();
   const double* tie_broken_gradient();
-  void split_costs(int features, PairResult& result);
-  double squared_distance(int i, int k, int features) const;
+  void split_costs(PairResult& result);
+  double squared_distance(int i, const double* f, int64_t step) const;
+  double given_cost(int i, int64_t node) const { return linear_source_.given[i * linear_source_.stride + node]; }
   double quadratic(int s) const;  // ⟨plan_s, X(T)⟩
   double dead_potential(const TemplatesInput& templates, int64_t k, int64_t node);
 
   const Graph* graph_ = nullptr;
   const Template* tmpl_ = nullptr;
+  LinearCost linear_source_;
   int n_ = 0, m_ = 0, ld_ = 0;
   double alpha_ = 0;
   TransportSimplex transport_;
   std::vector<double> linear_cost_;  // (1−α) M: (n, ld)
-  std::vector<double> gradient_, tie_broken_, similarity_, scratch_, half_;
+  std::vector<double> gradient_, tie_broken_, similarity_, scratch_, half_, half_cross_;
   std::vector<Atom> atoms_;
   std::vector<double> weights_, Q_, linear_;
   int count_ = 0;
+  SparsePlan best_plan_;
+  std::vector<double> best_u_, best_v_;
 };
 
 }  // namespace tfgw

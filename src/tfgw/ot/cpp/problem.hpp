@@ -26,6 +26,7 @@ struct BatchInput {
   const int64_t* edge_index;    // (2, edges): C[edge_index[0, e], edge_index[1, e]] += edge_weight[e]
   const double* edge_weight;    // (edges), or null for ones
   const double* dense;          // dense: the n × n blocks, row by row, one after the other
+  const double* cost;           // (nodes, templates, template nodes), or null for squared feature distances
 };
 
 struct TemplatesInput {

@@ -1,0 +1,36 @@
+# make run   sets everything up and runs the main job
+# make test  sets everything up and runs the tests
+# Both create .venv in this folder. The other targets are for developers: see CONTRIBUTING.md.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := $(wildcard src/tfgw/ot/cpp/*) CMakeLists.txt pyproject.toml
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+.PHONY: run test lint format sanitize fuzz bench clean
+
+run: $(VENV)/.installed
+	$(BIN)/python examples/skip_circles.py
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(VENV)/.tools: constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt torch scikit-build-core nanobind cmake ninja
+	touch $@
+
+# The build tools are pinned too, so the build uses the ones just installed instead of fetching its own.
+$(VENV)/.installed: $(VENV)/.tools $(CORE)
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[test,lint]'
+	touch $@

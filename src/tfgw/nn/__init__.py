@@ -1,0 +1,22 @@
+"""Layers for PyTorch Geometric models: pooling by optimal transport distances to learnable templates.
+
+>>> pool = TFGWPooling(in_channels=7, num_templates=8, template_nodes=17)
+>>> optimizer = torch.optim.Adam(pool.parameters(), lr=0.01)
+>>> project_after_step(optimizer, pool)
+>>> pool(data.x, data.edge_index, data.batch)              # (batch_size, 8)
+"""
+
+from tfgw.nn.projections import project_simplex
+from tfgw.nn.template_layer import TemplateLayer, project_after_step
+from tfgw.nn.templates import sample_templates
+from tfgw.nn.tfgw_pooling import TFGWPooling
+from tfgw.nn.tw_pooling import TWPooling
+
+__all__ = [
+    "TFGWPooling",
+    "TWPooling",
+    "TemplateLayer",
+    "project_after_step",
+    "project_simplex",
+    "sample_templates",
+]

@@ -1,0 +1,42 @@
+"""Structure matrices of batched graphs, and the entries of template structures that are free."""
+
+import torch
+from torch import Tensor
+
+from tfgw.datasets.structure import shortest_paths
+
+
+def batched_shortest_paths(
+    edge_index: Tensor, num_nodes: int, batch: Tensor | None = None, edge_weight: Tensor | None = None
+) -> Tensor:
+    """Shortest-path matrices of all graphs of a batch, flattened one after the other, ``(sum of n²,)``."""
+    if batch is None:
+        batch = torch.zeros(num_nodes, dtype=torch.int64)
+    ptr = torch.cat([batch.new_zeros(1), batch.cpu().bincount().cumsum(0)]).tolist()
+    owner = batch[edge_index[0]]
+    order = owner.argsort(stable=True)
+    edges, weights = edge_index[:, order], None if edge_weight is None else edge_weight[order]
+    ends = owner.cpu().bincount(minlength=len(ptr) - 1).cumsum(0).tolist()
+    blocks = []
+    for first, last, begin, end in zip(ptr, ptr[1:], [0, *ends], ends, strict=False):
+        block = shortest_paths(
+            edges[:, begin:end] - first,
+            last - first,
+            edge_weight=None if weights is None else weights[begin:end],
+        )
+        blocks.append(block.flatten())
+    return torch.cat(blocks).to(edge_index.device)
+
+
+def entry_index(nodes: int, *, directed: bool, diagonal: bool) -> Tensor:
+    """Which free entry stands at each place of an m × m matrix, ``(m, m)``; entries that are fixed at 0 get the
+    number after the last free one."""
+    rows, cols = torch.meshgrid(torch.arange(nodes), torch.arange(nodes), indexing="ij")
+    free = torch.ones(nodes, nodes, dtype=torch.bool)
+    if not directed:
+        free &= rows <= cols
+    if not diagonal:
+        free &= rows != cols
+    index = torch.full((nodes, nodes), int(free.sum()), dtype=torch.int64)
+    index[free] = torch.arange(int(free.sum()))
+    return index if directed else torch.minimum(index, index.T)

@@ -1,0 +1,92 @@
+"""What pooling layers with templates share: features, weights, and the projection after a step."""
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from tfgw.nn.projections import project_simplex
+
+
+class TemplateLayer(nn.Module):
+    """Holds ``template_features`` (K, m, d) and ``template_weights`` (K, m), each a parameter or a buffer."""
+
+    template_features: Tensor
+    template_weights: Tensor
+
+    def __init__(
+        self, in_channels: int, num_templates: int, template_nodes: int, *, learn_templates: bool, learn_weights: bool
+    ) -> None:
+        super().__init__()
+        for name, size in (("num_templates", num_templates), ("template_nodes", template_nodes)):
+            if size < 1:
+                raise ValueError(f"{name}: must be at least 1, got {size}")
+        if in_channels < 0:
+            raise ValueError(f"in_channels: must not be negative, got {in_channels}")
+        self.in_channels = in_channels
+        self.num_templates = num_templates
+        self.template_nodes = template_nodes
+        self.learn_templates = learn_templates
+        self.learn_weights = learn_weights
+        self._hold("template_features", torch.empty(num_templates, template_nodes, in_channels), learn_templates)
+        self._hold("template_weights", torch.empty(num_templates, template_nodes), learn_weights)
+
+    def _hold(self, name: str, tensor: Tensor, learned: bool) -> None:
+        if learned:
+            self.register_parameter(name, nn.Parameter(tensor))
+        else:
+            self.register_buffer(name, tensor)
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Random features, uniform weights."""
+        self.template_features.normal_()
+        self.template_weights.fill_(1 / self.template_nodes)
+
+    @torch.no_grad()
+    def project_(self) -> None:
+        """Move every learned parameter to the nearest point of its constraint set, in place."""
+        if self.learn_weights:
+            self.template_weights.copy_(project_simplex(self.template_weights))
+
+    @property
+    def live_nodes(self) -> Tensor:
+        """Number of template nodes with weight, ``(num_templates,)``."""
+        return (self.template_weights > 0).sum(-1)
+
+
+def project_after_step(optimizer: torch.optim.Optimizer, model: nn.Module) -> RemovableHandle:
+    """Call ``project_()`` of every template layer in ``model`` after each ``optimizer.step()``.
+
+    Returns a handle whose ``remove()`` takes the hook away again.
+    """
+    layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
+    if not layers:
+        raise ValueError("model: has no layer with templates to project")
+
+    def project(*_: object) -> None:
+        for layer in layers:
+            layer.project_()
+
+    return optimizer.register_step_post_hook(project)
+
+
+def copy_checked(name: str, source: Tensor, target: Tensor) -> None:
+    """Copy into a parameter, refusing other shapes and values that are not finite."""
+    source = torch.as_tensor(source)
+    if source.shape != target.shape:
+        raise ValueError(f"{name}: expected shape {tuple(target.shape)}, got {tuple(source.shape)}")
+    if not bool(torch.isfinite(source).all()):
+        raise ValueError(f"{name}: has an entry that is not finite")
+    target.copy_(source)
+
+
+def set_weights(layer: TemplateLayer, weights: Tensor | None) -> None:
+    """Set the template weights; ``None`` is uniform."""
+    if weights is None:
+        layer.template_weights.fill_(1 / layer.template_nodes)
+        return
+    weights = torch.as_tensor(weights)
+    on_simplex = (weights >= 0).all() and torch.allclose(weights.sum(-1), weights.new_ones(()), atol=1e-5)
+    if weights.is_floating_point() and not bool(on_simplex):
+        raise ValueError("weights: each template's must be non-negative and sum to 1")
+    copy_checked("weights", weights, layer.template_weights)

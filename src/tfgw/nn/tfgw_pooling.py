@@ -1,0 +1,233 @@
+"""The paper's pooling layer."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from tfgw import ot
+from tfgw.nn.structure import batched_shortest_paths, entry_index
+from tfgw.nn.template_layer import TemplateLayer, copy_checked, set_weights
+
+Structure = Literal["adjacency", "shortest_path", "precomputed"]
+STRUCTURES: tuple[Structure, ...] = ("adjacency", "shortest_path", "precomputed")
+
+
+class TFGWPooling(TemplateLayer):
+    """The paper's layer: exact Fused Gromov–Wasserstein distances to K learnable template graphs (equation 2).
+
+    Templates are parameters on a constrained set: call :meth:`project_` after each optimiser step, or let
+    :func:`tfgw.nn.project_after_step` do it. Template nodes whose weight reaches 0 drop out of the solve; their
+    gradient can bring them back.
+
+    Args:
+        in_channels: Features per node.
+        num_templates: Number of templates K; the layer's output has this many channels.
+        template_nodes: Nodes per template m.
+        structure: What C is. ``"adjacency"``: the edges, template entries kept in [0, 1]. ``"shortest_path"``: hop
+            distances, computed in ``forward`` unless passed to it (see :class:`tfgw.datasets.ShortestPaths`),
+            template entries kept at 0 or above. ``"precomputed"``: any matrix, passed to ``forward``; template
+            entries, the diagonal included, are free.
+        directed: Whether C̄ may be asymmetric. Otherwise only its upper triangle is a parameter.
+        alpha: Trade-off between features (0) and structure (1). ``None``: learned, from ``alpha_init``. A number, or
+            a tensor with one per template: fixed.
+        alpha_init: Where a learned α starts.
+        alpha_per_template: Whether each template learns an α of its own.
+        learn_templates: Whether C̄ and F̄ are parameters (else buffers: the paper's TFGW-fix).
+        learn_weights: Whether h̄ is a parameter (else it stays as set, uniform at first).
+        n_starts: Starts of the solver for each pair, of which the best is kept; see :func:`tfgw.ot.fgw`.
+        max_iter: Iterations of the solver at most.
+        tol: Relative gap at which the solver stops.
+        num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
+    """
+
+    alpha: Tensor
+    structure_entries: Tensor
+    _entry_index: Tensor
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_templates: int,
+        template_nodes: int,
+        *,
+        structure: Structure = "adjacency",
+        directed: bool = False,
+        alpha: float | Tensor | None = None,
+        alpha_init: float = 0.5,
+        alpha_per_template: bool = False,
+        learn_templates: bool = True,
+        learn_weights: bool = True,
+        n_starts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-9,
+        num_threads: int | None = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            num_templates,
+            template_nodes,
+            learn_templates=learn_templates,
+            learn_weights=learn_weights,
+        )
+        if structure not in STRUCTURES:
+            raise ValueError(f"structure: must be one of {', '.join(STRUCTURES)}, got {structure!r}")
+        self.structure = structure
+        self.directed = directed
+        self.learn_alpha = alpha is None
+        self.alpha_init = alpha_init
+        self.alpha_per_template = alpha_per_template
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.num_threads = num_threads
+        index = entry_index(template_nodes, directed=directed, diagonal=structure == "precomputed")
+        self.register_buffer("_entry_index", index, persistent=False)
+        free = int(index.max()) if structure != "precomputed" else int(index.max()) + 1
+        self._hold("structure_entries", torch.empty(num_templates, free), learn_templates)
+        self._hold("alpha", _initial_alpha(alpha, alpha_init, alpha_per_template, num_templates), self.learn_alpha)
+        self.reset_parameters()
+
+    @property
+    def template_structure(self) -> Tensor:
+        """C̄ of every template, ``(num_templates, template_nodes, template_nodes)``."""
+        return pad(self.structure_entries, (0, 1))[:, self._entry_index]
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Random templates, uniform weights, α at its start."""
+        super().reset_parameters()
+        self.structure_entries.uniform_(0, 1)
+        if self.structure == "shortest_path":
+            self.structure_entries.mul_(2).add_(1)  # the distances of a small random graph: 1 to 3
+        if self.learn_alpha:
+            self.alpha.fill_(self.alpha_init)
+
+    @torch.no_grad()
+    def set_templates(self, structure: Tensor, features: Tensor, weights: Tensor | None = None) -> None:
+        """Put the templates at the given C̄ ``(K, m, m)``, F̄ ``(K, m, d)`` and h̄ ``(K, m)``; ``None`` is uniform."""
+        structure = torch.as_tensor(structure)
+        index = self._entry_index
+        shape = (self.num_templates, *index.shape)
+        if tuple(structure.shape) != shape:
+            raise ValueError(f"structure: expected shape {shape}, got {tuple(structure.shape)}")
+        if not self.directed and not torch.equal(structure, structure.mT):
+            raise ValueError("structure: templates must be symmetric unless the layer is directed")
+        if self.structure != "precomputed" and bool(structure.diagonal(dim1=1, dim2=2).any()):
+            raise ValueError(f"structure: the diagonal must be 0 for structure={self.structure!r}")
+        places = index.flatten().argsort(stable=True)
+        first = torch.searchsorted(index.flatten()[places], torch.arange(self.structure_entries.shape[1]).to(index))
+        copy_checked("structure", structure.flatten(1)[:, places[first]], self.structure_entries)
+        copy_checked("features", features, self.template_features)
+        set_weights(self, weights)
+
+    @torch.no_grad()
+    def project_(self) -> None:
+        """The paper's projections: C̄ on [0, 1] or [0, ∞) (symmetric by construction), h̄ on the simplex, α on [0, 1]."""
+        super().project_()
+        if self.learn_templates and self.structure != "precomputed":
+            self.structure_entries.clamp_(0, 1 if self.structure == "adjacency" else None)
+        if self.learn_alpha:
+            self.alpha.clamp_(0, 1)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        edge_weight: Tensor | None = None,
+        structure: Tensor | None = None,
+        node_weights: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        """Distances to the templates.
+
+        Args:
+            x: Node features ``(num_nodes, in_channels)``.
+            edge_index: Edges ``(2, num_edges)``.
+            batch: Graph of each node, sorted, ``(num_nodes,)``; ``None`` is a single graph.
+            edge_weight: Weights of the edges; for shortest paths, their lengths.
+            structure: C of every graph, flattened one after the other ``(sum of n²,)``, used instead of the edges.
+            node_weights: h ``(num_nodes,)``, summing to 1 within each graph; ``None`` is uniform.
+            batch_size: Number of graphs. Graphs after the last one in ``batch`` are empty: their row is 0 and
+                carries no gradient. Under :func:`torch.compile`, give it: counting the graphs breaks the trace.
+
+        Returns:
+            ``(batch_size, num_templates)``.
+        """
+        return self.solve(
+            x,
+            edge_index,
+            batch,
+            edge_weight=edge_weight,
+            structure=structure,
+            node_weights=node_weights,
+            batch_size=batch_size,
+            plans=None,
+        ).distances
+
+    def solve(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        edge_weight: Tensor | None = None,
+        structure: Tensor | None = None,
+        node_weights: Tensor | None = None,
+        batch_size: int | None = None,
+        initial_plans: Tensor | None = None,
+        plans: str | None = "dense",
+    ) -> ot.Transport:
+        """As :meth:`forward`, but everything the solver knows: plans, both costs, potentials, gaps, status."""
+        if structure is None:
+            if edge_index is None:
+                raise ValueError("edge_index: missing (give edge_index, or structure)")
+            if self.structure == "precomputed":
+                raise ValueError("structure: missing; a layer with structure='precomputed' needs it in every call")
+            if self.structure == "shortest_path":
+                structure = batched_shortest_paths(edge_index, len(x), batch, edge_weight).to(x)
+        sparse = structure is None
+        graphs = ot.GraphBatch(
+            x,
+            batch=batch,
+            batch_size=batch_size,
+            edge_index=edge_index if sparse else None,
+            edge_weight=edge_weight if sparse else None,
+            structure=structure,
+            node_weights=node_weights,
+        )
+        return ot.fgw(
+            graphs,
+            ot.Templates(self.template_features, self.template_structure, self.template_weights),
+            self.alpha,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_starts=self.n_starts,
+            initial_plans=initial_plans,
+            plans=plans,
+            num_threads=self.num_threads,
+        )
+
+    def __repr__(self) -> str:
+        alpha = None if self.learn_alpha else self.alpha.tolist()
+        if isinstance(alpha, list):
+            alpha = f"torch.tensor({alpha})"
+        return (
+            f"TFGWPooling({self.in_channels}, {self.num_templates}, {self.template_nodes}, "
+            f"structure={self.structure!r}, directed={self.directed}, alpha={alpha}, alpha_init={self.alpha_init}, "
+            f"alpha_per_template={self.alpha_per_template}, learn_templates={self.learn_templates}, "
+            f"learn_weights={self.learn_weights}, n_starts={self.n_starts}, max_iter={self.max_iter}, "
+            f"tol={self.tol}, num_threads={self.num_threads})"
+        )
+
+
+def _initial_alpha(alpha: float | Tensor | None, init: float, per_template: bool, num_templates: int) -> Tensor:
+    value = torch.as_tensor(init if alpha is None else alpha, dtype=torch.get_default_dtype())
+    if not bool(((value >= 0) & (value <= 1)).all()):
+        raise ValueError(f"{'alpha_init' if alpha is None else 'alpha'}: must lie in [0, 1], got {value.tolist()}")
+    if value.dim() > 0 and tuple(value.shape) != (num_templates,):
+        raise ValueError(f"alpha: expected a number or {num_templates} of them, got shape {tuple(value.shape)}")
+    return value.expand(num_templates).clone() if per_template and value.dim() == 0 else value.clone()

@@ -1,0 +1,66 @@
+"""OT-GNN's pooling layer."""
+
+import torch
+from torch import Tensor
+
+from tfgw import ot
+from tfgw.nn.template_layer import TemplateLayer, copy_checked, set_weights
+
+
+class TWPooling(TemplateLayer):
+    """OT-GNN's layer: exact squared 2-Wasserstein distances between node features and K learned point clouds.
+
+    Args:
+        in_channels: Features per node.
+        num_templates: Number of clouds K; the layer's output has this many channels.
+        template_nodes: Points per cloud m.
+        learn_templates: Whether the points are parameters (else buffers).
+        learn_weights: Whether the points' weights are parameters (else they stay as set, uniform at first).
+        num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_templates: int,
+        template_nodes: int,
+        *,
+        learn_templates: bool = True,
+        learn_weights: bool = True,
+        num_threads: int | None = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            num_templates,
+            template_nodes,
+            learn_templates=learn_templates,
+            learn_weights=learn_weights,
+        )
+        self.num_threads = num_threads
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def set_templates(self, features: Tensor, weights: Tensor | None = None) -> None:
+        """Put the clouds at the given points ``(K, m, d)``; weights ``None`` is uniform."""
+        copy_checked("features", features, self.template_features)
+        set_weights(self, weights)
+
+    def forward(
+        self,
+        x: Tensor,
+        batch: Tensor | None = None,
+        *,
+        node_weights: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        """Distances ``(batch_size, num_templates)``; arguments as in :class:`tfgw.ot.GraphBatch`."""
+        graphs = ot.GraphBatch(x, batch=batch, batch_size=batch_size, node_weights=node_weights)
+        templates = ot.Templates(self.template_features, weights=self.template_weights)
+        return ot.wasserstein(graphs, templates, plans=None, num_threads=self.num_threads).distances
+
+    def __repr__(self) -> str:
+        return (
+            f"TWPooling({self.in_channels}, {self.num_templates}, {self.template_nodes}, "
+            f"learn_templates={self.learn_templates}, learn_weights={self.learn_weights}, "
+            f"num_threads={self.num_threads})"
+        )

@@ -1,0 +1,19 @@
+// Where Frank-Wolfe starts besides hh̄ᵀ: couplings that pin one link of the graph to one link of the template.
+//
+// On regular graphs hh̄ᵀ is a saddle and the gradient there says nothing. Pinning a link (i, i') to a link (k, k')
+// breaks the symmetry: every other node is then known by the walks that reach it from the two pinned ones.
+#pragma once
+
+#include <vector>
+
+#include "problem.hpp"
+
+namespace tfgw {
+
+// Fills `cost` (n, ld) such that its optimal transport plan is start number `index` (0, 1, …). `feature_cost` is
+// (1−α) M. Starts differ in the template's link: four links of its first node, four of its second, and so on,
+// nodes and links in decreasing order of strength.
+void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const std::vector<double>& feature_cost,
+                   int index, std::vector<double>& cost);
+
+}  // namespace tfgw

@@ -1,0 +1,99 @@
+#include "validate.hpp"
+
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+namespace tfgw {
+namespace {
+
+template <class... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+  std::ostringstream message;
+  (message << ... << parts);
+  throw std::invalid_argument(message.str());
+}
+
+// Index of the first value that is not finite, or `count`. 0 * x is 0 for a finite x only, so four sums of such
+// products tell quickly that there is nothing to find.
+int64_t first_non_finite(const double* values, int64_t count) {
+  double sum[4] = {};
+  for (int64_t i = 0; i + 4 <= count; i += 4)
+    for (int s = 0; s < 4; ++s) sum[s] += 0.0 * values[i + s];
+  const bool clean = sum[0] + sum[1] + sum[2] + sum[3] == 0;
+  int64_t i = clean ? count / 4 * 4 : 0;
+  while (i < count && std::isfinite(values[i])) ++i;
+  return i;
+}
+
+void check_weights(const char* argument, const char* owner, int64_t index, const double* weights, int64_t count,
+                   double tolerance) {
+  double total = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(weights[i])) fail(argument, ": ", owner, " ", index, " has a weight that is not finite (node ", i, ")");
+    if (weights[i] < 0) fail(argument, ": ", owner, " ", index, " has a negative weight, ", weights[i], " (node ", i, ")");
+    total += weights[i];
+  }
+  if (total == 0) fail(argument, ": the weights of ", owner, " ", index, " are all zero");
+  if (std::abs(total - 1) > tolerance) fail(argument, ": the weights of ", owner, " ", index, " sum to ", total, ", not 1");
+}
+
+void check_edges(const BatchInput& in) {
+  std::vector<int64_t> graph_of(in.nodes);
+  for (int64_t b = 0; b < in.graphs; ++b)
+    for (int64_t i = in.ptr[b]; i < in.ptr[b + 1]; ++i) graph_of[i] = b;
+  for (int64_t e = 0; e < in.edges; ++e) {
+    const int64_t from = in.edge_index[e], to = in.edge_index[in.edges + e];
+    if (from < 0 || to < 0 || from >= in.nodes || to >= in.nodes)
+      fail("edge_index: edge ", e, " (", from, " -> ", to, ") is out of range for ", in.nodes, " nodes");
+    if (graph_of[from] != graph_of[to])
+      fail("edge_index: edge ", e, " (", from, " -> ", to, ") joins graph ", graph_of[from], " and graph ",
+           graph_of[to]);
+    if (in.edge_weight && !std::isfinite(in.edge_weight[e]))
+      fail("edge_weight: graph ", graph_of[from], " has a weight that is not finite (edge ", e, ")");
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> graph_offsets(const int64_t* batch, int64_t nodes, int64_t graphs) {
+  std::vector<int64_t> ptr(graphs + 1, nodes);
+  int64_t last = -1;
+  for (int64_t i = 0; i < nodes; ++i) {
+    const int64_t b = batch[i];
+    if (b < 0 || b >= graphs) fail("batch: node ", i, " belongs to graph ", b, ", but there are ", graphs, " graphs");
+    if (b < last) fail("batch: must be sorted, but node ", i, " of graph ", b, " comes after a node of graph ", last);
+    if (b > last + 1) fail("batch: graph ", last + 1, " has no nodes");
+    if (b != last) ptr[last = b] = i;
+  }
+  return ptr;
+}
+
+void validate(const BatchInput& in, double weight_tolerance) {
+  int64_t offset = 0;
+  for (int64_t b = 0; b < in.graphs; ++b) {
+    const int64_t first = in.ptr[b], n = in.ptr[b + 1] - first;
+    if (n == 0) continue;
+    const int64_t bad = first_non_finite(in.x + first * in.features, n * in.features);
+    if (bad < n * in.features) fail("x: graph ", b, " has a feature that is not finite (node ", first + bad / in.features, ")");
+    check_weights("node_weights", "graph", b, in.weights + first, n, weight_tolerance);
+    if (in.kind == StructureKind::dense && first_non_finite(in.dense + offset, n * n) < n * n)
+      fail("structure: graph ", b, " has an entry that is not finite");
+    offset += n * n;
+  }
+  if (in.kind == StructureKind::sparse) check_edges(in);
+}
+
+void validate(const TemplatesInput& in, double weight_tolerance) {
+  const int64_t m = in.nodes;
+  for (int64_t k = 0; k < in.count; ++k) {
+    if (in.structure && first_non_finite(in.structure + k * m * m, m * m) < m * m)
+      fail("template_structure: template ", k, " has an entry that is not finite");
+    if (first_non_finite(in.x + k * m * in.features, m * in.features) < m * in.features)
+      fail("template_features: template ", k, " has a feature that is not finite");
+    check_weights("template_weights", "template", k, in.weights + k * m, m, weight_tolerance);
+    if (!(in.alpha[k] >= 0 && in.alpha[k] <= 1)) fail("alpha: must lie in [0, 1], but is ", in.alpha[k], " for template ", k);
+  }
+}
+
+}  // namespace tfgw

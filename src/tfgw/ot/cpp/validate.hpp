@@ -1,0 +1,18 @@
+// Every check that has to look at values. Each throws std::invalid_argument naming the argument and the graph.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "problem.hpp"
+
+namespace tfgw {
+
+// First node of each graph, and the node count at the end. Graphs after the last node are empty; others may not be.
+std::vector<int64_t> graph_offsets(const int64_t* batch, int64_t nodes, int64_t graphs);
+
+// `weight_tolerance`: how far weights may be from a sum of 1.
+void validate(const BatchInput& in, double weight_tolerance);
+void validate(const TemplatesInput& in, double weight_tolerance);
+
+}  // namespace tfgw

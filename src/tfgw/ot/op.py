@@ -1,0 +1,284 @@
+"""The operators behind :mod:`tfgw.ot`, registered with PyTorch: kernel, shapes while tracing, gradient.
+
+    fgw, wasserstein ──▶ tfgw::fgw ──────────▶ C++ core: solve      (tensors on a GPU are copied to the CPU and back)
+                             │ autograd
+                             ▼
+                         tfgw::fgw_backward ─▶ C++ core: backward   (envelope theorem: the plan is held fixed)
+
+    linear_transport ──▶ tfgw::transport ────▶ C++ core: solve, with a given cost
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tfgw.ot import _core
+
+Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+@torch.library.custom_op("tfgw::fgw", mutates_args=())
+def fgw_op(
+    x: Tensor,
+    batch: Tensor | None,
+    batch_size: int,
+    node_weights: Tensor | None,
+    edge_index: Tensor | None,
+    edge_weight: Tensor | None,
+    structure: Tensor | None,
+    template_structure: Tensor | None,
+    template_features: Tensor,
+    template_weights: Tensor,
+    alpha: Tensor,
+    start: Tensor | None,
+    max_iter: int,
+    tol: float,
+    n_starts: int,
+    num_threads: int,
+    with_plans: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    problem = _problem(
+        x, batch, batch_size, node_weights, edge_index, edge_weight, structure,
+        template_structure, template_features, template_weights, alpha,
+    )  # fmt: skip
+    problem.check(_weight_tolerance(x, template_features))
+    dtype = torch.promote_types(x.dtype, template_features.dtype)
+    out = _allocate(x.shape[0], batch_size, *template_weights.shape, with_plans)
+    _solve(problem, start, out, max_iter, tol, n_starts, num_threads)
+    return _finish(out, dtype, x.device)
+
+
+@fgw_op.register_fake
+def _(
+    x, batch, batch_size, node_weights, edge_index, edge_weight, structure, template_structure, template_features,
+    template_weights, alpha, start, max_iter, tol, n_starts, num_threads, with_plans,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    dtype = torch.promote_types(x.dtype, template_features.dtype)
+    return _shapes(x, dtype, x.shape[0], batch_size, *template_weights.shape, with_plans)
+
+
+@torch.library.custom_op("tfgw::fgw_backward", mutates_args=())
+def fgw_backward_op(
+    grad: Tensor,
+    x: Tensor,
+    batch: Tensor | None,
+    batch_size: int,
+    node_weights: Tensor | None,
+    edge_index: Tensor | None,
+    edge_weight: Tensor | None,
+    structure: Tensor | None,
+    template_structure: Tensor | None,
+    template_features: Tensor,
+    template_weights: Tensor,
+    alpha: Tensor,
+    structure_cost: Tensor,
+    feature_cost: Tensor,
+    plan: Tensor,
+    row_potential: Tensor,
+    col_potential: Tensor,
+    num_threads: int,
+    needs: list[bool],
+) -> list[Tensor]:
+    problem = _problem(
+        x, batch, batch_size, node_weights, edge_index, edge_weight, structure,
+        template_structure, template_features, template_weights, alpha,
+    )  # fmt: skip
+    inputs = _differentiable(
+        x, node_weights, edge_weight, structure, template_structure, template_features, template_weights, alpha
+    )
+    grads = [
+        np.zeros(tuple(t.shape)) if need and t is not None else None for t, need in zip(inputs, needs, strict=True)
+    ]
+    grad_x, grad_h, grad_edge, grad_dense, *grad_templates = grads
+    _core.backward(
+        problem,
+        structure_cost=_array(structure_cost), feature_cost=_array(feature_cost), plan=_array(plan),
+        row_potential=_array(row_potential), col_potential=_array(col_potential), grad_distance=_array(grad),
+        threads=num_threads or torch.get_num_threads(), grad_x=grad_x, grad_weights=grad_h,
+        grad_structure=grad_edge if grad_edge is not None else grad_dense,
+        **dict(zip(("grad_template_structure", "grad_template_x", "grad_template_weights", "grad_alpha"),
+                   grad_templates, strict=True)),
+    )  # fmt: skip
+    return [
+        torch.from_numpy(g).to(t) if g is not None and t is not None else x.new_empty(0)
+        for t, g in zip(inputs, grads, strict=True)
+    ]
+
+
+@fgw_backward_op.register_fake
+def _(
+    grad, x, batch, batch_size, node_weights, edge_index, edge_weight, structure, template_structure,
+    template_features, template_weights, alpha, structure_cost, feature_cost, plan, row_potential, col_potential,
+    num_threads, needs,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    inputs = _differentiable(
+        x, node_weights, edge_weight, structure, template_structure, template_features, template_weights, alpha
+    )
+    return [
+        torch.empty_like(t, memory_format=torch.contiguous_format) if need and t is not None else x.new_empty(0)
+        for t, need in zip(inputs, needs, strict=True)
+    ]
+
+
+def _differentiable(*inputs: Tensor | None) -> tuple[Tensor | None, ...]:
+    """The inputs that may have a gradient, in the order in which `fgw_backward_op` returns them."""
+    return inputs
+
+
+# Positions of these inputs among the arguments of `fgw_op`.
+_DIFFERENTIABLE = (0, 3, 5, 6, 7, 8, 9, 10)
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Outputs) -> None:
+    problem = inputs[:11]
+    ctx.batch_size = inputs[2]
+    ctx.num_threads = inputs[15]
+    ctx.with_plans = inputs[16]
+    ctx.save_for_backward(*(p for i, p in enumerate(problem) if i != 2), *output[1:3], *output[6:9])
+
+
+def _backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+    if not ctx.with_plans:
+        raise RuntimeError("tfgw::fgw: gradients need the plans; call it with with_plans=True")
+    x, batch, *problem = ctx.saved_tensors[:10]
+    needs = [ctx.needs_input_grad[i] for i in _DIFFERENTIABLE]
+    grads = fgw_backward_op(
+        grad, x, batch, ctx.batch_size, *problem, *ctx.saved_tensors[10:], ctx.num_threads, needs
+    )
+    result: list[Tensor | None] = [None] * 17
+    for position, need, g in zip(_DIFFERENTIABLE, needs, grads, strict=True):
+        if need:
+            result[position] = g
+    return tuple(result)
+
+
+def _no_double_backward(ctx: Any, *grads: Tensor) -> Any:
+    raise RuntimeError(
+        "tfgw: second derivatives of FGW are not defined here: the plan is held fixed (envelope theorem), "
+        "so differentiating its gradient again would silently leave out how the plan moves"
+    )
+
+
+fgw_op.register_autograd(_backward, setup_context=_setup_context)
+fgw_backward_op.register_autograd(_no_double_backward)
+
+
+@torch.library.custom_op("tfgw::transport", mutates_args=())
+def transport_op(
+    cost: Tensor,
+    batch: Tensor | None,
+    batch_size: int,
+    node_weights: Tensor | None,
+    template_weights: Tensor,
+    num_threads: int,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    nodes, count, columns = cost.shape
+    problem = _problem(
+        cost.new_empty(nodes, 0), batch, batch_size, node_weights, None, None, None,
+        None, cost.new_empty(count, columns, 0), template_weights, cost.new_zeros(count), cost,
+    )  # fmt: skip
+    problem.check(_weight_tolerance(cost, template_weights))
+    out = _allocate(nodes, batch_size, count, columns, True)
+    _solve(problem, None, out, max_iter=2, tol=0.0, n_starts=1, num_threads=num_threads)
+    return _finish(out, cost.dtype, cost.device)
+
+
+@transport_op.register_fake
+def _(cost, batch, batch_size, node_weights, template_weights, num_threads):  # type: ignore[no-untyped-def]
+    nodes, count, columns = cost.shape
+    return _shapes(cost, cost.dtype, nodes, batch_size, count, columns, True)
+
+
+def _problem(
+    x: Tensor,
+    batch: Tensor | None,
+    batch_size: int,
+    node_weights: Tensor | None,
+    edge_index: Tensor | None,
+    edge_weight: Tensor | None,
+    structure: Tensor | None,
+    template_structure: Tensor | None,
+    template_features: Tensor,
+    template_weights: Tensor,
+    alpha: Tensor,
+    cost: Tensor | None = None,
+) -> Any:
+    ptr = np.zeros(batch_size + 1, dtype=np.int64)
+    labels = np.zeros(x.shape[0], dtype=np.int64) if batch is None else _indices(batch)
+    _core.offsets(labels, ptr)
+    sizes = np.diff(ptr)
+    if structure is not None and structure.numel() != int((sizes**2).sum()):
+        raise ValueError(
+            f"structure: has {structure.numel()} entries, but graphs of these sizes need {int((sizes**2).sum())}"
+        )
+    h = np.repeat(1 / np.maximum(sizes, 1), sizes) if node_weights is None else _array(node_weights)
+    return _core.Problem(
+        ptr=ptr, x=_array(x), weights=h,
+        edge_index=None if edge_index is None else _indices(edge_index),
+        edge_weight=_maybe_array(edge_weight), dense=_maybe_array(structure), cost=_maybe_array(cost),
+        template_structure=_maybe_array(template_structure), template_x=_array(template_features),
+        template_weights=_array(template_weights), alpha=_array(alpha),
+    )  # fmt: skip
+
+
+def _allocate(nodes: int, graphs: int, count: int, columns: int, with_plans: bool) -> dict[str, np.ndarray | None]:
+    """Zeroed results. The core writes every entry of a graph that has nodes; others keep their zeros."""
+    pairs = (graphs, count)
+    return {
+        **{name: np.zeros(pairs) for name in ("distance", "structure_cost", "feature_cost", "gap")},
+        "iterations": np.zeros(pairs, dtype=np.int32),
+        "status": np.zeros(pairs, dtype=np.int32),
+        "plan": np.empty((nodes, count, columns)) if with_plans else None,
+        "row_potential": np.empty((nodes, count)) if with_plans else None,
+        "col_potential": np.zeros((graphs, count, columns)) if with_plans else None,
+    }
+
+
+def _shapes(
+    like: Tensor, dtype: torch.dtype, nodes: int, graphs: int, count: int, columns: int, with_plans: bool
+) -> Outputs:
+    pairs = [like.new_empty((graphs, count), dtype=dtype) for _ in range(4)]
+    counts = [like.new_empty((graphs, count), dtype=torch.int32) for _ in range(2)]
+    plans = [(nodes, count, columns), (nodes, count), (graphs, count, columns)] if with_plans else [(0,)] * 3
+    rest = [like.new_empty(shape, dtype=torch.float64) for shape in plans]
+    return (*pairs, *counts, *rest)  # type: ignore[return-value]
+
+
+def _solve(
+    problem: Any,
+    start: Tensor | None,
+    out: dict[str, np.ndarray | None],
+    max_iter: int,
+    tol: float,
+    n_starts: int,
+    num_threads: int,
+) -> None:
+    _core.solve(
+        problem, start=_maybe_array(start), max_iter=max_iter, tol=tol, starts=n_starts, threads=num_threads or torch.get_num_threads(), **out
+    )
+
+
+def _finish(out: dict[str, np.ndarray | None], dtype: torch.dtype, device: torch.device) -> Outputs:
+    tensors = [torch.empty(0, dtype=torch.float64) if a is None else torch.from_numpy(a) for a in out.values()]
+    for i in range(4):
+        tensors[i] = tensors[i].to(dtype)
+    return tuple(t.to(device) for t in tensors)  # type: ignore[return-value]
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().to("cpu", torch.float64).contiguous().numpy()
+
+
+def _maybe_array(tensor: Tensor | None) -> np.ndarray | None:
+    return None if tensor is None else _array(tensor)
+
+
+def _indices(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().cpu().contiguous().numpy()
+
+
+def _weight_tolerance(*tensors: Tensor) -> float:
+    """How far weights of this precision may be from a sum of 1: a few rounding errors per node."""
+    return min(0.05, max(1e-6, *(100 * torch.finfo(t.dtype).eps for t in tensors)))

@@ -1,0 +1,214 @@
+"""Distances between every graph of a batch and every template, solved exactly and differentiable."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tfgw.ot.op import fgw_op, transport_op
+from tfgw.ot.problem import GraphBatch, Templates, check_pair, expand_alpha
+
+
+class Status(IntEnum):
+    """How the solve of a pair ended."""
+
+    CONVERGED = 0
+    MAX_ITER = 1
+    EMPTY = 2
+
+
+class Transport(NamedTuple):
+    """What a solver returns for B graphs with N nodes in all, and K templates of m nodes.
+
+    Attributes:
+        distances: ``(B, K)``. Differentiable; everything below is not.
+        structure_costs: Gromov–Wasserstein term at the plan (without its factor α), ``(B, K)``.
+        feature_costs: Wasserstein term at the plan (without its factor 1−α), ``(B, K)``.
+        plans: ``(N, K, m)`` in float64: row i of a graph's plan for template k at ``[first node + i, k]``. With
+            ``plans="sparse"`` the same as a sparse COO tensor; ``None`` if not asked for.
+        graph_potentials: Dual potentials of the graphs' nodes, ``(N, K)``; ``None`` without plans.
+        template_potentials: Dual potentials of the templates' nodes, of mean zero over those with weight,
+            ``(B, K, m)``; ``None`` without plans.
+        iterations: Frank–Wolfe iterations of the start that was kept, ``(B, K)``.
+        gaps: Frank–Wolfe gap at the plan, ``(B, K)``: no coupling has a linearised cost lower by more than this.
+        status: :class:`Status` of each pair, ``(B, K)``.
+    """
+
+    distances: Tensor
+    structure_costs: Tensor
+    feature_costs: Tensor
+    plans: Tensor | None
+    graph_potentials: Tensor | None
+    template_potentials: Tensor | None
+    iterations: Tensor
+    gaps: Tensor
+    status: Tensor
+
+
+def fgw(
+    graphs: GraphBatch,
+    templates: Templates,
+    alpha: float | Tensor,
+    *,
+    max_iter: int = 1000,
+    tol: float = 1e-9,
+    n_starts: int = 1,
+    initial_plans: Tensor | None = None,
+    plans: str | None = "dense",
+    num_threads: int | None = None,
+) -> Transport:
+    """Fused Gromov–Wasserstein distances (equation 1 of the paper) of all pairs, by fully corrective Frank–Wolfe.
+
+    The problem is not convex: the result is a local minimum with a Frank–Wolfe gap of at most ``tol`` times its value.
+
+    Args:
+        graphs: The graphs.
+        templates: The templates.
+        alpha: Trade-off between features (0) and structure (1): a scalar, or one per template ``(K,)``.
+        max_iter: Frank–Wolfe iterations after which a start ends with :attr:`Status.MAX_ITER`.
+        tol: Gap, relative to the value, at which a start has converged.
+        n_starts: Number of starts, of which the best is kept: the first is hh̄ᵀ (or ``initial_plans``), each other
+            one pins a link of the graph to a link of the template. Regular graphs without features need several.
+        initial_plans: Couplings ``(N, K, m)`` to start from, in the layout of :attr:`Transport.plans`.
+        plans: ``"dense"``, ``"sparse"``, or ``None`` to leave out plans and potentials.
+        num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
+
+    Raises:
+        ValueError: If an input is invalid; the message names the argument and the graph.
+    """
+    check_pair(graphs, templates)
+    if plans not in ("dense", "sparse", None):
+        raise ValueError(f"plans: must be 'dense', 'sparse' or None, got {plans!r}")
+    for name, value in (("max_iter", max_iter), ("n_starts", n_starts)):
+        if value < 1:
+            raise ValueError(f"{name}: must be at least 1, got {value}")
+    if not tol >= 0:
+        raise ValueError(f"tol: must not be negative, got {tol}")
+    weights = _template_weights(templates)
+    expected = (graphs.x.shape[0], *weights.shape)
+    if initial_plans is not None and tuple(initial_plans.shape) != expected:
+        raise ValueError(f"initial_plans: expected shape {expected}, got {tuple(initial_plans.shape)}")
+    alpha = expand_alpha(alpha, templates)
+    inputs = (graphs.x, graphs.node_weights, graphs.edge_weight, graphs.structure)
+    inputs += (templates.structure, templates.features, weights, alpha)
+    needs_grad = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs)
+    outputs = fgw_op(
+        graphs.x,
+        graphs.batch,
+        graphs.num_graphs,
+        graphs.node_weights,
+        graphs.edge_index,
+        graphs.edge_weight,
+        graphs.structure,
+        templates.structure,
+        templates.features,
+        weights,
+        alpha,
+        initial_plans,
+        max_iter,
+        tol,
+        n_starts,
+        _threads(num_threads),
+        needs_grad or plans is not None,
+    )
+    return _named(outputs[0], outputs, plans)
+
+
+def wasserstein(
+    graphs: GraphBatch,
+    templates: Templates,
+    *,
+    plans: str | None = "dense",
+    num_threads: int | None = None,
+) -> Transport:
+    """Squared 2-Wasserstein distances between node features and template points: OT-GNN's vector.
+
+    The same as :func:`fgw` at α = 0, without structure on either side.
+    """
+    if graphs.edge_index is not None or graphs.structure is not None or templates.structure is not None:
+        raise ValueError("structure: wasserstein compares features only; leave edge_index and structure out")
+    return fgw(graphs, templates, 0.0, plans=plans, num_threads=num_threads)
+
+
+def linear_transport(
+    cost: Tensor,
+    *,
+    template_weights: Tensor | None = None,
+    node_weights: Tensor | None = None,
+    batch: Tensor | None = None,
+    batch_size: int | None = None,
+    plans: str | None = "dense",
+    num_threads: int | None = None,
+) -> Transport:
+    """Exact optimal transport for given costs, by network simplex.
+
+    Args:
+        cost: ``(N, K, m)``: cost between each node of the batch and each node of each template; ``(n, m)`` for a
+            single problem.
+        template_weights: ``(K, m)``, or ``(m,)`` for a single problem; ``None`` is uniform.
+        node_weights: ``(N,)``; ``None`` is uniform within each graph.
+        batch: Graph of each row, sorted, ``(N,)``; ``None`` is a single graph.
+        batch_size: As in :class:`GraphBatch`.
+        plans: As in :func:`fgw`.
+        num_threads: As in :func:`fgw`.
+
+    Returns:
+        The result, with gradients of ``distances`` with respect to ``cost`` and both weights.
+    """
+    if not isinstance(cost, Tensor) or not cost.is_floating_point() or cost.dim() not in (2, 3):
+        raise ValueError("cost: expected a floating-point tensor of shape (N, K, m) or (n, m)")
+    if cost.dim() == 2:
+        cost = cost.unsqueeze(1)
+    if template_weights is not None and template_weights.dim() == 1:
+        template_weights = template_weights.unsqueeze(0)
+    if not bool(torch.isfinite(cost).all()):
+        raise ValueError("cost: has an entry that is not finite")
+    _, count, columns = cost.shape
+    # The containers check everything else; features play no role here.
+    graphs = GraphBatch(cost.flatten(1), batch=batch, batch_size=batch_size, node_weights=node_weights)
+    templates = Templates(cost.new_zeros(count, columns, 1), weights=template_weights)
+    weights = _template_weights(templates)
+    with torch.no_grad():
+        outputs = transport_op(cost, batch, graphs.num_graphs, node_weights, weights, _threads(num_threads))
+    plan, u, v = outputs[6:9]
+    # Zero in value, and by the envelope theorem right in every derivative.
+    change = (plan.to(cost) * (cost - cost.detach())).sum(-1)
+    if node_weights is not None:
+        change = change + u.to(cost) * (node_weights - node_weights.detach())[:, None]
+    index = torch.zeros(len(cost), dtype=torch.int64, device=cost.device) if batch is None else batch
+    total = cost.new_zeros(outputs[0].shape).index_add(0, index, change)
+    total = total + (v.to(cost) * (weights - weights.detach())).sum(-1)
+    return _named(outputs[0] + total, outputs, plans)
+
+
+def _named(distances: Tensor, outputs: tuple[Tensor, ...], plans: str | None) -> Transport:
+    _, structure_costs, feature_costs, gaps, iterations, status, plan, u, v = (t.detach() for t in outputs)
+    wanted = plans is not None
+    return Transport(
+        distances=distances,
+        structure_costs=structure_costs,
+        feature_costs=feature_costs,
+        plans=(plan.to_sparse() if plans == "sparse" else plan) if wanted else None,
+        graph_potentials=u if wanted else None,
+        template_potentials=v if wanted else None,
+        iterations=iterations,
+        gaps=gaps,
+        status=status,
+    )
+
+
+def _template_weights(templates: Templates) -> Tensor:
+    if templates.weights is not None:
+        return templates.weights
+    count, nodes, _ = templates.features.shape
+    return templates.features.new_full((count, nodes), 1 / nodes)
+
+
+def _threads(num_threads: int | None) -> int:
+    """What the operators take: 0 lets them ask PyTorch, which cannot be done while a model is traced."""
+    if num_threads is None:
+        return 0
+    if num_threads < 1:
+        raise ValueError(f"num_threads: must be at least 1, got {num_threads}")
+    return num_threads
