@@ -1,4 +1,4 @@
-"""Layers for PyTorch Geometric models: pooling by optimal transport distances to learnable templates.
+"""Layers and models for PyTorch Geometric: pooling by optimal transport distances to learnable templates.
 
 >>> pool = TFGWPooling(in_channels=7, num_templates=8, template_nodes=17)
 >>> optimizer = torch.optim.Adam(pool.parameters(), lr=0.01)
@@ -6,6 +6,8 @@
 >>> pool(data.x, data.edge_index, data.batch)              # (batch_size, 8)
 """
 
+from tfgw.nn.encoders import Encoder, GINEncoder
+from tfgw.nn.models import GINModel, TFGWConfig, TFGWModel
 from tfgw.nn.projections import project_simplex
 from tfgw.nn.template_layer import TemplateLayer, project_after_step
 from tfgw.nn.templates import sample_templates
@@ -13,6 +15,11 @@ from tfgw.nn.tfgw_pooling import TFGWPooling
 from tfgw.nn.tw_pooling import TWPooling
 
 __all__ = [
+    "Encoder",
+    "GINEncoder",
+    "GINModel",
+    "TFGWConfig",
+    "TFGWModel",
     "TFGWPooling",
     "TWPooling",
     "TemplateLayer",

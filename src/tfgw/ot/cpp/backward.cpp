@@ -2,217 +2,198 @@
 //   ∂F  = 2 (1−α) g (diag(h) F − T F̄)        ∂F̄ = 2 (1−α) g (diag(h̄) F̄ − Tᵀ F)
 //   ∂C  = 2 α g (C ∘ hhᵀ − T C̄ Tᵀ)           ∂C̄ = 2 α g (C̄ ∘ h̄h̄ᵀ − Tᵀ C T)
 //   ∂h, ∂h̄ = g × the centred dual potentials    ∂α = g (structure cost − feature cost)
+// Graphs are handled in chunks: a chunk owns the gradients of its graphs, and its sums over graphs are added to the
+// templates' gradients in order, so that nothing depends on the number of threads.
 #include <algorithm>
 #include <vector>
 
 #include "batch.hpp"
+#include "kernels.hpp"
 #include "parallel.hpp"
+#include "transport.hpp"
 
 namespace tfgw {
 namespace {
 
-constexpr int64_t kGraphsPerChunk = 16;  // fixed, so that sums over graphs do not depend on the thread count
+constexpr int64_t kGraphsPerChunk = 8;
 
-struct Backward {
-  const BatchInput& in;
-  const TemplatesInput& tin;
-  const SolvedPairs& solved;
-  const double* grad;
-  const GradientOutput& out;
-  std::vector<Graph> graphs;
-  std::vector<int64_t> dense_offset;
-  std::vector<double> template_h;  // (K, m), each row summing to 1
+// The templates' gradients, summed over the graphs of one chunk. Empty where not asked for.
+struct TemplateSums {
+  std::vector<double> structure, x, weights, alpha;   // (K, m, m), (K, m, d), (K, m), (K)
+  std::vector<double> feature_scale, structure_scale;  // (K): factors of the terms that do not depend on the graph
+};
 
-  int64_t K() const { return tin.count; }
-  int64_t m() const { return tin.nodes; }
-  int64_t d() const { return in.features; }
-  double alpha(int64_t k) const { return in.kind == StructureKind::none ? 0.0 : tin.alpha[k]; }
-  const double* plan_row(const Graph& g, int64_t i, int64_t k) const {
-    return solved.plan + ((g.first_node + i) * K() + k) * m();
+class Backward {
+ public:
+  Backward(const BatchInput& in, const TemplatesInput& tin, const SolvedPairs& solved, const double* grad,
+           const GradientOutput& out)
+      : in_(in), tin_(tin), solved_(solved), grad_(grad), out_(out), K_(tin.count), m_(tin.nodes), d_(in.features),
+        graphs_(prepare_graphs(in)), templates_(prepare_templates(tin)) {
+    int64_t offset = 0;
+    for (const Graph& g : graphs_) {
+      dense_offset_.push_back(offset);
+      offset += int64_t(g.n) * g.n;
+    }
+    if (out.structure && in.kind == StructureKind::sparse) sort_edges_by_graph();
   }
 
-  void graph_features(const Graph& g, int64_t k, double scale) const {
-    for (int64_t i = 0; i < g.n; ++i) {
-      double* dx = out.x + (g.first_node + i) * d();
-      const double* T = plan_row(g, i, k);
-      for (int64_t c = 0; c < d(); ++c) dx[c] += scale * g.h[i] * g.x[i * d() + c];
-      for (int64_t l = 0; l < m(); ++l) {
-        if (T[l] == 0) continue;
-        const double* f = tin.x + (k * m() + l) * d();
-        for (int64_t c = 0; c < d(); ++c) dx[c] -= scale * T[l] * f[c];
-      }
+  void run(int threads) const {
+    const int64_t chunks = (in_.graphs + kGraphsPerChunk - 1) / kGraphsPerChunk;
+    std::vector<TemplateSums> sums(chunks);
+    parallel_for(chunks, threads, [&] { return [&](int64_t c) { sums[c] = chunk(c); }; });
+    for (const TemplateSums& s : sums) add(s);
+  }
+
+ private:
+  double alpha(int64_t k) const { return in_.kind == StructureKind::none ? 0.0 : tin_.alpha[k]; }
+
+  TemplateSums chunk(int64_t index) const {
+    TemplateSums sums;
+    if (out_.template_structure) sums.structure.assign(K_ * m_ * m_, 0.0);
+    if (out_.template_x) sums.x.assign(K_ * m_ * d_, 0.0);
+    if (out_.template_weights) sums.weights.assign(K_ * m_, 0.0);
+    sums.alpha.assign(K_, 0.0);
+    sums.feature_scale = sums.structure_scale = sums.alpha;
+    const int64_t first = index * kGraphsPerChunk, last = std::min(in_.graphs, first + kGraphsPerChunk);
+    SparsePlan plan;
+    std::vector<double> scratch;
+    for (int64_t b = first; b < last; ++b)
+      for (int64_t k = 0; k < K_ && graphs_[b].n > 0; ++k) pair(b, k, plan, scratch, sums);
+    return sums;
+  }
+
+  void pair(int64_t b, int64_t k, SparsePlan& plan, std::vector<double>& scratch, TemplateSums& sums) const {
+    const Graph& g = graphs_[b];
+    const int64_t index = b * K_ + k;
+    const double up = grad_[index], feature = 2 * (1 - alpha(k)) * up, structure = 2 * alpha(k) * up;
+    if (up == 0) return;
+    read_plan(g, k, plan);
+    sums.alpha[k] += up * (solved_.structure_cost[index] - solved_.feature_cost[index]);
+    sums.feature_scale[k] += feature;
+    sums.structure_scale[k] += structure;
+    if (out_.template_weights) kernels().axpy(m_, up, solved_.col_potential + index * m_, &sums.weights[k * m_]);
+    if (out_.weights) graph_weights(g, k, up);
+    if (out_.x && feature != 0) graph_features(g, k, feature, plan);
+    if (out_.template_x && feature != 0) template_features(g, feature, plan, &sums.x[k * m_ * d_]);
+    if (out_.structure && structure != 0) graph_structure(g, b, k, structure, plan, scratch);
+    if (out_.template_structure && structure != 0)
+      template_structure(g, structure, plan, scratch, &sums.structure[k * m_ * m_]);
+  }
+
+  void read_plan(const Graph& g, int64_t k, SparsePlan& plan) const {
+    plan.clear();
+    for (int32_t i = 0; i < g.n; ++i) {
+      const double* T = solved_.plan + ((g.first_node + i) * K_ + k) * m_;
+      for (int32_t l = 0; l < m_; ++l)
+        if (T[l] != 0) plan.push(i, l, T[l]);
     }
   }
 
   void graph_weights(const Graph& g, int64_t k, double scale) const {
     double mean = 0;
-    for (int64_t i = 0; i < g.n; ++i) mean += solved.row_potential[(g.first_node + i) * K() + k] / g.n;
+    for (int64_t i = 0; i < g.n; ++i) mean += solved_.row_potential[(g.first_node + i) * K_ + k] / g.n;
     for (int64_t i = 0; i < g.n; ++i)
-      out.weights[g.first_node + i] += scale * (solved.row_potential[(g.first_node + i) * K() + k] - mean);
+      out_.weights[g.first_node + i] += scale * (solved_.row_potential[(g.first_node + i) * K_ + k] - mean);
   }
 
-  // y[j, a] = Σ_l C̄_al T_jl, so that (T C̄ Tᵀ)_ij = Σ_a T_ia y[j, a].
-  std::vector<double> transported_template(const Graph& g, int64_t k) const {
-    std::vector<double> y(size_t(g.n) * m(), 0.0);
-    const double* C = tin.structure + k * m() * m();
-    for (int64_t j = 0; j < g.n; ++j) {
-      const double* T = plan_row(g, j, k);
-      for (int64_t l = 0; l < m(); ++l)
-        if (T[l] != 0)
-          for (int64_t a = 0; a < m(); ++a) y[j * m() + a] += C[a * m() + l] * T[l];
-    }
-    return y;
+  void graph_features(const Graph& g, int64_t k, double scale, const SparsePlan& plan) const {
+    double* dx = out_.x + g.first_node * d_;
+    for (int64_t i = 0; i < g.n; ++i) kernels().axpy(d_, scale * g.h[i], g.x + i * d_, dx + i * d_);
+    for (int e = 0; e < plan.count(); ++e)
+      kernels().axpy(d_, -scale * plan.mass[e], tin_.x + (k * m_ + plan.col[e]) * d_, dx + plan.row[e] * d_);
   }
 
-  // `value` is C_ij; edges that share both ends share their sum and its gradient.
-  double structure_entry(const Graph& g, const std::vector<double>& y, int64_t k, int64_t i, int64_t j,
-                         double value) const {
-    const double* T = plan_row(g, i, k);
-    double s = value * g.h[i] * g.h[j];
-    for (int64_t a = 0; a < m(); ++a)
-      if (T[a] != 0) s -= T[a] * y[j * m() + a];
-    return s;
+  void template_features(const Graph& g, double scale, const SparsePlan& plan, double* dF) const {
+    for (int e = 0; e < plan.count(); ++e)
+      kernels().axpy(d_, -scale * plan.mass[e], g.x + plan.row[e] * d_, dF + plan.col[e] * d_);
   }
 
-  void graph_side(int64_t b, const std::vector<std::vector<int64_t>>& edges_of) const {
-    const Graph& g = graphs[b];
-    for (int64_t k = 0; k < K(); ++k) {
-      const double up = grad[b * K() + k];
-      if (up == 0 || g.n == 0) continue;
-      if (out.x) graph_features(g, k, 2 * (1 - alpha(k)) * up);
-      if (out.weights) graph_weights(g, k, up);
-      if (out.structure && alpha(k) > 0) graph_structure(g, b, k, 2 * alpha(k) * up, edges_of);
-    }
+  // Tᵀ C T, with C T gathered entry by entry of the plan.
+  void template_structure(const Graph& g, double scale, const SparsePlan& plan, std::vector<double>& ct,
+                          double* dC) const {
+    ct.assign(size_t(g.n) * m_, 0.0);
+    for (int e = 0; e < plan.count(); ++e)
+      g.for_each_in_column(plan.row[e], [&](int i, double c) { ct[i * m_ + plan.col[e]] += c * plan.mass[e]; });
+    for (int e = 0; e < plan.count(); ++e)
+      kernels().axpy(m_, -scale * plan.mass[e], &ct[plan.row[e] * m_], dC + plan.col[e] * m_);
   }
 
-  void graph_structure(const Graph& g, int64_t b, int64_t k, double scale,
-                       const std::vector<std::vector<int64_t>>& edges_of) const {
-    const std::vector<double> y = transported_template(g, k);
-    if (in.kind == StructureKind::dense) {
-      double* dC = out.structure + dense_offset[b];
-      for (int64_t i = 0; i < g.n; ++i)
-        for (int64_t j = 0; j < g.n; ++j)
-          dC[i * g.n + j] += scale * structure_entry(g, y, k, i, j, g.dense[i * g.n + j]);
+  void graph_structure(const Graph& g, int64_t b, int64_t k, double scale, const SparsePlan& plan,
+                       std::vector<double>& tc) const {
+    tc.assign(size_t(g.n) * m_, 0.0);  // T C̄, so that (T C̄ Tᵀ)_ij = Σ_l tc[i, l] T_jl
+    for (int e = 0; e < plan.count(); ++e)
+      kernels().axpy(m_, plan.mass[e], tin_.structure + (k * m_ + plan.col[e]) * m_, &tc[plan.row[e] * m_]);
+    std::vector<int> start(g.n + 1, 0);  // the plan's entries are sorted by row
+    for (int row : plan.row) ++start[row + 1];
+    for (int i = 0; i < g.n; ++i) start[i + 1] += start[i];
+    const auto entry = [&](int64_t i, int64_t j, double c) {
+      double s = c * g.h[i] * g.h[j];
+      for (int e = start[j]; e < start[j + 1]; ++e) s -= tc[i * m_ + plan.col[e]] * plan.mass[e];
+      return scale * s;
+    };
+    if (in_.kind == StructureKind::dense) {
+      double* dC = out_.structure + dense_offset_[b];
+      g.for_each_entry([&](int i, int j, double c) { dC[int64_t(i) * g.n + j] += entry(i, j, c); });
       return;
     }
-    for (int64_t e : edges_of[b]) {
-      const int64_t i = in.edge_index[e] - g.first_node, j = in.edge_index[in.edges + e] - g.first_node;
+    for (int64_t s = edge_start_[b]; s < edge_start_[b + 1]; ++s) {
+      const int64_t e = edges_[s], i = in_.edge_index[e] - g.first_node;
+      const int32_t j = int32_t(in_.edge_index[in_.edges + e] - g.first_node);
       const auto begin = g.C.col.begin() + g.C.ptr[i], end = g.C.col.begin() + g.C.ptr[i + 1];
-      const double value = g.C.value[std::lower_bound(begin, end, int32_t(j)) - g.C.col.begin()];
-      out.structure[e] += scale * structure_entry(g, y, k, i, j, value);
+      const double c = g.C.value[std::lower_bound(begin, end, j) - g.C.col.begin()];  // repeated edges share it
+      out_.structure[e] += entry(i, j, c);
     }
   }
 
-  // Sums over the graphs of one chunk, for one template.
-  struct TemplatePart {
-    std::vector<double> structure, x, weights;
-    double alpha = 0;
-  };
-
-  void template_features(const Graph& g, int64_t k, double scale, double* dF) const {
-    const double* F = tin.x + k * m() * d();
-    for (int64_t l = 0; l < m(); ++l)
-      for (int64_t c = 0; c < d(); ++c) dF[l * d() + c] += scale * template_h[k * m() + l] * F[l * d() + c];
-    for (int64_t i = 0; i < g.n; ++i) {
-      const double* T = plan_row(g, i, k);
-      for (int64_t l = 0; l < m(); ++l)
-        if (T[l] != 0)
-          for (int64_t c = 0; c < d(); ++c) dF[l * d() + c] -= scale * T[l] * g.x[i * d() + c];
-    }
+  void sort_edges_by_graph() {
+    std::vector<int64_t> graph_of(in_.nodes);
+    for (int64_t b = 0; b < in_.graphs; ++b) std::fill(&graph_of[0] + in_.ptr[b], &graph_of[0] + in_.ptr[b + 1], b);
+    edge_start_.assign(in_.graphs + 1, 0);
+    for (int64_t e = 0; e < in_.edges; ++e) ++edge_start_[graph_of[in_.edge_index[e]] + 1];
+    for (int64_t b = 0; b < in_.graphs; ++b) edge_start_[b + 1] += edge_start_[b];
+    std::vector<int64_t> fill(edge_start_.begin(), edge_start_.end() - 1);
+    edges_.resize(in_.edges);
+    for (int64_t e = 0; e < in_.edges; ++e) edges_[fill[graph_of[in_.edge_index[e]]]++] = e;
   }
 
-  // ct: a buffer for C T, n × m.
-  void template_structure(const Graph& g, int64_t k, double scale, std::vector<double>& ct, double* dC) const {
-    ct.assign(size_t(g.n) * m(), 0.0);
-    g.for_each_entry([&](int i, int j, double c) {
-      const double* T = plan_row(g, j, k);
-      for (int64_t l = 0; l < m(); ++l) ct[i * m() + l] += c * T[l];
-    });
-    for (int64_t i = 0; i < g.n; ++i) {
-      const double* T = plan_row(g, i, k);
-      for (int64_t a = 0; a < m(); ++a)
-        if (T[a] != 0)
-          for (int64_t l = 0; l < m(); ++l) dC[a * m() + l] -= scale * T[a] * ct[i * m() + l];
-    }
-    const double* C = tin.structure + k * m() * m();
-    const double* h = &template_h[k * m()];
-    for (int64_t a = 0; a < m(); ++a)
-      for (int64_t l = 0; l < m(); ++l) dC[a * m() + l] += scale * C[a * m() + l] * h[a] * h[l];
-  }
-
-  TemplatePart template_side(int64_t first, int64_t last, int64_t k, std::vector<double>& ct) const {
-    TemplatePart part;
-    if (out.template_structure) part.structure.assign(m() * m(), 0.0);
-    if (out.template_x) part.x.assign(m() * d(), 0.0);
-    if (out.template_weights) part.weights.assign(m(), 0.0);
-    for (int64_t b = first; b < last; ++b) {
-      const Graph& g = graphs[b];
-      const int64_t pair = b * K() + k;
-      const double up = grad[pair];
-      if (up == 0 || g.n == 0) continue;
-      if (out.template_x) template_features(g, k, 2 * (1 - alpha(k)) * up, part.x.data());
-      if (out.template_structure && alpha(k) > 0)
-        template_structure(g, k, 2 * alpha(k) * up, ct, part.structure.data());
-      if (out.template_weights)
-        for (int64_t l = 0; l < m(); ++l) part.weights[l] += up * solved.col_potential[pair * m() + l];
-      part.alpha += up * (solved.structure_cost[pair] - solved.feature_cost[pair]);
-    }
-    return part;
-  }
-
-  void add(const TemplatePart& part, int64_t k) const {
-    const auto add_into = [&](const std::vector<double>& from, double* to) {
-      for (size_t e = 0; e < from.size(); ++e) to[k * from.size() + e] += from[e];
+  void add(const TemplateSums& sums) const {
+    const auto add_into = [](const std::vector<double>& from, double* to) {
+      if (to) kernels().axpy(int64_t(from.size()), 1.0, from.data(), to);
     };
-    add_into(part.structure, out.template_structure);
-    add_into(part.x, out.template_x);
-    add_into(part.weights, out.template_weights);
-    if (out.alpha) out.alpha[k] += part.alpha;
+    add_into(sums.structure, out_.template_structure);
+    add_into(sums.x, out_.template_x);
+    add_into(sums.weights, out_.template_weights);
+    add_into(sums.alpha, out_.alpha);
+    for (int64_t k = 0; k < K_; ++k) {
+      const Template& t = templates_[k];
+      for (int l = 0; l < t.m; ++l) {
+        const int64_t node = k * m_ + t.live[l];
+        if (out_.template_x)
+          kernels().axpy(d_, sums.feature_scale[k] * t.h[l], tin_.x + node * d_, out_.template_x + node * d_);
+        for (int a = 0; a < t.m && out_.template_structure; ++a) {
+          const int64_t at = node * m_ + t.live[a];
+          out_.template_structure[at] += sums.structure_scale[k] * t.h[l] * t.h[a] * tin_.structure[at];
+        }
+      }
+    }
   }
-};
 
-std::vector<std::vector<int64_t>> edges_by_graph(const BatchInput& in) {
-  std::vector<std::vector<int64_t>> edges(in.graphs);
-  for (int64_t e = 0; e < in.edges; ++e) {
-    const int64_t* end = std::upper_bound(in.ptr, in.ptr + in.graphs + 1, in.edge_index[e]);
-    edges[end - in.ptr - 1].push_back(e);
-  }
-  return edges;
-}
+  const BatchInput& in_;
+  const TemplatesInput& tin_;
+  const SolvedPairs& solved_;
+  const double* grad_;
+  const GradientOutput& out_;
+  const int64_t K_, m_, d_;
+  const std::vector<Graph> graphs_;
+  const std::vector<Template> templates_;
+  std::vector<int64_t> dense_offset_, edge_start_, edges_;
+};
 
 }  // namespace
 
 void backward_batch(const BatchInput& in, const TemplatesInput& tin, const SolvedPairs& solved, const double* grad,
                     int threads, const GradientOutput& out) {
-  Backward work{in, tin, solved, grad, out, prepare_graphs(in), {}, {}};
-  for (const Graph& g : work.graphs)
-    work.dense_offset.push_back(work.dense_offset.empty() ? 0 : work.dense_offset.back());
-  for (size_t b = 1; b < work.graphs.size(); ++b)
-    work.dense_offset[b] = work.dense_offset[b - 1] + int64_t(work.graphs[b - 1].n) * work.graphs[b - 1].n;
-  work.template_h.assign(tin.weights, tin.weights + tin.count * tin.nodes);
-  for (int64_t k = 0; k < tin.count; ++k) {
-    double total = 0;
-    for (int64_t l = 0; l < tin.nodes; ++l) total += tin.weights[k * tin.nodes + l];
-    for (int64_t l = 0; l < tin.nodes; ++l) work.template_h[k * tin.nodes + l] /= total;
-  }
-
-  if (out.x || out.weights || out.structure) {
-    std::vector<std::vector<int64_t>> edges;
-    if (out.structure && in.kind == StructureKind::sparse) edges = edges_by_graph(in);
-    parallel_for(in.graphs, threads, [&] { return [&](int64_t b) { work.graph_side(b, edges); }; });
-  }
-  if (out.template_structure || out.template_x || out.template_weights || out.alpha) {
-    const int64_t chunks = (in.graphs + kGraphsPerChunk - 1) / kGraphsPerChunk;
-    std::vector<Backward::TemplatePart> parts(chunks * tin.count);
-    parallel_for(chunks * tin.count, threads, [&] {
-      return [&, ct = std::vector<double>()](int64_t item) mutable {
-        const int64_t first = item / tin.count * kGraphsPerChunk;
-        parts[item] =
-            work.template_side(first, std::min(in.graphs, first + kGraphsPerChunk), item % tin.count, ct);
-      };
-    });
-    for (int64_t item = 0; item < chunks * tin.count; ++item) work.add(parts[item], item % tin.count);
-  }
+  Backward(in, tin, solved, grad, out).run(threads);
 }
 
 }  // namespace tfgw

@@ -16,10 +16,15 @@ constexpr int kTieHops = 3;          // how far around two nodes a tie-break loo
 constexpr double kTieShare = 1e-6;   // and how much it may change the cost
 constexpr double kRounding = 1e-14;  // gaps below this share of the objective's scale are rounding
 
+// ⟨plan, matrix⟩; four sums, because each addition would otherwise wait for the one before.
 double dot(const SparsePlan& plan, const std::vector<double>& matrix, int ld) {
-  double s = 0;
-  for (int e = 0; e < plan.count(); ++e) s += plan.mass[e] * matrix[int64_t(plan.row[e]) * ld + plan.col[e]];
-  return s;
+  const auto term = [&](int e) { return plan.mass[e] * matrix[int64_t(plan.row[e]) * ld + plan.col[e]]; };
+  double sum[4] = {};
+  int e = 0;
+  for (; e + 4 <= plan.count(); e += 4)
+    for (int s = 0; s < 4; ++s) sum[s] += term(e + s);
+  for (; e < plan.count(); ++e) sum[0] += term(e);
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 }  // namespace
@@ -40,8 +45,8 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
   transport_.reset(n_, m_, ld_, graph.supply.data(), tmpl.demand.data());
   build_linear_cost();
 
-  const int starts = alpha_ > 0 ? std::max(1, options.starts) : 1;  // α = 0 has one minimum
-  for (int s = 0; s < starts; ++s) {
+  if (alpha_ <= 0) return solve_linear(interrupt, result);
+  for (int s = 0; s < options.starts; ++s) {
     count_ = 0;
     weights_.clear();
     if (s > 0) {
@@ -51,7 +56,6 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
     } else {
       product_start();
     }
-    register_atom();
     weights_[0] = 1.0;
     PairResult found;
     if (!descend(s == 0 && !start, options, interrupt, found)) return false;
@@ -64,13 +68,25 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
   return true;
 }
 
+// α = 0: one linear problem.
+bool FgwSolver::solve_linear(Interrupt& interrupt, PairResult& result) {
+  result = {};
+  result.iterations = 1;
+  if (!transport_.solve(linear_cost_.data(), interrupt)) return false;
+  count_ = 1;
+  transport_.flow(atoms_[0].plan);
+  keep();
+  split_costs(result);
+  return true;
+}
+
 // Frank-Wolfe from the atoms at hand. `result` gets everything but the two separate costs.
 bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result) {
   const double structure_scale = alpha_ * (graph_->constant + tmpl_->constant);
   result = {};
   while (true) {
     rebuild_gradient();
-    const bool tie_break = result.iterations == 0 && from_product && alpha_ > 0;
+    const bool tie_break = result.iterations == 0 && from_product;
     if (!transport_.solve(tie_break ? tie_broken_gradient() : gradient_.data(), interrupt)) return false;
     ++result.iterations;
 
@@ -93,7 +109,7 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
       result.status = Status::max_iter;
       return true;
     }
-    if (stationary && (alpha_ <= 0 || (count_ == 1 && vertex.same_as(atoms_[0].plan)))) return true;
+    if (stationary && count_ == 1 && vertex.same_as(atoms_[0].plan)) return true;
     add_atom();
     const int fresh = count_ - 1;
     const double curvature = -2 * alpha_ * (Q_[fresh * (kMaxAtoms + 1) + fresh] - 2 * quadratic(fresh) + squared);
@@ -113,7 +129,7 @@ bool FgwSolver::anchored_start(int index, Interrupt& interrupt) {
   anchored_cost(*graph_, *tmpl_, alpha_, linear_cost_, index, tie_broken_);
   if (!transport_.solve(tie_broken_.data(), interrupt)) return false;
   transport_.flow(atoms_[0].plan);
-  apply_cross(atoms_[0].plan, atoms_[0].cross);
+  add_atom();
   return true;
 }
 
@@ -126,7 +142,7 @@ void FgwSolver::keep() {
 
 // (1−α) M. At α = 1 features play no role and may be anything finite.
 void FgwSolver::build_linear_cost() {
-  linear_cost_.assign(size_t(n_) * ld_, 0.0);
+  linear_cost_.resize(size_t(n_) * ld_);
   if (linear_source_.given) {
     for (int i = 0; i < n_; ++i)
       for (int k = 0; k < m_; ++k) linear_cost_[size_t(i) * ld_ + k] = given_cost(i, tmpl_->live[k]);
@@ -134,23 +150,19 @@ void FgwSolver::build_linear_cost() {
     kernels().squared_distances(n_, ld_, int(linear_source_.features), graph_->x, tmpl_->ft.data(),
                                 linear_cost_.data());
     for (double& c : linear_cost_) c *= 1 - alpha_;
+  } else {
+    std::fill(linear_cost_.begin(), linear_cost_.end(), 0.0);
   }
   for (int i = 0; i < n_; ++i) std::fill_n(&linear_cost_[size_t(i) * ld_ + m_], ld_ - m_, kPadCost);
 }
 
 void FgwSolver::add_atom() {
-  if (alpha_ > 0) apply_cross(atoms_[count_].plan, atoms_[count_].cross);
-  register_atom();
-}
-
-void FgwSolver::register_atom() {
-  const Atom& atom = atoms_[count_];
-  linear_[count_] = dot(atom.plan, linear_cost_, ld_);
+  Atom& atom = atoms_[count_];
+  apply_cross(atom.plan, atom.cross);
   const int stride = kMaxAtoms + 1;
-  for (int s = 0; s <= count_; ++s) {
-    const double q = alpha_ > 0 ? dot(atoms_[s].plan, atom.cross, ld_) : 0.0;
-    Q_[s * stride + count_] = Q_[count_ * stride + s] = q;
-  }
+  linear_[count_] = dot(atom.plan, linear_cost_, ld_);
+  for (int s = 0; s <= count_; ++s)
+    Q_[s * stride + count_] = Q_[count_ * stride + s] = dot(atom.plan, atoms_[s].cross, ld_);
   weights_.push_back(0.0);
   ++count_;
 }
@@ -214,18 +226,37 @@ void FgwSolver::structure_times(bool transposed, const std::vector<double>& y, s
   }
 }
 
+// hh̄ᵀ as the first atom. Its entries are only listed where they are needed (product_plan): everything else about
+// it has a closed form, X(hh̄ᵀ) = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ).
 void FgwSolver::product_start() {
-  SparsePlan& plan = atoms_[0].plan;
-  plan.clear();
+  Atom& atom = atoms_[0];
+  atom.plan.clear();
+  atom.cross.assign(size_t(n_) * ld_, 0.0);
+  std::vector<double> column(m_, 0.0);
+  double graph_mean = 0, template_mean = 0;
+  for (int i = 0; i < n_; ++i) {
+    graph_mean += graph_->h[i] * graph_->out_mean[i];
+    for (int k = 0; k < m_; ++k) {
+      atom.cross[size_t(i) * ld_ + k] =
+          0.5 * (graph_->out_mean[i] * tmpl_->out_mean[k] + graph_->in_mean[i] * tmpl_->in_mean[k]);
+      column[k] += graph_->h[i] * linear_cost_[size_t(i) * ld_ + k];
+    }
+  }
+  linear_[0] = 0;
+  for (int k = 0; k < m_; ++k) {
+    template_mean += tmpl_->h[k] * tmpl_->out_mean[k];
+    linear_[0] += tmpl_->h[k] * column[k];
+  }
+  Q_[0] = graph_mean * template_mean;
+  weights_.push_back(0.0);
+  ++count_;
+}
+
+SparsePlan FgwSolver::product_plan() const {
+  SparsePlan plan;
   for (int i = 0; i < n_; ++i)
     for (int k = 0; k < m_; ++k) plan.push(i, k, graph_->h[i] * tmpl_->h[k]);
-  if (alpha_ <= 0) return;
-  std::vector<double>& cross = atoms_[0].cross;  // ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ)
-  cross.assign(size_t(n_) * ld_, 0.0);
-  for (int i = 0; i < n_; ++i)
-    for (int k = 0; k < m_; ++k)
-      cross[size_t(i) * ld_ + k] =
-          0.5 * (graph_->out_mean[i] * tmpl_->out_mean[k] + graph_->in_mean[i] * tmpl_->in_mean[k]);
+  return plan;
 }
 
 // A given coupling may miss its marginals by rounding: shrink the rows and columns that are too heavy, then
@@ -262,7 +293,7 @@ void FgwSolver::given_start(const double* start, int64_t stride) {
       const double w = T[size_t(i) * m_ + k] + fill;
       if (w > 0) plan.push(i, k, w);
     }
-  if (alpha_ > 0) apply_cross(plan, atoms_[0].cross);
+  add_atom();
 }
 
 // Exact minimum on the segment from T to the newest vertex, then over the hull of all vertices in use.
@@ -308,6 +339,8 @@ void FgwSolver::drop_unused_atoms() {
 
 // The iterate T as one list of entries.
 void FgwSolver::merge(SparsePlan& out) {
+  for (int s = 0; s < count_; ++s)
+    if (atoms_[s].plan.count() == 0) atoms_[s].plan = product_plan();
   if (count_ == 1) {
     out = atoms_[0].plan;
     return;
@@ -336,10 +369,11 @@ void FgwSolver::collapse() {
 }
 
 void FgwSolver::rebuild_gradient() {
-  gradient_ = linear_cost_;
-  if (alpha_ <= 0) return;
-  for (int s = 0; s < count_; ++s)
-    kernels().add_scaled(int64_t(n_) * ld_, -4 * alpha_ * weights_[s], atoms_[s].cross.data(), gradient_.data());
+  gradient_.resize(linear_cost_.size());
+  const double* base = linear_cost_.data();
+  for (int s = 0; s < count_; ++s, base = gradient_.data())
+    kernels().add_scaled(int64_t(n_) * ld_, -4 * alpha_ * weights_[s], atoms_[s].cross.data(), base,
+                         gradient_.data());
 }
 
 // Both terms at the plan that was kept, whatever α: it may be learned, and its gradient is their difference.
@@ -375,7 +409,7 @@ double FgwSolver::squared_distance(int i, const double* f, int64_t step) const {
 // the surroundings of two nodes are: S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). This does not depend on node order.
 const double* FgwSolver::tie_broken_gradient() {
   const double largest = kernels().largest_magnitude(n_, m_, ld_, gradient_.data());
-  similarity_.assign(size_t(n_) * ld_, 0.0);
+  similarity_.resize(size_t(n_) * ld_);
   for (int i = 0; i < n_; ++i)
     for (int k = 0; k < m_; ++k) {
       const size_t e = size_t(i) * ld_ + k;
@@ -389,7 +423,8 @@ const double* FgwSolver::tie_broken_gradient() {
     const double peak = kernels().largest_magnitude(n_, m_, ld_, next.data());
     if (peak == 0) break;
     for (double& s : next) s /= peak;
-    kernels().add_scaled(int64_t(n_) * ld_, -kTieShare * largest, next.data(), tie_broken_.data());
+    kernels().add_scaled(int64_t(n_) * ld_, -kTieShare * largest, next.data(), tie_broken_.data(),
+                         tie_broken_.data());
     similarity_.swap(next);
   }
   return tie_broken_.data();

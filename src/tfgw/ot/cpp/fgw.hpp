@@ -59,21 +59,22 @@ class FgwSolver {
 
  private:
   struct Atom {
-    SparsePlan plan;
+    SparsePlan plan;            // empty stands for hh̄ᵀ
     std::vector<double> cross;  // X(plan): (n, ld)
     double linear = 0;          // (1−α)⟨M, plan⟩
   };
 
   bool descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
   void build_linear_cost();
-  void add_atom();       // from the plan in atoms_[count_]
-  void register_atom();  // from the plan and its cross in atoms_[count_]
+  void add_atom();  // from the plan in atoms_[count_]
   void apply_cross(const SparsePlan& plan, std::vector<double>& out);
   void half_cross(const SparsePlan& plan, bool transposed, const std::vector<double>& table,
                   std::vector<double>& out);
   void apply_cross(const std::vector<double>& matrix, std::vector<double>& out);
   void structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out);
+  bool solve_linear(Interrupt& interrupt, PairResult& result);
   void product_start();
+  SparsePlan product_plan() const;
   void given_start(const double* start, int64_t stride);
   bool anchored_start(int index, Interrupt& interrupt);
   void line_search(double gap, double curvature);

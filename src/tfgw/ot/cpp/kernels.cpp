@@ -2,55 +2,183 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace tfgw {
 namespace {
 
 typedef double Vec __attribute__((vector_size(kLane * sizeof(double))));
 typedef int64_t Mask __attribute__((vector_size(kLane * sizeof(int64_t))));
+// The same in memory: aligned like one element only.
+typedef double VecInMemory __attribute__((vector_size(kLane * sizeof(double)), aligned(8), may_alias));
+typedef int64_t MaskInMemory __attribute__((vector_size(kLane * sizeof(int64_t)), aligned(8), may_alias));
 
-#define TFGW_BODY static inline __attribute__((always_inline)) void
+#define TFGW_INLINE static inline __attribute__((always_inline))
+#define TFGW_UNROLL _Pragma("GCC unroll 8")  // so that arrays of V vectors live in registers
 
-inline __attribute__((always_inline)) void load(const void* p, Vec& v) { std::memcpy(&v, p, sizeof v); }
-inline __attribute__((always_inline)) void load(const void* p, Mask& v) { std::memcpy(&v, p, sizeof v); }
+TFGW_INLINE Vec load(const double* p) { return *reinterpret_cast<const VecInMemory*>(p); }
+TFGW_INLINE void store(double* p, Vec v) { *reinterpret_cast<VecInMemory*>(p) = v; }
+TFGW_INLINE void store(int64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p) = v; }
 
-template <class T>
-inline __attribute__((always_inline)) void store(void* p, const T& v) {
-  std::memcpy(p, &v, sizeof v);
-}
-
-TFGW_BODY squared_distances_body(int n, int ld, int d, const double* x, const double* ft, double* out) {
-  for (int i = 0; i < n; ++i) {
-    const double* xi = x + int64_t(i) * d;
-    for (int k = 0; k < ld; k += 2 * kLane) {
-      const bool two = k + kLane < ld;
-      Vec s0 = {}, s1 = {};
-      for (int c = 0; c < d; ++c) {
-        const double* row = ft + int64_t(c) * ld + k;
-        Vec f0, f1;
-        load(row, f0);
-        load(two ? row + kLane : row, f1);
-        const Vec d0 = xi[c] - f0, d1 = xi[c] - f1;
-        s0 += d0 * d0;
-        s1 += d1 * d1;
-      }
-      store(out + int64_t(i) * ld + k, s0);
-      if (two) store(out + int64_t(i) * ld + k + kLane, s1);
-    }
+// The loops run over strips of at most W vectors of columns, whose sums then stay in registers: Strip<V>::run is one
+// strip of V vectors that starts at column k.
+template <int W, template <int> class Strip, class... Args>
+TFGW_INLINE void for_each_strip(int ld, const Args&... args) {
+  int k = 0;
+  for (; k + W * kLane <= ld; k += W * kLane) Strip<W>::run(k, ld, args...);
+  switch ((ld - k) / kLane) {
+    case 1: Strip<1>::run(k, ld, args...); break;
+    case 2: Strip<2>::run(k, ld, args...); break;
+    case 3: Strip<3>::run(k, ld, args...); break;
+    case 4: Strip<4>::run(k, ld, args...); break;
+    case 5: Strip<5>::run(k, ld, args...); break;
+    case 6: Strip<6>::run(k, ld, args...); break;
+    case 7: Strip<7>::run(k, ld, args...); break;
+    default: break;
   }
 }
 
-static inline __attribute__((always_inline)) double largest_magnitude_body(int n, int cols, int ld,
-                                                                           const double* cost) {
+template <int V>
+struct SquaredDistances {
+  TFGW_INLINE void run(int k, int ld, int n, int d, const double* x, const double* ft, double* out) {
+    for (int i = 0; i < n; ++i) {
+      Vec sum[V];
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) sum[v] = Vec{};
+      for (int c = 0; c < d; ++c) {
+        const double value = x[int64_t(i) * d + c];
+        TFGW_UNROLL
+        for (int v = 0; v < V; ++v) {
+          const Vec diff = value - load(ft + int64_t(c) * ld + k + v * kLane);
+          sum[v] += diff * diff;
+        }
+      }
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, sum[v]);
+    }
+  }
+};
+
+template <int V>
+struct Price {
+  TFGW_INLINE void run(int k, int ld, int first, int last, const double* cost, const double* u, const double* v,
+                       double eps, double* best, int64_t* row) {
+    Vec lowest[V];
+    Mask index[V];
+    TFGW_UNROLL
+    for (int s = 0; s < V; ++s) {
+      lowest[s] = load(v + k + s * kLane) - eps;
+      index[s] = Mask{-1, -1, -1, -1};
+    }
+    for (int i = first; i < last; ++i) {
+      const Mask here = {i, i, i, i};
+      TFGW_UNROLL
+      for (int s = 0; s < V; ++s) {
+        const Vec c = load(cost + int64_t(i) * ld + k + s * kLane) - u[i];
+        const Mask less = c < lowest[s];
+        lowest[s] = less ? c : lowest[s];
+        index[s] = less ? here : index[s];
+      }
+    }
+    TFGW_UNROLL
+    for (int s = 0; s < V; ++s) {
+      store(best + k + s * kLane, lowest[s]);
+      store(row + k + s * kLane, index[s]);
+    }
+  }
+};
+
+template <int V>
+struct CsrTimes {
+  TFGW_INLINE void run(int k, int ld, int n, const int64_t* ptr, const int32_t* col, const double* value,
+                       const double* y, double* out) {
+    for (int i = 0; i < n; ++i) {
+      Vec sum[V];
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) sum[v] = Vec{};
+      for (int64_t e = ptr[i]; e < ptr[i + 1]; ++e)
+        TFGW_UNROLL
+        for (int v = 0; v < V; ++v) sum[v] += value[e] * load(y + int64_t(col[e]) * ld + k + v * kLane);
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, sum[v]);
+    }
+  }
+};
+
+template <int V>
+struct GatherRows {
+  TFGW_INLINE void run(int k, int ld, int count, const int32_t* row, const int32_t* col, const double* w,
+                       const double* table, double* out) {
+    for (int e = 0; e < count; ++e) {
+      double* to = out + int64_t(row[e]) * ld + k;
+      const double* from = table + int64_t(col[e]) * ld + k;
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) store(to + v * kLane, load(to + v * kLane) + w[e] * load(from + v * kLane));
+    }
+  }
+};
+
+template <int V>
+struct DenseTimes {
+  TFGW_INLINE void run(int k, int ld, int n, int inner, const double* a, int64_t row_step, int64_t col_step,
+                       const double* table, double* out) {
+    for (int i = 0; i < n; ++i) {
+      Vec sum[V];
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) sum[v] = Vec{};
+      for (int l = 0; l < inner; ++l) {
+        const double w = a[i * row_step + l * col_step];
+        TFGW_UNROLL
+        for (int v = 0; v < V; ++v) sum[v] += w * load(table + int64_t(l) * ld + k + v * kLane);
+      }
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, sum[v]);
+    }
+  }
+};
+
+TFGW_INLINE Mask load(const uint64_t* p) { return *reinterpret_cast<const MaskInMemory*>(p); }
+TFGW_INLINE void store(uint64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p) = v; }
+
+TFGW_INLINE void move_subtree_body(int words, int count, int slot, const uint64_t* change, double shift,
+                                   uint64_t* mask, double* potential) {
+  const uint64_t* tested = mask + int64_t(slot / 64) * count;
+  const int64_t bit = int64_t(uint64_t(1) << (slot % 64));
+  const Mask bits = {bit, bit, bit, bit};
+  const Vec shifts = {shift, shift, shift, shift};
+  for (int e = 0; e < count; e += kLane) {
+    const Mask inside = (load(tested + e) & bits) == bits;
+    for (int w = 0; w < words; ++w) {
+      uint64_t* at = mask + int64_t(w) * count + e;
+      store(at, load(at) ^ (inside & int64_t(change[w])));
+    }
+    store(potential + e, load(potential + e) + reinterpret_cast<Vec>(inside & reinterpret_cast<Mask>(shifts)));
+  }
+}
+
+TFGW_INLINE void path_lengths_body(int words, int count, const uint64_t* mask, int32_t* length) {
+  for (int e = 0; e < count; ++e) length[e] = __builtin_popcountll(mask[e]);
+  for (int w = 1; w < words; ++w)
+    for (int e = 0; e < count; ++e) length[e] += __builtin_popcountll(mask[int64_t(w) * count + e]);
+}
+
+TFGW_INLINE void add_scaled_body(int64_t size, double a, const double* in, const double* base, double* out) {
+  for (int64_t e = 0; e < size; e += kLane) store(out + e, load(base + e) + a * load(in + e));
+}
+
+TFGW_INLINE void axpy_body(int64_t count, double a, const double* x, double* y) {
+  int64_t e = 0;
+  for (; e + kLane <= count; e += kLane) store(y + e, load(y + e) + a * load(x + e));
+  for (; e < count; ++e) y[e] += a * x[e];
+}
+
+TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double* cost) {
   Vec top = {};
   double tail = 0;
   for (int i = 0; i < n; ++i) {
     const double* row = cost + int64_t(i) * ld;
     int k = 0;
     for (; k + kLane <= cols; k += kLane) {
-      Vec c;
-      load(row + k, c);
+      Vec c = load(row + k);
       c = c < 0 ? -c : c;
       top = c > top ? c : top;
     }
@@ -60,116 +188,45 @@ static inline __attribute__((always_inline)) double largest_magnitude_body(int n
   return tail;
 }
 
-TFGW_BODY price_body(int first, int last, int ld, const double* cost, const double* u, const double* v, double eps,
-                     double* best, int64_t* row) {
-  for (int k = 0; k < ld; k += kLane) {
-    Vec threshold;
-    load(v + k, threshold);
-    threshold -= eps;
-    Mask index = {-1, -1, -1, -1};
-    for (int i = first; i < last; ++i) {
-      Vec c;
-      load(cost + int64_t(i) * ld + k, c);
-      c -= u[i];
-      const Mask less = c < threshold;
-      threshold = less ? c : threshold;
-      const Mask here = {i, i, i, i};
-      index = less ? here : index;
-    }
-    store(best + k, threshold);
-    store(row + k, index);
-  }
-}
-
-TFGW_BODY add_scaled_body(int64_t size, double a, const double* in, double* out) {
-  for (int64_t e = 0; e < size; e += kLane) {
-    Vec x, y;
-    load(in + e, x);
-    load(out + e, y);
-    store(out + e, y + a * x);
-  }
-}
-
-TFGW_BODY csr_times_body(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value, const double* y,
-                         double* out) {
-  for (int i = 0; i < n; ++i) {
-    for (int k = 0; k < ld; k += kLane) {
-      Vec s = {};
-      for (int64_t e = ptr[i]; e < ptr[i + 1]; ++e) {
-        Vec t;
-        load(y + int64_t(col[e]) * ld + k, t);
-        s += value[e] * t;
-      }
-      store(out + int64_t(i) * ld + k, s);
-    }
-  }
-}
-
-TFGW_BODY gather_rows_body(int count, int ld, const int32_t* row, const int32_t* col, const double* w,
-                           const double* table, double* out) {
-  for (int e = 0; e < count; ++e) {
-    const double* from = table + int64_t(col[e]) * ld;
-    double* to = out + int64_t(row[e]) * ld;
-    for (int k = 0; k < ld; k += kLane) {
-      Vec x, y;
-      load(from + k, x);
-      load(to + k, y);
-      store(to + k, y + w[e] * x);
-    }
-  }
-}
-
-TFGW_BODY dense_times_body(int n, int inner, int ld, const double* a, int64_t row_step, int64_t col_step,
-                           const double* table, double* out) {
-  for (int i = 0; i < n; ++i) {
-    for (int l = 0; l < ld; l += 2 * kLane) {
-      const bool two = l + kLane < ld;
-      Vec s0 = {}, s1 = {};
-      for (int k = 0; k < inner; ++k) {
-        const double w = a[i * row_step + k * col_step];
-        const double* row = table + int64_t(k) * ld + l;
-        Vec t0, t1;
-        load(row, t0);
-        load(two ? row + kLane : row, t1);
-        s0 += w * t0;
-        s1 += w * t1;
-      }
-      store(out + int64_t(i) * ld + l, s0);
-      if (two) store(out + int64_t(i) * ld + l + kLane, s1);
-    }
-  }
-}
-
-// One copy of each loop per instruction set; the bodies above are inlined into both.
+// One copy of each loop per instruction set; everything above is inlined into both.
 #define TFGW_VARIANT(NAME, TARGET)                                                                              \
   namespace NAME {                                                                                              \
   TARGET void squared_distances(int n, int ld, int d, const double* x, const double* ft, double* out) {         \
-    squared_distances_body(n, ld, d, x, ft, out);                                                               \
+    for_each_strip<8, SquaredDistances>(ld, n, d, x, ft, out);                                                  \
   }                                                                                                             \
   TARGET double largest_magnitude(int n, int cols, int ld, const double* cost) {                                \
     return largest_magnitude_body(n, cols, ld, cost);                                                           \
   }                                                                                                             \
   TARGET void price(int first, int last, int ld, const double* cost, const double* u, const double* v,          \
                     double eps, double* best, int64_t* row) {                                                   \
-    price_body(first, last, ld, cost, u, v, eps, best, row);                                                    \
+    for_each_strip<4, Price>(ld, first, last, cost, u, v, eps, best, row);                                      \
   }                                                                                                             \
-  TARGET void add_scaled(int64_t size, double a, const double* in, double* out) {                               \
-    add_scaled_body(size, a, in, out);                                                                          \
+  TARGET void add_scaled(int64_t size, double a, const double* in, const double* base, double* out) {           \
+    add_scaled_body(size, a, in, base, out);                                                                    \
   }                                                                                                             \
+  TARGET void axpy(int64_t count, double a, const double* x, double* y) { axpy_body(count, a, x, y); }          \
   TARGET void csr_times(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value,             \
                         const double* y, double* out) {                                                         \
-    csr_times_body(n, ld, ptr, col, value, y, out);                                                             \
+    for_each_strip<8, CsrTimes>(ld, n, ptr, col, value, y, out);                                                \
   }                                                                                                             \
   TARGET void gather_rows(int count, int ld, const int32_t* row, const int32_t* col, const double* w,           \
                           const double* table, double* out) {                                                   \
-    gather_rows_body(count, ld, row, col, w, table, out);                                                       \
+    for_each_strip<8, GatherRows>(ld, count, row, col, w, table, out);                                          \
   }                                                                                                             \
   TARGET void dense_times(int n, int inner, int ld, const double* a, int64_t row_step, int64_t col_step,        \
                           const double* table, double* out) {                                                   \
-    dense_times_body(n, inner, ld, a, row_step, col_step, table, out);                                          \
+    for_each_strip<8, DenseTimes>(ld, n, inner, a, row_step, col_step, table, out);                             \
   }                                                                                                             \
-  constexpr Kernels table = {squared_distances, largest_magnitude, price,      add_scaled,                      \
-                             csr_times,         gather_rows,       dense_times};                                \
+  TARGET void move_subtree(int words, int count, int slot, const uint64_t* change, double shift,                \
+                           uint64_t* mask, double* potential) {                                                 \
+    if (words == 1) return move_subtree_body(1, count, slot, change, shift, mask, potential);                   \
+    move_subtree_body(words, count, slot, change, shift, mask, potential);                                      \
+  }                                                                                                             \
+  TARGET void path_lengths(int words, int count, const uint64_t* mask, int32_t* length) {                       \
+    path_lengths_body(words, count, mask, length);                                                              \
+  }                                                                                                             \
+  constexpr Kernels table = {squared_distances, largest_magnitude, price,       add_scaled,   axpy,             \
+                             csr_times,         gather_rows,       dense_times, move_subtree, path_lengths};    \
   }
 
 TFGW_VARIANT(baseline, )

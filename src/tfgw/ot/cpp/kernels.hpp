@@ -24,8 +24,11 @@ struct Kernels {
   void (*price)(int first, int last, int ld, const double* cost, const double* u, const double* v, double eps,
                 double* best, int64_t* row);
 
-  // out[i, :] += a * in[i, :] for a whole (n, ld) matrix.
-  void (*add_scaled)(int64_t size, double a, const double* in, double* out);
+  // out = base + a * in, over `size` entries (a multiple of kLane)
+  void (*add_scaled)(int64_t size, double a, const double* in, const double* base, double* out);
+
+  // y += a * x, for any count
+  void (*axpy)(int64_t count, double a, const double* x, double* y);
 
   // out[i, :] = sum over edges (i, j) of value * y[j, :]
   void (*csr_times)(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value, const double* y,
@@ -38,6 +41,14 @@ struct Kernels {
   // out[i, :] = sum over k < inner of a[i * row_step + k * col_step] * table[k, :]
   void (*dense_times)(int n, int inner, int ld, const double* a, int64_t row_step, int64_t col_step,
                       const double* table, double* out);
+
+  // For path masks (mask_tree.hpp) stored as `words` blocks of `count` words: every node whose mask has the bit `slot`
+  // gets mask ^= change and potential += shift.
+  void (*move_subtree)(int words, int count, int slot, const uint64_t* change, double shift, uint64_t* mask,
+                       double* potential);
+
+  // Number of bits in each node's mask
+  void (*path_lengths)(int words, int count, const uint64_t* mask, int32_t* length);
 };
 
 const Kernels& kernels();

@@ -12,8 +12,6 @@
 
 namespace tfgw {
 
-constexpr int64_t kItemsPerThread = 4;  // fewer are not worth a thread
-
 // Calls make_worker() once per thread and the result with each item index in [0, items). Items are handed out in
 // order, one at a time; what an item computes must not depend on which thread runs it. The caller is a thread too.
 template <class MakeWorker>
@@ -31,7 +29,7 @@ void parallel_for(int64_t items, int threads, MakeWorker make_worker) {
       next.store(items);
     }
   };
-  const int helpers = int(std::min<int64_t>(threads, (items + kItemsPerThread - 1) / kItemsPerThread)) - 1;
+  const int helpers = int(std::min<int64_t>(threads, items)) - 1;
   std::vector<std::thread> pool;
   for (int t = 0; t < helpers; ++t) pool.emplace_back(run);
   run();

@@ -63,6 +63,17 @@ struct Graph {
         for (int j = 0; j < n; ++j) visit(i, j, dense[int64_t(i) * n + j]);
     }
   }
+
+  // Calls visit(i, C_ij) for every stored entry of column j.
+  template <class Visit>
+  void for_each_in_column(int j, Visit visit) const {
+    if (kind == StructureKind::sparse) {
+      const Csr& columns = symmetric ? C : Ct;
+      for (int64_t e = columns.ptr[j]; e < columns.ptr[j + 1]; ++e) visit(columns.col[e], columns.value[e]);
+    } else if (kind == StructureKind::dense) {
+      for (int i = 0; i < n; ++i) visit(i, dense[int64_t(i) * n + j]);
+    }
+  }
 };
 
 // A template without its weightless nodes. Matrices over its nodes have stride ld (kernels.hpp).

@@ -1,0 +1,85 @@
+"""Forward and backward of the whole layer against POT's ot.gnn.TFGWPooling, same graphs and templates, one run.
+
+    python benchmarks/layer.py --data-dir FOLDER
+"""
+
+from common import Case, make_case, parser, seconds, table  # isort: skip  (pins BLAS threads first)
+
+import statistics
+
+import numpy as np
+import torch
+from ot.gnn import TFGWPooling as PotPooling
+
+from tfgw.nn import TFGWPooling
+
+
+def ours(case: Case, threads: int) -> TFGWPooling:
+    count, nodes, features = case.templates.features.shape
+    layer = TFGWPooling(features, count, nodes, num_threads=threads)
+    layer.set_templates(case.templates.structure, case.templates.features)
+    return layer
+
+
+def pots(case: Case) -> PotPooling:
+    """POT's layer with the same templates; it works in single precision throughout."""
+    count, nodes, features = case.templates.features.shape
+    layer = PotPooling(features, count, nodes)
+    layer.tplt_adjacencies.data = case.templates.structure.float()
+    layer.tplt_features.data = case.templates.features.float()
+    layer.q0.data = torch.zeros(count, nodes)
+    return layer.float()
+
+
+def step(layer: torch.nn.Module, x: torch.Tensor, case: Case) -> None:
+    x = x.detach().requires_grad_()
+    layer(x, case.batch.edge_index, case.batch.batch).sum().backward()
+
+
+def in_single_precision(run, *arguments) -> float:
+    torch.set_default_dtype(torch.float32)
+    try:
+        return seconds(lambda: run(*arguments))
+    finally:
+        torch.set_default_dtype(torch.float64)
+
+
+def main() -> None:
+    p = parser(__doc__)
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--repeats", type=int, default=15, help="timed runs of our layer; the median counts")
+    p.add_argument("--pot-repeats", type=int, default=3, help="timed runs of POT's layer; the median counts")
+    args = p.parse_args()
+    rows, ratios = [], []
+    for name in args.datasets:
+        case = make_case(name, args)
+        pairs = case.batch.num_graphs * len(case.templates.features)
+        single, several, peer = ours(case, 1), ours(case, args.threads), pots(case)
+        x = case.batch.x
+        step(several, x, case)
+        forward, one, many, pot = [], [], [], []
+        for r in range(args.repeats):
+            with torch.no_grad():
+                forward.append(seconds(lambda: several(x, case.batch.edge_index, case.batch.batch)))
+            many.append(seconds(lambda: step(several, x, case)))
+            one.append(seconds(lambda: step(single, x, case)))
+            if r < args.pot_repeats:
+                pot.append(in_single_precision(step, peer, x.float(), case))
+        per_pair = [1e6 * statistics.median(t) / pairs for t in (forward, many, one, pot)]
+        ratios.append((per_pair[3] / per_pair[1], per_pair[3] / per_pair[2]))
+        rows.append(
+            [name, f"{case.batch.num_nodes / case.batch.num_graphs:.1f}", str(case.templates.features.shape[1])]
+            + [f"{t:,.1f}" for t in per_pair]
+            + [f"{ratios[-1][0]:.0f}×", f"{ratios[-1][1]:.0f}×"]
+        )
+    means = np.exp(np.log(ratios).mean(0))
+    rows.append(["geometric mean", *[""] * 6, f"{means[0]:.0f}×", f"{means[1]:.0f}×"])
+    print(f"microseconds per (graph, template) pair; {args.graphs} graphs × {args.templates} templates; t = threads\n")
+    t = args.threads
+    header = ["dataset", "mean nodes", "template nodes", f"forward, {t} t", f"forward + backward, {t} t"]
+    header += ["forward + backward, 1 t", "POT forward + backward", f"faster, {t} t", "faster, 1 t"]
+    table(header, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Node encoders: message passing that turns raw node features into those the pooling compares."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GINConv
+
+from tfgw.nn.batch_norm import BatchNorm
+
+
+class Encoder(Protocol):
+    """What can take the GIN's place: any module from ``(x, edge_index)`` to ``(num_nodes, out_channels)``."""
+
+    out_channels: int
+
+    def __call__(self, x: Tensor, edge_index: Tensor) -> Tensor: ...
+
+
+class GINEncoder(nn.Module):
+    """The paper's φ: GIN layers with Jumping Knowledge; the raw features are part of the concatenation.
+
+    Args:
+        in_channels: Features per node.
+        width: Features that each layer computes.
+        num_layers: Number of layers L; with 0, the raw features are the encoding.
+
+    Attributes:
+        out_channels: ``in_channels + num_layers * width``.
+    """
+
+    def __init__(self, in_channels: int, *, width: int = 16, num_layers: int = 2) -> None:
+        super().__init__()
+        if num_layers < 0:
+            raise ValueError(f"num_layers: must not be negative, got {num_layers}")
+        if width < 1:
+            raise ValueError(f"width: must be at least 1, got {width}")
+        self.in_channels = in_channels
+        self.out_channels = in_channels + num_layers * width
+        inputs = [in_channels, *[width] * num_layers]
+        self.convs = nn.ModuleList(GINConv(_perceptron(size, width)) for size in inputs[:num_layers])
+        self.norms = nn.ModuleList(BatchNorm(width) for _ in range(num_layers))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Encode the nodes ``(num_nodes, in_channels)`` of one graph or of a batch."""
+        levels = [x]
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            levels.append(norm(conv(levels[-1], edge_index)))
+        return torch.cat(levels, dim=-1)
+
+
+def _perceptron(in_channels: int, width: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(in_channels, width), BatchNorm(width), nn.ReLU(), nn.Linear(width, width))

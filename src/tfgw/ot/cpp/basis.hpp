@@ -1,0 +1,27 @@
+// A basis of the transportation problem: a spanning tree of rows and columns, rooted at the last column.
+//
+// Two representations with one interface (build, potentials, pivot, for_each_arc): MaskTree for small problems,
+// LinkedTree for any. Both keep the tree strongly feasible: an arc without flow points from a row up to a column
+// nearer the root. Potentials satisfy u[row] + v[col] = cost[row, col] on every arc of the tree.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tfgw {
+
+struct Arc {
+  int32_t row, col;
+  int64_t flow;
+};
+
+// A tree arc with the end that is farther from the root.
+struct RootedArc {
+  Arc arc;
+  bool row_is_child;
+};
+
+// The arcs of a spanning tree ordered from the root down.
+std::vector<RootedArc> from_root_down(int rows, int cols, const std::vector<Arc>& arcs);
+
+}  // namespace tfgw

@@ -1,0 +1,83 @@
+"""The state of a training run between two epochs, on disk.
+
+A checkpoint holds everything the rest of the run depends on: weights, optimiser state, the kept model, and what was
+measured so far. Random numbers need no storing: every epoch seeds itself from the run's seed and its own number.
+"""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfgw.train.config import TrainConfig
+from tfgw.train.records import EpochRecord, Kept
+from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
+
+FILE_NAME = "checkpoint.safetensors"
+KIND = "checkpoint"
+
+
+@dataclass
+class Progress:
+    """How far a run has come: epochs done, their records, and the model worth keeping so far with its weights."""
+
+    epoch: int = 0
+    records: list[EpochRecord] = field(default_factory=list)
+    kept: Kept | None = None
+    kept_weights: dict[str, Tensor] = field(default_factory=dict)
+
+
+def save_checkpoint(
+    folder: Path, progress: Progress, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig
+) -> None:
+    """Replace the checkpoint in ``folder`` by the present state."""
+    tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
+    tensors |= {f"kept/{name}": tensor for name, tensor in progress.kept_weights.items()}
+    for number, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer/{number}/{name}": torch.as_tensor(value) for name, value in state.items()}
+    description = {
+        "config": asdict(config),
+        "epoch": progress.epoch,
+        "records": [record._asdict() for record in progress.records],
+        "kept": progress.kept._asdict() if progress.kept else None,
+    }
+    write_tensors(folder / FILE_NAME, tensors, description, kind=KIND)
+
+
+def load_checkpoint(
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig
+) -> Progress:
+    """Put model and optimiser in the state of the checkpoint in ``folder``, and return how far the run had come."""
+    path = folder / FILE_NAME
+    tensors, description = read_tensors(path, kind=KIND)
+    _check_same_run(path, description["config"], config)
+    try:
+        model.load_state_dict(_part(tensors, "model"))
+    except RuntimeError as error:
+        raise FileError(f"{path}: belongs to a model of another architecture") from error
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in _part(tensors, "optimizer").items():
+        number, name = key.split("/")
+        state.setdefault(int(number), {})[name] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    kept = description["kept"]
+    return Progress(
+        epoch=description["epoch"],
+        records=[EpochRecord(**record) for record in description["records"]],
+        kept=Kept(**kept) if kept else None,
+        kept_weights=_part(tensors, "kept"),
+    )
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key.removeprefix(f"{prefix}/"): t for key, t in tensors.items() if key.startswith(f"{prefix}/")}
+
+
+def _check_same_run(path: Path, stored: dict[str, Any], config: TrainConfig) -> None:
+    """Only the number of epochs may change: a finished run can be continued."""
+    wanted = asdict(config) | {"betas": list(config.betas)}
+    for name in wanted:
+        if name != "epochs" and stored.get(name) != wanted[name]:
+            raise FileError(f"{path}: made with {name}={stored.get(name)!r}, cannot go on with {wanted[name]!r}")

@@ -1,0 +1,64 @@
+"""How to train, as data."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from tfgw.train.tasks import Task
+
+Precision = Literal["float64", "float32", "bf16"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """Settings of one training run; the defaults are the paper's.
+
+    Args:
+        task: What is learned: ``"classification"``, ``"regression"`` or ``"multilabel"``.
+        epochs: Passes over the training graphs.
+        batch_size: Graphs per optimiser step, over all devices together. A last batch with fewer than two graphs per
+            device joins the one before it.
+        lr: Learning rate of Adam.
+        betas: Decay rates of Adam.
+        validate_every: Epochs between two validations, and between two checkpoints.
+        patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
+        stratified: Whether every batch has the class proportions of the training graphs.
+        precision: Of the networks: ``"float64"``, ``"float32"``, or ``"bf16"`` (weights in float32, matrix products
+            in bfloat16). The solver always computes in float64.
+        accelerator: ``"cpu"``, ``"cuda"``, or ``"auto"`` for the best there is.
+        devices: Processes that share each batch. With more than one, a script that trains needs the usual
+            ``if __name__ == "__main__":``.
+        seed: Of the order of graphs and of dropout. Equal seeds give equal weights, bit for bit.
+    """
+
+    task: Task = "classification"
+    epochs: int = 500
+    batch_size: int = 128
+    lr: float = 0.01
+    betas: tuple[float, float] = (0.9, 0.99)
+    validate_every: int = 5
+    patience: int | None = None
+    stratified: bool = False
+    precision: Precision = "float64"
+    accelerator: str = "auto"
+    devices: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "validate_every", "devices"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: must be at least 1, got {getattr(self, name)}")
+        if not self.lr > 0:
+            raise ValueError(f"lr: must be positive, got {self.lr}")
+        if self.patience is not None and self.patience < 1:
+            raise ValueError(f"patience: must be at least 1, got {self.patience}")
+        if self.seed < 0:
+            raise ValueError(f"seed: must not be negative, got {self.seed}")
+        _one_of("task", self.task, get_args(Task))
+        _one_of("precision", self.precision, get_args(Precision))
+        if self.stratified and self.task != "classification":
+            raise ValueError(f"stratified: needs classes, but task is {self.task!r}")
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name}: must be one of {', '.join(allowed)}, got {value!r}")

@@ -1,0 +1,64 @@
+"""Run a trained model over a dataset."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import InMemoryDataset
+
+from tfgw.train.batches import GraphStore
+from tfgw.train.tasks import Task, sums
+
+BATCH_SIZE = 256
+
+
+class Evaluation(NamedTuple):
+    """Mean loss and mean score over graphs; see :func:`tfgw.train.tasks.sums`."""
+
+    loss: float
+    score: float
+
+
+def evaluate(model: nn.Module, dataset: InMemoryDataset, *, task: Task, batch_size: int = BATCH_SIZE) -> Evaluation:
+    """Loss and score of ``model`` on ``dataset``."""
+    store = store_for(model, dataset)
+    if store.y is None:
+        raise ValueError("dataset: the graphs have no target y to compare with")
+    total = sums(task, outputs(model, dataset, batch_size=batch_size), store.y.to(store.device))
+    return Evaluation(float(total.loss) / len(store), float(total.score) / len(store))
+
+
+def outputs(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
+    """What ``model`` gives for each graph, ``(num_graphs, out_channels)``."""
+    store = store_for(model, dataset)
+    with evaluation_mode(model):
+        return torch.cat([model(**batch.inputs) for batch in store.in_order(batch_size)])
+
+
+def embeddings(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
+    """``model.embed`` of each graph: for a TFGW model its distances, ``(num_graphs, num_templates)``."""
+    store = store_for(model, dataset)
+    embed = model.embed
+    assert callable(embed)
+    with evaluation_mode(model):
+        return torch.cat([embed(**batch.inputs) for batch in store.in_order(batch_size)])
+
+
+def store_for(model: nn.Module, dataset: InMemoryDataset) -> GraphStore:
+    """The dataset, batched in the precision and on the device of the model."""
+    parameter = next(model.parameters())
+    return GraphStore(dataset, dtype=parameter.dtype, device=parameter.device)
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """No gradients and no dropout inside the block; the model is as it was afterwards."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)

@@ -1,0 +1,34 @@
+"""What a training run measures, and the rule by which it keeps a model."""
+
+from typing import NamedTuple
+
+
+class EpochRecord(NamedTuple):
+    """One epoch. Loss and score of the training graphs are those seen while training, before each step.
+
+    ``alpha`` (mean over templates) and ``live_nodes`` (mean number of template nodes with weight) are ``None`` for a
+    model without templates, the validation figures ``None`` where there was no validation.
+    """
+
+    epoch: int
+    loss: float
+    score: float
+    validation_loss: float | None = None
+    validation_score: float | None = None
+    alpha: float | None = None
+    live_nodes: float | None = None
+
+
+class Kept(NamedTuple):
+    """The epoch whose weights are kept."""
+
+    epoch: int
+    score: float
+    validation_score: float
+
+
+def is_worth_keeping(record: EpochRecord, kept: Kept | None) -> bool:
+    """The paper's rule: validation score at least the best so far, training score at least that of the kept model."""
+    if record.validation_score is None:
+        return False
+    return kept is None or (record.validation_score >= kept.validation_score and record.score >= kept.score)

@@ -1,0 +1,62 @@
+"""What can be watched while a model trains: a progress bar, and TensorBoard."""
+
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+from tqdm import tqdm
+
+from tfgw.nn import TemplateLayer
+from tfgw.train.records import EpochRecord
+
+
+class Reporter:
+    """Shows each epoch's record; ``folder`` gets TensorBoard's event files."""
+
+    def __init__(self, *, epochs: int, done: int, bar: bool, folder: Path | None) -> None:
+        self._bar = tqdm(total=epochs, initial=done, unit="epoch", disable=not bar)
+        self._writer = None if folder is None else _summary_writer(folder, done)
+
+    def show(self, record: EpochRecord) -> None:
+        """Report one more epoch."""
+        figures = {key: value for key, value in record._asdict().items() if value is not None and key != "epoch"}
+        self._bar.set_postfix({_SHORT[key]: f"{value:.3g}" for key, value in figures.items()}, refresh=False)
+        self._bar.update()
+        if self._writer is not None:
+            for key, value in figures.items():
+                self._writer.add_scalar(key, value, record.epoch)
+
+    def close(self) -> None:
+        """Finish the bar and the files."""
+        self._bar.close()
+        if self._writer is not None:
+            self._writer.close()
+
+
+_SHORT = {
+    "loss": "loss",
+    "score": "train",
+    "validation_loss": "val loss",
+    "validation_score": "val",
+    "alpha": "α",
+    "live_nodes": "nodes",
+}
+
+
+def template_figures(model: nn.Module) -> dict[str, float]:
+    """Mean α, and mean number of template nodes with weight, of the template layers of a model."""
+    figures: dict[str, float] = {}
+    for layer in model.modules():
+        if isinstance(layer, TemplateLayer):
+            figures["live_nodes"] = float(layer.live_nodes.double().mean())
+            if hasattr(layer, "alpha"):
+                figures["alpha"] = float(layer.alpha.detach().mean())
+    return figures
+
+
+def _summary_writer(folder: Path, done: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ValueError("tensorboard: not installed; pip install 'tfgw[tensorboard]'") from error
+    return SummaryWriter(str(folder), purge_step=done)

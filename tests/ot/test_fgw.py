@@ -1,0 +1,268 @@
+import numpy as np
+import pytest
+import torch
+
+from tests.ot.oracles import emd, emd_value, linprog_value
+from tests.ot.problems import STRUCTURES, Problem, random_problem, shuffled_copies
+from tfgw.ot import GraphBatch, Status, Templates, Transport, fgw, reference
+
+
+def solve(problem: Problem, **options: object) -> Transport:
+    return fgw(problem.graphs, problem.templates, problem.alpha, **options)
+
+
+def plan_of(problem: Problem, found: Transport, b: int, k: int) -> np.ndarray:
+    return found.plans[problem.nodes_of(b), k].numpy()
+
+
+@pytest.mark.parametrize("weights", ["uniform", "random", "zeros"])
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_value_is_equation_1_at_the_plan(kind: str, weights: str, seed: int) -> None:
+    problem = random_problem(seed, kind, weights=weights)
+    found = solve(problem)
+    for b, k in problem.pairs():
+        pair, plan = problem.pair(b, k), plan_of(problem, found, b, k)
+        np.testing.assert_allclose(plan.sum(1), pair.h, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(plan.sum(0), pair.h_bar, rtol=0, atol=1e-12)
+        assert plan.min() >= 0
+        assert float(found.distances[b, k]) == pytest.approx(reference.value(pair, plan), rel=1e-12)
+        assert float(found.structure_costs[b, k]) == pytest.approx(reference.structure_cost(pair, plan), rel=1e-12)
+        assert float(found.feature_costs[b, k]) == pytest.approx(reference.feature_cost(pair, plan), rel=1e-12)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "random", "zeros"])
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_result_is_stationary(kind: str, weights: str, seed: int) -> None:
+    problem = random_problem(seed, kind, weights=weights)
+    found = solve(problem, tol=1e-9)
+    assert bool((found.status == Status.CONVERGED).all())
+    for b, k in problem.pairs():
+        pair, plan = problem.pair(b, k), plan_of(problem, found, b, k)
+        G = reference.gradient(pair, plan)
+        gap = (G * plan).sum() - emd_value(pair.h, pair.h_bar, G)
+        assert gap <= 1e-9 * float(found.distances[b, k]) + 1e-12
+        assert float(found.gaps[b, k]) == pytest.approx(gap, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_no_coupling_is_cheaper_at_the_gradient(kind: str) -> None:
+    problem = random_problem(5, kind, weights="zeros")
+    found = solve(problem)
+    for b, k in problem.pairs()[::3]:
+        pair, plan = problem.pair(b, k), plan_of(problem, found, b, k)
+        G = reference.gradient(pair, plan)
+        assert linprog_value(pair.h, pair.h_bar, G) == pytest.approx((G * plan).sum(), abs=1e-8)
+
+
+@pytest.mark.parametrize("weights", ["random", "zeros"])
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_potentials_are_dual_at_the_gradient(kind: str, weights: str, seed: int) -> None:
+    problem = random_problem(seed, kind, weights=weights)
+    found = solve(problem)
+    for b, k in problem.pairs():
+        pair, plan = problem.pair(b, k), plan_of(problem, found, b, k)
+        u = found.graph_potentials[problem.nodes_of(b), k].numpy()
+        v = found.template_potentials[b, k].numpy()
+        slack = reference.gradient(pair, plan) - u[:, None] - v[None, :]
+        assert slack.min() >= -1e-9  # at template nodes without weight too
+        assert np.abs(slack[plan > 1e-9]).max() <= 1e-6
+        assert np.abs(slack.min(axis=0)[pair.h_bar == 0]).max(initial=0) <= 1e-12
+        assert v[pair.h_bar > 0].mean() == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_a_graph_is_at_distance_zero_from_its_copies(kind: str, seed: int) -> None:
+    copies = shuffled_copies(seed, kind)
+    found = solve(copies.problem, initial_plans=copies.matching)
+    np.testing.assert_allclose(found.distances.diagonal(), 0, atol=1e-14)
+    off_diagonal = found.distances[~torch.eye(len(found.distances), dtype=torch.bool)]
+    assert float(off_diagonal.min()) > 0.01
+
+
+@pytest.mark.parametrize("kind", ["none", *STRUCTURES])
+def test_alpha_0_is_optimal_transport(kind: str, seed: int) -> None:
+    problem = random_problem(seed, kind, weights="zeros", alpha=0)
+    found = solve(problem)
+    for b, k in problem.pairs():
+        pair = problem.pair(b, k)
+        cost = ((pair.F[:, None] - pair.F_bar[None]) ** 2).sum(-1)
+        assert float(found.distances[b, k]) == pytest.approx(emd_value(pair.h, pair.h_bar, cost), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_alpha_1_is_gromov_wasserstein(kind: str, seed: int) -> None:
+    problem = random_problem(seed, kind, alpha=1)
+    found = solve(problem)
+    assert torch.equal(found.distances, found.structure_costs)
+    for b, k in problem.pairs():
+        plan = plan_of(problem, found, b, k)
+        expected = reference.structure_cost(problem.pair(b, k), plan)
+        assert float(found.distances[b, k]) == pytest.approx(expected, rel=1e-12)
+    other_x = GraphBatch(**{**vars(problem.graphs), "x": 100 * problem.graphs.x.flip(0)})
+    assert torch.equal(fgw(other_x, problem.templates, 1.0).distances, found.distances)
+
+
+def test_alpha_1_needs_no_features() -> None:
+    problem = random_problem(0, "weighted", alpha=1)
+    without = Problem(
+        GraphBatch(**{**vars(problem.graphs), "x": problem.graphs.x[:, :0]}),
+        Templates(problem.templates.features[:, :, :0], problem.templates.structure, problem.templates.weights),
+        problem.alpha,
+    )
+    assert torch.equal(solve(without).distances, solve(problem).distances)
+
+
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_one_alpha_per_template_equals_each_alone(kind: str) -> None:
+    problem = random_problem(2, kind)
+    together = solve(problem).distances
+    for k, alpha in enumerate(problem.alpha.tolist()):
+        assert torch.equal(fgw(problem.graphs, problem.templates, alpha).distances[:, k], together[:, k])
+
+
+def test_mean_value_is_not_above_plain_frank_wolfe() -> None:
+    """Single pairs are luck, their mean is not: same start, same objective, a better step."""
+    ours, plain = [], []
+    for seed, kind in enumerate(STRUCTURES):
+        problem = random_problem(seed, kind, sizes=(9, 12, 10), templates=6, template_nodes=7)
+        found = solve(problem)
+        ours += found.distances.flatten().tolist()
+        plain += [reference.frank_wolfe(problem.pair(b, k), emd, max_iter=200).value for b, k in problem.pairs()]
+    assert len(ours) == 90
+    assert np.mean(ours) <= 1.001 * np.mean(plain)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_more_starts_are_never_worse(kind: str) -> None:
+    problem = random_problem(1, kind, alpha=0.9)
+    values = [solve(problem, n_starts=starts).distances for starts in (1, 3, 8)]
+    assert bool((values[1] <= values[0] + 1e-15).all())
+    assert bool((values[2] <= values[1] + 1e-15).all())
+
+
+def test_several_starts_match_shuffled_regular_graphs() -> None:
+    """Without features, hh̄ᵀ is a saddle on a regular graph, and the gradient there says nothing."""
+    nodes = torch.arange(17)
+    chords = [(nodes, (nodes + skip) % 17) for skip in (1, 4)]
+    edges = torch.cat([torch.stack(pair) for a, b in chords for pair in ((a, b), (b, a))], dim=1)
+    order = torch.randperm(17, generator=torch.Generator().manual_seed(3))
+    C = torch.zeros(17, 17, dtype=torch.float64)
+    C[order[edges[0]], order[edges[1]]] = 1
+    graph = GraphBatch(torch.zeros(17, 1, dtype=torch.float64), edge_index=edges)
+    found = fgw(graph, Templates(torch.zeros(1, 17, 1, dtype=torch.float64), C[None]), 1.0, n_starts=8)
+    assert float(found.distances) == pytest.approx(0, abs=1e-12)
+
+
+def test_iterations_are_bounded() -> None:
+    problem = random_problem(0, "dense_directed", sizes=(9, 13, 8), alpha=0.95)
+    free = solve(problem)
+    assert int(free.iterations.max()) > 2
+    assert bool((free.status == Status.CONVERGED).all())
+    stopped = solve(problem, max_iter=2)
+    assert int(stopped.iterations.max()) == 2
+    assert bool((stopped.status[free.iterations > 2] == Status.MAX_ITER).all())
+    assert bool((stopped.status[free.iterations <= 2] == Status.CONVERGED).all())
+    for b, k in problem.pairs():  # what it returns is still a coupling and its value
+        plan = plan_of(problem, stopped, b, k)
+        np.testing.assert_allclose(plan.sum(0), problem.pair(b, k).h_bar, rtol=0, atol=1e-12)
+        expected = reference.value(problem.pair(b, k), plan)
+        assert float(stopped.distances[b, k]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_empty_graphs_at_the_end() -> None:
+    problem = random_problem(0, "sparse")
+    longer = GraphBatch(**{**vars(problem.graphs), "batch_size": len(problem.sizes) + 2})
+    found, without = fgw(longer, problem.templates, problem.alpha), solve(problem)
+    assert torch.equal(found.distances[:-2], without.distances)
+    assert bool((found.distances[-2:] == 0).all())
+    assert bool((found.status[-2:] == Status.EMPTY).all())
+    assert bool((found.template_potentials[-2:] == 0).all())
+    assert torch.equal(found.plans, without.plans)
+
+
+@pytest.mark.parametrize("kind", ["none", *STRUCTURES])
+def test_plans_can_be_sparse_or_left_out(kind: str) -> None:
+    problem = random_problem(0, kind)
+    dense, sparse, none = (solve(problem, plans=plans) for plans in ("dense", "sparse", None))
+    assert sparse.plans.is_sparse
+    assert torch.equal(sparse.plans.to_dense(), dense.plans)
+    assert none.plans is none.graph_potentials is none.template_potentials is None
+    assert torch.equal(none.distances, dense.distances)
+
+
+@pytest.mark.parametrize("kind", ["weighted", "directed"])
+def test_entries_listed_several_times_add_up(kind: str) -> None:
+    problem = random_problem(0, kind)
+    edges, weight = problem.graphs.edge_index, problem.graphs.edge_weight
+    order = torch.randperm(2 * edges.shape[1], generator=torch.Generator().manual_seed(0))
+    split = GraphBatch(
+        **{
+            **vars(problem.graphs),
+            "edge_index": torch.cat([edges, edges], 1)[:, order],
+            "edge_weight": torch.cat([0.25 * weight, 0.75 * weight])[order],
+        }
+    )
+    torch.testing.assert_close(
+        fgw(split, problem.templates, problem.alpha).distances, solve(problem).distances, rtol=1e-12, atol=0
+    )
+
+
+@pytest.mark.parametrize("kind", ["sparse", "weighted", "directed"])
+def test_the_same_structure_as_a_dense_matrix(kind: str) -> None:
+    problem = random_problem(0, kind)
+    blocks = [torch.from_numpy(problem.structure_of(b)).flatten() for b in range(len(problem.sizes))]
+    dense = GraphBatch(
+        problem.graphs.x,
+        batch=problem.graphs.batch,
+        structure=torch.cat(blocks),
+        node_weights=problem.graphs.node_weights,
+    )
+    torch.testing.assert_close(
+        fgw(dense, problem.templates, problem.alpha).distances, solve(problem).distances, rtol=1e-10, atol=0
+    )
+
+
+def test_one_graph_may_give_its_matrix_as_it_is() -> None:
+    problem = random_problem(0, "dense_directed", sizes=(6,))
+    n = problem.sizes[0]
+    flat = GraphBatch(problem.graphs.x, structure=problem.graphs.structure)
+    square = GraphBatch(problem.graphs.x, structure=problem.graphs.structure.reshape(n, n))
+    both = [fgw(graphs, problem.templates, 0.4).distances for graphs in (flat, square)]
+    assert torch.equal(*both)
+
+
+def test_symmetric_formulas_would_be_wrong_on_directed_graphs() -> None:
+    """The directed 3-cycle against its reverse: matching them needs a reflection, not a rotation."""
+    cycle = torch.tensor([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]], dtype=torch.float64)
+    x = torch.arange(3, dtype=torch.float64)[:, None]
+    found = fgw(GraphBatch(x, structure=cycle), Templates(x[None], cycle.T[None].clone()), 0.5)
+    # Features hold the nodes in place. Of 9 ordered pairs (i, j), 6 differ by 1 between the cycle and its reverse.
+    assert float(found.structure_costs) == pytest.approx(6 / 9)
+    assert float(found.distances) == pytest.approx(3 / 9)
+
+
+@pytest.mark.parametrize("kind", STRUCTURES)
+@pytest.mark.parametrize("side", ["graph", "template"])
+def test_node_order_does_not_matter(kind: str, side: str, seed: int) -> None:
+    problem = random_problem(seed, kind, sizes=(9,))
+    n, m = 9, problem.templates.features.shape[1]
+    rng = np.random.default_rng(seed)
+    order, template_order = np.arange(n), np.arange(m)
+    if side == "graph":
+        order = rng.permutation(n)
+    else:
+        template_order = rng.permutation(m)
+    C = problem.structure_of(0)[np.ix_(order, order)]
+    graphs = GraphBatch(
+        problem.graphs.x[order],
+        structure=torch.from_numpy(C.copy()),
+        node_weights=problem.graphs.node_weights[order],
+    )
+    templates = Templates(
+        problem.templates.features[:, template_order],
+        problem.templates.structure[:, template_order][:, :, template_order],
+        problem.templates.weights[:, template_order],
+    )
+    torch.testing.assert_close(
+        fgw(graphs, templates, problem.alpha).distances, solve(problem).distances, rtol=1e-9, atol=0
+    )
