@@ -1,6 +1,6 @@
 """Batch normalisation whose statistics are those of the whole batch, also when processes share it."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, distributed, nn
@@ -9,8 +9,8 @@ from torch import Tensor, distributed, nn
 class BatchNorm(nn.BatchNorm1d):
     """``torch.nn.BatchNorm1d`` over the nodes of all processes.
 
-    In one process it is the original. In several it does what ``SyncBatchNorm`` does on GPUs, on any device, so that
-    training does not depend on how many processes a batch is spread over.
+    In one process it is the original. In several it does what ``SyncBatchNorm`` does on GPUs, on any device,
+    so that training does not depend on how many processes a batch is spread over.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -24,11 +24,10 @@ class BatchNorm(nn.BatchNorm1d):
 
     @torch.no_grad()
     def _track(self, mean: Tensor, variance: Tensor) -> None:
-        assert self.num_batches_tracked is not None and self.momentum is not None
-        assert self.running_mean is not None and self.running_var is not None
-        self.num_batches_tracked.add_(1)
-        self.running_mean.lerp_(mean.to(self.running_mean), self.momentum)
-        self.running_var.lerp_(variance.to(self.running_var), self.momentum)
+        for running, value in ((self.running_mean, mean), (self.running_var, variance)):
+            assert running is not None
+            running.lerp_(value.to(running), cast(float, self.momentum))
+        cast(Tensor, self.num_batches_tracked).add_(1)
 
 
 class _SumOverProcesses(torch.autograd.Function):

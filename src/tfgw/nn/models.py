@@ -1,13 +1,12 @@
 """Whole models, from a batch of graphs to class scores or predicted values.
 
-    x, edge_index ─ encoder ─▶ node features ─ pooling ─▶ one vector per graph ─ head ─▶ outputs
+x, edge_index ─ encoder ─▶ node features ─ pooling ─▶ one vector per graph ─ head ─▶ outputs
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import global_add_pool
@@ -163,7 +162,13 @@ class GINModel(nn.Module):
     """GIN as the paper compares with it: the same layers and head, and the sum over nodes as readout."""
 
     def __init__(
-        self, in_channels: int, out_channels: int, *, num_layers: int = 4, width: int = 16, dropout: float = 0.0
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        num_layers: int = 4,
+        width: int = 16,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers)

@@ -44,6 +44,7 @@ def fgw_op(
         template_structure, template_features, template_weights, alpha,
     )  # fmt: skip
     problem.check(_weight_tolerance(x, template_features))
+    _check_finite("initial_plans", start, batch)
     dtype = torch.promote_types(x.dtype, template_features.dtype)
     out = _allocate(x.shape[0], batch_size, *template_weights.shape, with_plans)
     _solve(problem, start, out, max_iter, tol, n_starts, num_threads)
@@ -180,6 +181,7 @@ def transport_op(
         None, cost.new_empty(count, columns, 0), template_weights, cost.new_zeros(count), cost,
     )  # fmt: skip
     problem.check(_weight_tolerance(cost, template_weights))
+    _check_finite("cost", cost, batch)
     out = _allocate(nodes, batch_size, count, columns, True)
     _solve(problem, None, out, max_iter=2, tol=0.0, n_starts=1, num_threads=num_threads)
     return _finish(out, cost.dtype, cost.device)
@@ -273,6 +275,15 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 def _maybe_array(tensor: Tensor | None) -> np.ndarray | None:
     return None if tensor is None else _array(tensor)
+
+
+def _check_finite(name: str, rows: Tensor | None, batch: Tensor | None) -> None:
+    """Raise ``ValueError`` naming the graph of the first row of (nodes, …) with an entry that is not finite."""
+    if rows is None or bool(rows.isfinite().all()):
+        return
+    node = int(rows.isfinite().flatten(1).all(1).logical_not().nonzero()[0])
+    graph = 0 if batch is None else int(batch[node])
+    raise ValueError(f"{name}: graph {graph} has an entry that is not finite (node {node})")
 
 
 def _indices(tensor: Tensor) -> np.ndarray:

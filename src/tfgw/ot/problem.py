@@ -5,6 +5,7 @@ values is checked by the core, before it starts.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -72,7 +73,13 @@ class GraphBatch:
         """Number of graphs, empty ones at the end included. Reads ``batch`` unless ``batch_size`` was given."""
         if self.batch_size is not None:
             return self.batch_size
-        return 1 if self.batch is None else int(self.batch[-1]) + 1
+        if self.batch is None:
+            return 1
+        last = int(self.batch.max())
+        if last >= len(self.batch):  # before room is made for graphs that cannot all have nodes
+            present = set(self.batch.tolist())
+            raise ValueError(f"batch: graph {next(b for b in range(last) if b not in present)} has no nodes")
+        return last + 1
 
 
 @dataclass(frozen=True)
@@ -126,10 +133,23 @@ def check_pair(graphs: GraphBatch, templates: Templates) -> None:
     _same_device("x", graphs.x, template_features=templates.features)
 
 
+def check_start(initial_plans: Tensor | None, graphs: GraphBatch, templates: Templates) -> None:
+    """Raise ``ValueError`` unless there is one entry for each node of the batch and each template node."""
+    if initial_plans is None:
+        return
+    _floating("initial_plans", initial_plans, 3, "(num_nodes, num_templates, template_nodes)")
+    expected = (graphs.x.shape[0], *templates.features.shape[:2])
+    if tuple(initial_plans.shape) != expected:
+        raise ValueError(f"initial_plans: expected shape {expected}, got {tuple(initial_plans.shape)}")
+    _same_device("x", graphs.x, initial_plans=initial_plans)
+
+
 def expand_alpha(alpha: float | Tensor, templates: Templates) -> Tensor:
     """One trade-off per template, ``(num_templates,)``."""
     features = templates.features
     if not isinstance(alpha, Tensor):
+        if not isinstance(alpha, Real):
+            raise ValueError(f"alpha: expected a number or a tensor, got {type(alpha).__name__}")
         if not 0 <= alpha <= 1:
             raise ValueError(f"alpha: must lie in [0, 1], but is {alpha}")
         return features.new_full((features.shape[0],), alpha)
@@ -150,6 +170,8 @@ def _floating(name: str, tensor: Tensor, dim: int, shape: str) -> None:
         raise ValueError(f"{name}: expected a tensor, got {type(tensor).__name__}")
     if not tensor.is_floating_point():
         raise ValueError(f"{name}: expected a floating-point dtype, got {tensor.dtype}")
+    if tensor.layout != torch.strided:
+        raise ValueError(f"{name}: expected a dense tensor, got layout {tensor.layout}")
     if tensor.dim() != dim:
         raise ValueError(f"{name}: expected shape {shape}, got {tuple(tensor.shape)}")
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.op import fgw_op, transport_op
-from tfgw.ot.problem import GraphBatch, Templates, check_pair, expand_alpha
+from tfgw.ot.problem import GraphBatch, Templates, check_pair, check_start, expand_alpha
 
 
 class Status(IntEnum):
@@ -86,9 +86,7 @@ def fgw(
     if not tol >= 0:
         raise ValueError(f"tol: must not be negative, got {tol}")
     weights = _template_weights(templates)
-    expected = (graphs.x.shape[0], *weights.shape)
-    if initial_plans is not None and tuple(initial_plans.shape) != expected:
-        raise ValueError(f"initial_plans: expected shape {expected}, got {tuple(initial_plans.shape)}")
+    check_start(initial_plans, graphs, templates)
     alpha = expand_alpha(alpha, templates)
     inputs = (graphs.x, graphs.node_weights, graphs.edge_weight, graphs.structure)
     inputs += (templates.structure, templates.features, weights, alpha)
@@ -160,10 +158,8 @@ def linear_transport(
         raise ValueError("cost: expected a floating-point tensor of shape (N, K, m) or (n, m)")
     if cost.dim() == 2:
         cost = cost.unsqueeze(1)
-    if template_weights is not None and template_weights.dim() == 1:
+    if isinstance(template_weights, Tensor) and template_weights.dim() == 1:
         template_weights = template_weights.unsqueeze(0)
-    if not bool(torch.isfinite(cost).all()):
-        raise ValueError("cost: has an entry that is not finite")
     _, count, columns = cost.shape
     # The containers check everything else; features play no role here.
     graphs = GraphBatch(cost.flatten(1), batch=batch, batch_size=batch_size, node_weights=node_weights)

@@ -8,6 +8,8 @@
 from tfgw.train.config import TrainConfig
 from tfgw.train.evaluate import Evaluation, embeddings, evaluate, outputs
 from tfgw.train.loop import FitResult, fit
+from tfgw.train.model_file import TrainedModel, load_model, save_model
+from tfgw.train.preprocessing import Preprocessing
 from tfgw.train.records import EpochRecord, Kept
 from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities
 from tfgw.train.tensor_file import FileError
@@ -19,12 +21,16 @@ __all__ = [
     "FileError",
     "FitResult",
     "Kept",
+    "Preprocessing",
     "Task",
     "TrainConfig",
+    "TrainedModel",
     "decide",
     "embeddings",
     "evaluate",
     "fit",
+    "load_model",
     "outputs",
     "probabilities",
+    "save_model",
 ]

@@ -80,4 +80,6 @@ def _check_same_run(path: Path, stored: dict[str, Any], config: TrainConfig) -> 
     wanted = asdict(config) | {"betas": list(config.betas)}
     for name in wanted:
         if name != "epochs" and stored.get(name) != wanted[name]:
-            raise FileError(f"{path}: made with {name}={stored.get(name)!r}, cannot go on with {wanted[name]!r}")
+            raise FileError(
+                f"{path}: made with {name}={stored.get(name)!r}, cannot go on with {wanted[name]!r}"
+            )

@@ -18,6 +18,7 @@ class TrainConfig:
         batch_size: Graphs per optimiser step, over all devices together. A last batch with fewer than two graphs per
             device joins the one before it.
         lr: Learning rate of Adam.
+        template_lr: Learning rate of the templates (structure, features, weights and α); ``None``: the same.
         betas: Decay rates of Adam.
         validate_every: Epochs between two validations, and between two checkpoints.
         patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
@@ -34,6 +35,7 @@ class TrainConfig:
     epochs: int = 500
     batch_size: int = 128
     lr: float = 0.01
+    template_lr: float | None = None
     betas: tuple[float, float] = (0.9, 0.99)
     validate_every: int = 5
     patience: int | None = None
@@ -47,8 +49,10 @@ class TrainConfig:
         for name in ("epochs", "batch_size", "validate_every", "devices"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: must be at least 1, got {getattr(self, name)}")
-        if not self.lr > 0:
-            raise ValueError(f"lr: must be positive, got {self.lr}")
+        for name in ("lr", "template_lr"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name}: must be positive, got {value}")
         if self.patience is not None and self.patience < 1:
             raise ValueError(f"patience: must be at least 1, got {self.patience}")
         if self.seed < 0:

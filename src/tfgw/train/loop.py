@@ -1,14 +1,12 @@
 """Training on Lightning Fabric.
 
-    fit ─▶ one process, or one per device ─▶ every epoch: batches ─ forward ─ backward ─ step ─ project
-                                                          ─▶ every few epochs: validate ─ keep ─ checkpoint
+fit ─▶ one process, or one per device ─▶ every epoch: batches ─ forward ─ backward ─ step ─ project
+                                                      ─▶ every few epochs: validate ─ keep ─ checkpoint
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -88,7 +86,9 @@ def fit(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / FILE_NAME).exists() and not resume:
-            raise FileExistsError(f"{folder}: has the checkpoint of another run; resume it, or choose another folder")
+            raise FileExistsError(
+                f"{folder}: has the checkpoint of another run; resume it, or choose another folder"
+            )
     if config.patience is not None and validation is None:
         raise ValueError("patience: early stopping needs validation graphs")
     job = _Job(
@@ -113,7 +113,10 @@ def _fabric(config: TrainConfig) -> Fabric:
     precision = "bf16-mixed" if config.precision == "bf16" else "32-true"
     strategy = "ddp_spawn" if config.devices > 1 else "auto"
     return Fabric(
-        accelerator=config.accelerator, devices=config.devices, strategy=strategy, precision=precision  # type: ignore[arg-type]
+        accelerator=config.accelerator,
+        devices=config.devices,
+        strategy=strategy,
+        precision=precision,  # type: ignore[arg-type]
     )
 
 
@@ -124,7 +127,9 @@ def _train(fabric: Fabric, job: _Job) -> tuple[FitResult, dict[str, Tensor]]:
             epochs=job.config.epochs,
             done=run.progress.epoch,
             bar=job.progress_bar and fabric.is_global_zero,
-            folder=job.folder / "tensorboard" if job.tensorboard and job.folder and fabric.is_global_zero else None,
+            folder=job.folder / "tensorboard"
+            if job.tensorboard and job.folder and fabric.is_global_zero
+            else None,
         )
         try:
             while not run.is_finished():
@@ -137,15 +142,26 @@ def _train(fabric: Fabric, job: _Job) -> tuple[FitResult, dict[str, Tensor]]:
     return FitResult(progress.records, progress.kept), cpu_weights
 
 
+def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
+    templates = [parameter for layer in layers for parameter in layer.parameters()]
+    in_templates = {id(parameter) for parameter in templates}
+    networks = [parameter for parameter in model.parameters() if id(parameter) not in in_templates]
+    groups = [{"params": networks}, {"params": templates, "lr": config.template_lr or config.lr}]
+    filled = [group for group in groups if group["params"]]
+    optimizer = torch.optim.Adam(filled, lr=config.lr, betas=config.betas, fused=True)
+    if layers:
+        project_after_step(optimizer, model)
+    return optimizer
+
+
 class _Run:
     """One process's part of a training run."""
 
     def __init__(self, fabric: Fabric, job: _Job) -> None:
         self.fabric, self.config, self.folder = fabric, job.config, job.folder
         self.module = job.model
-        optimizer = torch.optim.Adam(self.module.parameters(), lr=job.config.lr, betas=job.config.betas, fused=True)
-        if any(isinstance(layer, TemplateLayer) for layer in self.module.modules()):
-            project_after_step(optimizer, self.module)
+        optimizer = _optimizer(self.module, job.config)
         self.model, self.optimizer = fabric.setup(self.module, optimizer)
         self.raw_optimizer = optimizer
         dtype = DTYPES[job.config.precision]
@@ -219,7 +235,9 @@ class _Run:
         with evaluation_mode(self.model):
             for graphs in self._share(torch.arange(len(self.validation))).split(self.config.batch_size):
                 batch = self.validation.batch(graphs)
-                total += torch.stack(sums(self.config.task, self.model(**batch.inputs), batch.y)).double().cpu()
+                total += (
+                    torch.stack(sums(self.config.task, self.model(**batch.inputs), batch.y)).double().cpu()
+                )
         return self._mean(total, len(self.validation), self.progress.epoch)
 
     def _mean(self, total: Tensor, count: int, epoch: int) -> Evaluation:

@@ -1,10 +1,11 @@
 // A basis of the transportation problem: a spanning tree of rows and columns, rooted at the last column.
 //
-// Two representations with one interface (build, potentials, pivot, for_each_arc): MaskTree for small problems,
-// LinkedTree for any. Both keep the tree strongly feasible: an arc without flow points from a row up to a column
-// nearer the root. Potentials satisfy u[row] + v[col] = cost[row, col] on every arc of the tree.
+// Two representations with one interface (build, compute_potentials, row_potential, col_potentials, pivot, for_each_arc): MaskTree for up to
+// 128 columns and any number of rows, LinkedTree for more. Both keep the tree strongly feasible: an arc without flow points from a row up to a column
+// nearer the root. Potentials satisfy u + v = cost on every arc of the tree.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

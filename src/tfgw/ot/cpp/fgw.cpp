@@ -43,6 +43,7 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
   Q_.resize(size_t(kMaxAtoms + 1) * (kMaxAtoms + 1));
   linear_.resize(kMaxAtoms + 1);
   transport_.reset(n_, m_, ld_, graph.supply.data(), tmpl.demand.data());
+  cross_.bind(graph, tmpl);
   build_linear_cost();
 
   if (alpha_ <= 0) return solve_linear(interrupt, result);
@@ -52,7 +53,8 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
     if (s > 0) {
       if (!anchored_start(s - 1, interrupt)) return false;
     } else if (start) {
-      given_start(start, start_stride);
+      atoms_[0].plan = round_to_marginals(graph, tmpl, start, start_stride);
+      add_atom();
     } else {
       product_start();
     }
@@ -158,72 +160,13 @@ void FgwSolver::build_linear_cost() {
 
 void FgwSolver::add_atom() {
   Atom& atom = atoms_[count_];
-  apply_cross(atom.plan, atom.cross);
+  cross_.apply(atom.plan, atom.cross);
   const int stride = kMaxAtoms + 1;
   linear_[count_] = dot(atom.plan, linear_cost_, ld_);
   for (int s = 0; s <= count_; ++s)
     Q_[s * stride + count_] = Q_[count_ * stride + s] = dot(atom.plan, atoms_[s].cross, ld_);
   weights_.push_back(0.0);
   ++count_;
-}
-
-// X(plan) for a plan with few entries. Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄.
-void FgwSolver::apply_cross(const SparsePlan& plan, std::vector<double>& out) {
-  out.resize(size_t(n_) * ld_);
-  if (graph_->symmetric) return half_cross(plan, false, tmpl_->mean, out);
-  half_cross(plan, false, tmpl_->Ct, out);
-  half_.resize(out.size());
-  half_cross(plan, true, tmpl_->C, half_);
-  for (size_t e = 0; e < out.size(); ++e) out[e] = 0.5 * (out[e] + half_[e]);
-}
-
-// C · plan · table, or with Cᵀ. A sparse C comes last, a dense one first: n (n + m) operations, not n² m.
-void FgwSolver::half_cross(const SparsePlan& plan, bool transposed, const std::vector<double>& table,
-                           std::vector<double>& out) {
-  if (graph_->kind == StructureKind::sparse) {
-    scratch_.assign(out.size(), 0.0);
-    kernels().gather_rows(plan.count(), ld_, plan.row.data(), plan.col.data(), plan.mass.data(), table.data(),
-                          scratch_.data());
-    return structure_times(transposed, scratch_, out);
-  }
-  scratch_.assign(size_t(m_) * n_, 0.0);
-  const double* C = graph_->dense;
-  for (int e = 0; e < plan.count(); ++e) {
-    double* z = &scratch_[size_t(plan.col[e]) * n_];
-    const double w = plan.mass[e];
-    const int64_t j = plan.row[e];
-    if (transposed || graph_->symmetric) {
-      for (int i = 0; i < n_; ++i) z[i] += w * C[j * n_ + i];
-    } else {
-      for (int i = 0; i < n_; ++i) z[i] += w * C[int64_t(i) * n_ + j];
-    }
-  }
-  kernels().dense_times(n_, m_, ld_, scratch_.data(), 1, n_, table.data(), out.data());
-}
-
-// X(matrix) for a full (n, ld) matrix.
-void FgwSolver::apply_cross(const std::vector<double>& matrix, std::vector<double>& out) {
-  scratch_.resize(matrix.size());
-  out.resize(matrix.size());
-  const auto half = [&](bool transposed, const std::vector<double>& table, std::vector<double>& to) {
-    kernels().dense_times(n_, m_, ld_, matrix.data(), ld_, 1, table.data(), scratch_.data());
-    structure_times(transposed, scratch_, to);
-  };
-  if (graph_->symmetric) return half(false, tmpl_->mean, out);
-  half(false, tmpl_->Ct, out);
-  half_.resize(out.size());
-  half(true, tmpl_->C, half_);
-  for (size_t e = 0; e < out.size(); ++e) out[e] = 0.5 * (out[e] + half_[e]);
-}
-
-// out = C · y, or Cᵀ · y
-void FgwSolver::structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out) {
-  if (graph_->kind == StructureKind::sparse) {
-    const Csr& C = transposed ? graph_->Ct : graph_->C;
-    kernels().csr_times(n_, ld_, C.ptr.data(), C.col.data(), C.value.data(), y.data(), out.data());
-  } else {
-    kernels().dense_times(n_, n_, ld_, graph_->dense, transposed ? 1 : n_, transposed ? n_ : 1, y.data(), out.data());
-  }
 }
 
 // hh̄ᵀ as the first atom. Its entries are only listed where they are needed (product_plan): everything else about
@@ -257,43 +200,6 @@ SparsePlan FgwSolver::product_plan() const {
   for (int i = 0; i < n_; ++i)
     for (int k = 0; k < m_; ++k) plan.push(i, k, graph_->h[i] * tmpl_->h[k]);
   return plan;
-}
-
-// A given coupling may miss its marginals by rounding: shrink the rows and columns that are too heavy, then
-// spread what is missing as a product.
-void FgwSolver::given_start(const double* start, int64_t stride) {
-  std::vector<double> T(size_t(n_) * m_);
-  for (int i = 0; i < n_; ++i)
-    for (int k = 0; k < m_; ++k) T[size_t(i) * m_ + k] = std::max(0.0, start[i * stride + tmpl_->live[k]]);
-  std::vector<double> row_left(n_), col_left(m_);
-  for (int i = 0; i < n_; ++i) {
-    double sum = 0;
-    for (int k = 0; k < m_; ++k) sum += T[size_t(i) * m_ + k];
-    const double shrink = sum > graph_->h[i] ? graph_->h[i] / sum : 1.0;
-    for (int k = 0; k < m_; ++k) T[size_t(i) * m_ + k] *= shrink;
-  }
-  for (int k = 0; k < m_; ++k) {
-    double sum = 0;
-    for (int i = 0; i < n_; ++i) sum += T[size_t(i) * m_ + k];
-    const double shrink = sum > tmpl_->h[k] ? tmpl_->h[k] / sum : 1.0;
-    for (int i = 0; i < n_; ++i) T[size_t(i) * m_ + k] *= shrink;
-    col_left[k] = std::max(0.0, tmpl_->h[k] - sum * shrink);
-  }
-  double missing = 0;
-  for (int i = 0; i < n_; ++i) {
-    double sum = 0;
-    for (int k = 0; k < m_; ++k) sum += T[size_t(i) * m_ + k];
-    missing += row_left[i] = std::max(0.0, graph_->h[i] - sum);
-  }
-  SparsePlan& plan = atoms_[0].plan;
-  plan.clear();
-  for (int i = 0; i < n_; ++i)
-    for (int k = 0; k < m_; ++k) {
-      const double fill = missing > 0 ? row_left[i] * col_left[k] / missing : 0.0;
-      const double w = T[size_t(i) * m_ + k] + fill;
-      if (w > 0) plan.push(i, k, w);
-    }
-  add_atom();
 }
 
 // Exact minimum on the segment from T to the newest vertex, then over the hull of all vertices in use.
@@ -386,9 +292,9 @@ void FgwSolver::split_costs(PairResult& result) {
       result.feature_cost += plan.mass[e] * squared_distance(plan.row[e], tmpl_->ft.data() + plan.col[e], ld_);
   }
   if (graph_->kind != StructureKind::none) {
-    apply_cross(plan, half_cross_);
+    cross_.apply(plan, similarity_);
     result.structure_cost =
-        std::max(0.0, graph_->constant + tmpl_->constant - 2 * dot(plan, half_cross_, ld_));
+        std::max(0.0, graph_->constant + tmpl_->constant - 2 * dot(plan, similarity_, ld_));
   }
   result.distance = alpha_ * result.structure_cost + (1 - alpha_) * result.feature_cost;
 }
@@ -419,7 +325,7 @@ const double* FgwSolver::tie_broken_gradient() {
   tie_broken_ = gradient_;
   std::vector<double>& next = atoms_[count_].cross;  // free until the vertex is known
   for (int hop = 0; hop < kTieHops; ++hop) {
-    apply_cross(similarity_, next);
+    cross_.apply(similarity_, next);
     const double peak = kernels().largest_magnitude(n_, m_, ld_, next.data());
     if (peak == 0) break;
     for (double& s : next) s /= peak;

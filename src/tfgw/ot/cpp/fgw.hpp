@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cross.hpp"
 #include "interrupt.hpp"
 #include "problem.hpp"
 #include "transport.hpp"
@@ -67,15 +68,9 @@ class FgwSolver {
   bool descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
   void build_linear_cost();
   void add_atom();  // from the plan in atoms_[count_]
-  void apply_cross(const SparsePlan& plan, std::vector<double>& out);
-  void half_cross(const SparsePlan& plan, bool transposed, const std::vector<double>& table,
-                  std::vector<double>& out);
-  void apply_cross(const std::vector<double>& matrix, std::vector<double>& out);
-  void structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out);
   bool solve_linear(Interrupt& interrupt, PairResult& result);
   void product_start();
   SparsePlan product_plan() const;
-  void given_start(const double* start, int64_t stride);
   bool anchored_start(int index, Interrupt& interrupt);
   void line_search(double gap, double curvature);
   void correct();
@@ -97,8 +92,9 @@ class FgwSolver {
   int n_ = 0, m_ = 0, ld_ = 0;
   double alpha_ = 0;
   TransportSimplex transport_;
+  CrossOperator cross_;
   std::vector<double> linear_cost_;  // (1−α) M: (n, ld)
-  std::vector<double> gradient_, tie_broken_, similarity_, scratch_, half_, half_cross_;
+  std::vector<double> gradient_, tie_broken_, similarity_, scratch_;
   std::vector<Atom> atoms_;
   std::vector<double> weights_, Q_, linear_;
   int count_ = 0;

@@ -4,6 +4,7 @@
 // columns hold kPadCost in cost matrices (never picked) and 0 everywhere else.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tfgw {

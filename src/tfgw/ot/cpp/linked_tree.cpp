@@ -2,11 +2,15 @@
 
 #include <limits>
 
+#include "kernels.hpp"
+
 namespace tfgw {
 
 void LinkedTree::build(int rows, int cols, const std::vector<Arc>& arcs) {
   rows_ = rows;
   nodes_.assign(rows + cols, Node{});
+  u_.assign(rows, 0.0);
+  v_.assign(padded(cols), 0.0);
   for (const RootedArc& a : from_root_down(rows, cols, arcs)) {
     const int row = a.arc.row, col = rows + a.arc.col;
     const int child = a.row_is_child ? row : col, parent = a.row_is_child ? col : row;
@@ -16,20 +20,20 @@ void LinkedTree::build(int rows, int cols, const std::vector<Arc>& arcs) {
   }
 }
 
-void LinkedTree::potentials(const double* cost, int ld, double* u, double* v) const {
+void LinkedTree::compute_potentials(const double* cost, int ld) {
   const int root = int(nodes_.size()) - 1;
-  v[root - rows_] = 0;
+  v_[root - rows_] = 0;
   for (int node = next_in_subtree(root, root); node >= 0; node = next_in_subtree(node, root)) {
     const int parent = nodes_[node].parent;
     if (is_row(node)) {
-      u[node] = cost[int64_t(node) * ld + parent - rows_] - v[parent - rows_];
+      u_[node] = cost[int64_t(node) * ld + parent - rows_] - v_[parent - rows_];
     } else {
-      v[node - rows_] = cost[int64_t(parent) * ld + node - rows_] - u[parent];
+      v_[node - rows_] = cost[int64_t(parent) * ld + node - rows_] - u_[parent];
     }
   }
 }
 
-void LinkedTree::pivot(int row, int col, double reduced, double* u, double* v) {
+void LinkedTree::pivot(int row, int col, double reduced) {
   int64_t pushed;
   const int leaving = push_flow_around_cycle(row, col, pushed);
   const bool row_side = leaving >= 0;  // the cut-off subtree holds `row`, else `col`
@@ -39,9 +43,9 @@ void LinkedTree::pivot(int row, int col, double reduced, double* u, double* v) {
   for (int node = in; node >= 0; node = next_in_subtree(node, in)) {
     nodes_[node].depth = nodes_[nodes_[node].parent].depth + 1;
     if (is_row(node)) {
-      u[node] += shift;
+      u_[node] += shift;
     } else {
-      v[node - rows_] -= shift;
+      v_[node - rows_] -= shift;
     }
   }
 }

@@ -8,10 +8,12 @@ namespace tfgw {
 class LinkedTree {
  public:
   void build(int rows, int cols, const std::vector<Arc>& arcs);
-  void potentials(const double* cost, int ld, double* u, double* v) const;
+  void compute_potentials(const double* cost, int ld);
+  double row_potential(int row) const { return u_[row]; }
+  const double* col_potentials() const { return v_.data(); }
 
   // Brings arc (row, col), of the given reduced cost, into the basis.
-  void pivot(int row, int col, double reduced, double* u, double* v);
+  void pivot(int row, int col, double reduced);
 
   template <class Visit>
   void for_each_arc(Visit visit) const {
@@ -37,6 +39,7 @@ class LinkedTree {
 
   int rows_ = 0;
   std::vector<Node> nodes_;  // rows first, then columns
+  std::vector<double> u_, v_;
 };
 
 }  // namespace tfgw

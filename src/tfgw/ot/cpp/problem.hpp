@@ -1,6 +1,7 @@
 // The problem as data: a ragged batch of graphs (C, F, h) and K templates (C̄, F̄, h̄), prepared once per call.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -81,6 +81,38 @@ void add_signature_cost(const std::vector<double>& graph, const std::vector<doub
 
 }  // namespace
 
+SparsePlan round_to_marginals(const Graph& graph, const Template& tmpl, const double* start, int64_t stride) {
+  const int n = graph.n, m = tmpl.m;
+  std::vector<double> T(size_t(n) * m), row_left(n), col_left(m);
+  const auto at = [&](int i, int k) -> double& { return T[size_t(i) * m + k]; };
+  for (int i = 0; i < n; ++i) {
+    double sum = 0;
+    for (int k = 0; k < m; ++k) sum += at(i, k) = std::max(0.0, start[i * stride + tmpl.live[k]]);
+    const double shrink = sum > graph.h[i] ? graph.h[i] / sum : 1.0;
+    for (int k = 0; k < m; ++k) at(i, k) *= shrink;
+  }
+  for (int k = 0; k < m; ++k) {
+    double sum = 0;
+    for (int i = 0; i < n; ++i) sum += at(i, k);
+    const double shrink = sum > tmpl.h[k] ? tmpl.h[k] / sum : 1.0;
+    for (int i = 0; i < n; ++i) at(i, k) *= shrink;
+    col_left[k] = std::max(0.0, tmpl.h[k] - sum * shrink);
+  }
+  double missing = 0;
+  for (int i = 0; i < n; ++i) {
+    double sum = 0;
+    for (int k = 0; k < m; ++k) sum += at(i, k);
+    missing += row_left[i] = std::max(0.0, graph.h[i] - sum);
+  }
+  SparsePlan plan;
+  for (int i = 0; i < n; ++i)
+    for (int k = 0; k < m; ++k) {
+      const double w = at(i, k) + (missing > 0 ? row_left[i] * col_left[k] / missing : 0.0);
+      if (w > 0) plan.push(i, k, w);
+    }
+  return plan;
+}
+
 void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const std::vector<double>& feature_cost,
                    int index, std::vector<double>& cost) {
   const int n = graph.n, m = tmpl.m, ld = tmpl.ld;

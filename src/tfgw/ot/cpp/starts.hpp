@@ -1,4 +1,5 @@
-// Where Frank-Wolfe starts besides hh̄ᵀ: couplings that pin one link of the graph to one link of the template.
+// Where Frank-Wolfe starts besides hh̄ᵀ: a coupling that the caller gives, or couplings that pin one link of the graph
+// to one link of the template.
 //
 // On regular graphs hh̄ᵀ is a saddle and the gradient there says nothing. Pinning a link (i, i') to a link (k, k')
 // breaks the symmetry: every other node is then known by the walks that reach it from the two pinned ones.
@@ -7,8 +8,13 @@
 #include <vector>
 
 #include "problem.hpp"
+#include "transport.hpp"
 
 namespace tfgw {
+
+// A coupling near `start` (row i at start + i * stride, by original template node), which may miss its marginals by
+// rounding: rows and columns that are too heavy shrink, and what is then missing is spread as a product.
+SparsePlan round_to_marginals(const Graph& graph, const Template& tmpl, const double* start, int64_t stride);
 
 // Fills `cost` (n, ld) such that its optimal transport plan is start number `index` (0, 1, …). `feature_cost` is
 // (1−α) M. Starts differ in the template's link: four links of its first node, four of its second, and so on,

@@ -36,17 +36,17 @@ void TransportSimplex::reset(int rows, int cols, int ld, const int64_t* supply, 
   has_basis_ = false;
   supply_.assign(supply, supply + rows);
   demand_.assign(demand, demand + cols);
-  u_.assign(padded(rows), 0.0);
-  v_.assign(ld, 0.0);
+  u_.resize(rows);
   best_.resize(ld);
   best_row_.resize(ld);
 }
 
 template <class Use>
 auto TransportSimplex::with_tree(Use use) const {
-  if (rows_ + cols_ <= MaskTree<1>::kMaxNodes) return use(small_);
-  if (rows_ + cols_ <= MaskTree<2>::kMaxNodes) return use(medium_);
-  return use(large_);
+  if (cols_ <= MaskTree<1>::kMaxCols) return use(narrow_);
+  if (cols_ <= MaskTree<2>::kMaxCols) return use(medium_);
+  if (cols_ <= MaskTree<4>::kMaxCols) return use(wide_);
+  return use(widest_);
 }
 
 bool TransportSimplex::solve(const double* cost, Interrupt& interrupt) {
@@ -57,7 +57,7 @@ bool TransportSimplex::solve(const double* cost, Interrupt& interrupt) {
   return with_tree([&](auto& tree) {
     if (!has_basis_) tree.build(rows_, cols_, greedy_basis());
     has_basis_ = true;
-    tree.potentials(cost, ld_, u_.data(), v_.data());
+    tree.compute_potentials(cost, ld_);
     return run(tree, interrupt);
   });
 }
@@ -70,11 +70,13 @@ bool TransportSimplex::run(Tree& tree, Interrupt& interrupt) {
   int first = 0, clean_rows = 0, rounds = 0;
   while (clean_rows < rows_) {
     const int last = std::min(rows_, first + block);
-    fast.price(first, last, ld_, cost_, u_.data(), v_.data(), eps_, best_.data(), best_row_.data());
+    for (int i = first; i < last; ++i) u_[i] = tree.row_potential(i);
+    fast.price(first, last, ld_, cost_, u_.data(), tree.col_potentials(), eps_, best_.data(), best_row_.data());
     clean_rows = pivot_on_candidates(tree) ? 0 : clean_rows + last - first;
     first = last == rows_ ? 0 : last;
     if (++rounds % kPollEvery == 0 && interrupt.poll()) return false;
   }
+  v_.assign(tree.col_potentials(), tree.col_potentials() + cols_);
   return true;
 }
 
@@ -83,18 +85,19 @@ template <class Tree>
 bool TransportSimplex::pivot_on_candidates(Tree& tree) {
   candidates_.clear();
   for (int k = 0; k < cols_; ++k)
-    if (best_row_[k] >= 0) candidates_.push_back({int32_t(best_row_[k]), k});
+    if (best_row_[k] >= 0) candidates_.push_back({int32_t(best_row_[k]), k, cost_[best_row_[k] * ld_ + k]});
   const bool found = !candidates_.empty();
+  const double* v = tree.col_potentials();
   while (true) {
     double lowest = -eps_;
     const Cell* chosen = nullptr;
     for (const Cell& cell : candidates_) {
-      const double reduced = reduced_cost(cell.row, cell.col);
+      const double reduced = cell.cost - tree.row_potential(cell.row) - v[cell.col];
       chosen = reduced < lowest ? &cell : chosen;
       lowest = std::min(reduced, lowest);
     }
     if (!chosen) return found;
-    tree.pivot(chosen->row, chosen->col, lowest, u_.data(), v_.data());
+    tree.pivot(chosen->row, chosen->col, lowest);
   }
 }
 

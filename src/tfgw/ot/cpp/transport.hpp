@@ -48,6 +48,7 @@ class TransportSimplex {
  private:
   struct Cell {
     int32_t row, col;
+    double cost;
   };
 
   template <class Use>
@@ -56,7 +57,6 @@ class TransportSimplex {
   bool run(Tree& tree, Interrupt& interrupt);
   template <class Tree>
   bool pivot_on_candidates(Tree& tree);
-  double reduced_cost(int row, int col) const { return cost_[int64_t(row) * ld_ + col] - u_[row] - v_[col]; }
 
   std::vector<Arc> greedy_basis() const;
   std::vector<double> centred_cost() const;
@@ -67,9 +67,10 @@ class TransportSimplex {
   const double* cost_ = nullptr;
   double eps_ = 0;
   std::vector<int64_t> supply_, demand_;
-  mutable MaskTree<1> small_;
+  mutable MaskTree<1> narrow_;
   mutable MaskTree<2> medium_;
-  mutable LinkedTree large_;
+  mutable MaskTree<4> wide_;
+  mutable LinkedTree widest_;
   std::vector<double> u_, v_, best_;
   std::vector<int64_t> best_row_;
   std::vector<Cell> candidates_;

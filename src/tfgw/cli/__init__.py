@@ -1,0 +1,38 @@
+"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``datasets``.
+
+Commands parse, call the Python API, and return an answer that is printed here, as text or as JSON.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from tfgw.cli.arguments import build_parser
+
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code: 0, 1 after a failure, 130 after Ctrl-C (2, for wrong usage, exits)."""
+    args = build_parser().parse_args(argv)
+    try:
+        answer = args.command(args)
+        print(json.dumps(answer.data) if args.json else answer.text, flush=True)
+    except KeyboardInterrupt:
+        print("tfgw: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        if args.debug:
+            raise
+        print(f"tfgw: error: {_one_line(error)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    expected = isinstance(error, ValueError | OSError | FloatingPointError)
+    return text if expected and text else f"{type(error).__name__}: {text} (--debug shows where)"

@@ -1,0 +1,31 @@
+"""What a command answers, and the plain-text tables it is shown in."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class Answer(NamedTuple):
+    """The same answer for machines and for people."""
+
+    data: Any
+    text: str
+
+
+def table(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows with their columns aligned; numbers to the right, the rest to the left."""
+    shown = [[_show(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    lines = []
+    for row, cells in zip(rows, shown, strict=True):
+        aligned = [
+            text.rjust(width) if isinstance(cell, int | float) else text.ljust(width)
+            for cell, text, width in zip(row, cells, widths, strict=True)
+        ]
+        lines.append("  ".join(aligned).rstrip())
+    return "\n".join(lines)
+
+
+def _show(cell: Any) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)

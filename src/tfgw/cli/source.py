@@ -1,0 +1,55 @@
+"""Where graphs come from, as data that a run can write down and read again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from tfgw.datasets import Features, GraphDataset, four_cycles, load, random_split, skip_circles
+
+SYNTHETIC = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
+
+
+class Parts(NamedTuple):
+    """Graphs to train on, to choose the model by, and to measure it on; a part that is not wanted is ``None``."""
+
+    train: GraphDataset
+    validation: GraphDataset | None
+    test: GraphDataset | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A dataset and how it is split. The generated ones have their own split, without validation graphs."""
+
+    dataset: str
+    data_dir: str | None = None
+    features: Features = "auto"
+    validation: float = 0.1
+    test: float = 0.1
+    seed: int = 0
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether the graphs are generated."""
+        return self.dataset in SYNTHETIC
+
+    def load(self) -> GraphDataset:
+        """All graphs; of the generated datasets, the test graphs."""
+        if self.is_synthetic:
+            return SYNTHETIC[self.dataset](seed=self.seed).test
+        return load(self.dataset, data_dir=self.data_dir, features=self.features)
+
+    def parts(self) -> Parts:
+        """The graphs, split."""
+        if self.is_synthetic:
+            split = SYNTHETIC[self.dataset](seed=self.seed)
+            return Parts(split.train, None, split.test)
+        dataset = self.load()
+        indices = random_split(dataset, val=self.validation, test=self.test, seed=self.seed)
+        return Parts(*(dataset[part] if len(part) else None for part in indices))
+
+
+def portable(dataset: str) -> str:
+    """The name of a dataset as it is; a path made absolute, so that it holds in any working directory."""
+    is_path = dataset.endswith(".zip") or "/" in dataset or "\\" in dataset
+    return str(Path(dataset).expanduser().resolve()) if is_path else dataset

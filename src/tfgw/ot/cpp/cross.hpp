@@ -1,0 +1,32 @@
+// The operator X(T) = ½(C T C̄ᵀ + Cᵀ T C̄) of one pair. It is linear and symmetric: ⟨A, X(B)⟩ = ⟨X(A), B⟩.
+#pragma once
+
+#include <vector>
+
+#include "problem.hpp"
+#include "transport.hpp"
+
+namespace tfgw {
+
+class CrossOperator {
+ public:
+  void bind(const Graph& graph, const Template& tmpl) { graph_ = &graph, tmpl_ = &tmpl; }
+
+  // X of a plan with few entries: (n, ld)
+  void apply(const SparsePlan& plan, std::vector<double>& out);
+
+  // X of a full (n, ld) matrix
+  void apply(const std::vector<double>& matrix, std::vector<double>& out);
+
+ private:
+  template <class Half>
+  void both_halves(Half half, std::vector<double>& out);
+  void plan_half(const SparsePlan& plan, bool transposed, const std::vector<double>& table, std::vector<double>& out);
+  void structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out);
+
+  const Graph* graph_ = nullptr;
+  const Template* tmpl_ = nullptr;
+  std::vector<double> scratch_, half_;
+};
+
+}  // namespace tfgw

@@ -1,0 +1,59 @@
+"""From a dataset as it was loaded to what a model takes, the same way in training and afterwards."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tfgw.datasets import GraphDataset, ShortestPaths, Standardize
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preprocessing:
+    """Steps between loading graphs and giving them to a model.
+
+    Args:
+        in_channels: Features per node that the model takes.
+        structure: The model's structure; shortest paths are computed once, ahead of training.
+        mean: Subtracted from each feature; ``None`` leaves features as they are.
+        scale: Each feature is divided by it, after that.
+    """
+
+    in_channels: int
+    structure: str = "adjacency"
+    mean: tuple[float, ...] | None = None
+    scale: tuple[float, ...] | None = None
+
+    @classmethod
+    def fit(
+        cls, train: GraphDataset, *, structure: str = "adjacency", standardize: bool | None = None
+    ) -> "Preprocessing":
+        """Learn the steps from the training graphs.
+
+        ``standardize=None`` standardises features that are real-valued, and leaves 0/1 features alone.
+        """
+        channels = train.num_node_features
+        if standardize is None:
+            standardize = not all(_is_binary(graph.x) for graph in train)
+        if not standardize:
+            return cls(in_channels=channels, structure=structure)
+        fitted = Standardize().fit(train, range(len(train)))
+        mean, scale = tuple(fitted.mean.tolist()), tuple(fitted.scale.tolist())
+        return cls(in_channels=channels, structure=structure, mean=mean, scale=scale)
+
+    def __call__(self, dataset: GraphDataset) -> GraphDataset:
+        """Apply the steps."""
+        if dataset.num_node_features != self.in_channels:
+            raise ValueError(
+                f"dataset: its nodes have {dataset.num_node_features} features, the model takes {self.in_channels}"
+            )
+        if self.mean is not None and self.scale is not None:
+            fitted = Standardize()
+            fitted.mean = torch.tensor(self.mean, dtype=torch.float64)
+            fitted.scale = torch.tensor(self.scale, dtype=torch.float64)
+            dataset = fitted.transform(dataset)
+        return dataset.map(ShortestPaths()) if self.structure == "shortest_path" else dataset
+
+
+def _is_binary(x: Tensor) -> bool:
+    return bool(((x == 0) | (x == 1)).all())
