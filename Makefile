@@ -34,3 +34,19 @@ $(VENV)/.tools: constraints.txt
 $(VENV)/.installed: $(VENV)/.tools $(CORE)
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[test,lint]'
 	touch $@
+
+# The C++ core's tests and a short fuzz, under address and undefined-behaviour sanitizers.
+sanitize: build/sanitize/.built
+	build/sanitize/test_core
+	build/sanitize/fuzz_core 10
+
+# make fuzz FUZZ_SECONDS=3600 FUZZ_SEED=7
+FUZZ_SECONDS ?= 60
+FUZZ_SEED ?= 0
+fuzz: build/sanitize/.built
+	build/sanitize/fuzz_core $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+build/sanitize/.built: $(VENV)/.tools $(CORE) $(wildcard tests/cpp/*)
+	$(BIN)/cmake -S . -B build/sanitize -D TFGW_TESTS=ON -D CMAKE_CXX_FLAGS='-g -O1 $(SANITIZE)'
+	$(BIN)/cmake --build build/sanitize --parallel
+	touch $@

@@ -266,16 +266,17 @@ FAMILIES: dict[str, tuple[str | tuple[int | None, int | None], Entries, Entries]
     "one_column": ((None, 1), _dirichlet, _random),
     "one_by_one": ((1, 1), _dirichlet, _random),
 }
-PROBLEMS_PER_FAMILY = 4 * 9 * 5
+COLUMNS = (2, 12, 32, 33, 65, 129)  # the core keeps its basis in another way above 32, 64 and 128 columns
+PROBLEMS_PER_FAMILY = len(COLUMNS) * 9 * 5
 
 
 def linear_problems(family: str, seed: int) -> list[LinearProblems]:
-    """`PROBLEMS_PER_FAMILY` transport problems of a family, in four batches with different numbers of columns."""
+    """`PROBLEMS_PER_FAMILY` transport problems of a family, one batch for each number of columns."""
     shape, weights, entries = FAMILIES[family]
     rng = np.random.default_rng(seed)
     found = []
-    for m in (2, 7, 12, 23):
-        sizes = rng.integers(1, 30, size=9).tolist()
+    for m in COLUMNS:
+        sizes = rng.integers(1, 60, size=9).tolist()
         if shape == "square":
             sizes = [m] * 9
         elif isinstance(shape, tuple):

@@ -30,6 +30,20 @@ def test_value_is_equation_1_at_the_plan(kind: str, weights: str, seed: int) -> 
         assert float(found.feature_costs[b, k]) == pytest.approx(reference.feature_cost(pair, plan), rel=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["sparse", "directed", "dense"])
+@pytest.mark.parametrize("template_nodes", [1, 32, 33, 65, 129])
+def test_templates_of_any_size(template_nodes: int, kind: str) -> None:
+    problem = random_problem(0, kind, sizes=(13, 20), templates=2, template_nodes=template_nodes)
+    found = solve(problem)
+    for b, k in problem.pairs():
+        pair, plan = problem.pair(b, k), plan_of(problem, found, b, k)
+        assert float(found.distances[b, k]) == pytest.approx(reference.value(pair, plan), rel=1e-12)
+        G = reference.gradient(pair, plan)
+        gap = (G * plan).sum() - emd_value(pair.h, pair.h_bar, G)
+        assert gap <= 1e-9 * float(found.distances[b, k]) + 1e-12
+        np.testing.assert_allclose(plan.sum(0), pair.h_bar, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("weights", ["uniform", "random", "zeros"])
 @pytest.mark.parametrize("kind", STRUCTURES)
 def test_result_is_stationary(kind: str, weights: str, seed: int) -> None:

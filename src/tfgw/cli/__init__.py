@@ -14,7 +14,7 @@ INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code: 0, 1 after a failure, 130 after Ctrl-C (2, for wrong usage, exits)."""
+    """Run one command. Returns 0, 1 after a failure, or 130 after Ctrl-C; wrong usage exits with 2."""
     args = build_parser().parse_args(argv)
     try:
         answer = args.command(args)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 DATASET_HELP = (
-    "SKIP-CIRCLES or 4-CYCLES (generated), a name from the TU collection such as MUTAG, or the path of a folder "
-    "or zip of your own in TU format, such as ./mine"
+    "SKIP-CIRCLES or 4-CYCLES (generated), a name from the TU collection such as MUTAG, or the path of a "
+    "folder or zip of your own in TU format, such as ./mine"
 )
 
 
@@ -17,7 +17,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tfgw",
         description="Classify graphs by their optimal transport distances to a few learned template graphs.",
-        epilog="Start with 'tfgw train': it needs no data, takes less than a minute, and says what to do next.",
+        epilog="Start with 'tfgw train': it needs no data and takes less than a minute.",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _train(_command(commands, "train", "train a model, and measure it on graphs it has not seen"))

@@ -22,8 +22,8 @@ PAPER: dict[str, Any] = {
     "devices": 1,
 }
 
-# Regular graphs without features. Several starts, because one is a saddle point for such graphs; stratified batches,
-# because all graphs of a class are alike; slow templates, because they start where they can hardly be better.
+# Regular graphs without features. Several starts, because the first is a saddle point for such graphs; slow
+# templates, because they start at graphs of the classes, where they can hardly be better.
 REGULAR = PAPER | {"layers": 0, "alpha": 1.0, "starts": 5, "stratified": True, "template_lr": 0.001}
 
 RECIPES: dict[str, dict[str, Any]] = {

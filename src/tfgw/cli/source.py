@@ -10,7 +10,7 @@ SYNTHETIC = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
 
 
 class Parts(NamedTuple):
-    """Graphs to train on, to choose the model by, and to measure it on; a part that is not wanted is ``None``."""
+    """Graphs to train on, to choose the model by, and to measure it on; ``None`` for a part without any."""
 
     train: GraphDataset
     validation: GraphDataset | None
@@ -46,7 +46,8 @@ class Source:
             return Parts(split.train, None, split.test)
         dataset = self.load()
         indices = random_split(dataset, val=self.validation, test=self.test, seed=self.seed)
-        return Parts(*(dataset[part] if len(part) else None for part in indices))
+        validation, test = (dataset[part] if len(part) else None for part in indices[1:])
+        return Parts(dataset[indices.train], validation, test)
 
 
 def portable(dataset: str) -> str:

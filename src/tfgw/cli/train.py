@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +127,7 @@ def _model(options: dict[str, Any], parts: Parts, steps: Preprocessing) -> TFGWM
 
 
 def _train_config(options: dict[str, Any]) -> TrainConfig:
-    names = ("task", "epochs", "batch_size", "lr", "template_lr", "patience", "stratified")
-    names += ("precision", "accelerator", "devices", "seed")
+    names = {field.name for field in fields(TrainConfig)} & options.keys()
     return TrainConfig(**{name: options[name] for name in names})
 
 

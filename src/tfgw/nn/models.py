@@ -62,7 +62,7 @@ class TFGWConfig:
 
 
 class TFGWModel(nn.Module):
-    """The paper's model: GIN with Jumping Knowledge, distances to templates, and a perceptron on the distances.
+    """The paper's model: GIN with Jumping Knowledge, distances to templates, a perceptron on the distances.
 
     >>> config = TFGWConfig(in_channels=7, out_channels=2, num_templates=8, template_nodes=17)
     >>> model = TFGWModel(config).init_templates(train_graphs, seed=0)
@@ -98,7 +98,7 @@ class TFGWModel(nn.Module):
         self.head = _head(config.num_templates, config.out_channels, dropout=config.dropout)
 
     def init_templates(self, graphs: Sequence[Data], *, seed: int = 0) -> "TFGWModel":
-        """Put the templates at training graphs, encoded by the encoder as it is now; see :func:`sample_templates`."""
+        """Put the templates at encoded training graphs; see :func:`sample_templates`."""
         dtype = self.pool.template_features.dtype
         graphs = [Data(x=g.x.to(dtype), edge_index=g.edge_index, y=g.get("y")) for g in graphs]
         templates = sample_templates(
@@ -123,7 +123,7 @@ class TFGWModel(nn.Module):
         node_weights: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        """Distances of each graph to the templates, ``(batch_size, num_templates)``; as :meth:`TFGWPooling.forward`."""
+        """Distances to the templates, ``(batch_size, num_templates)``; see :meth:`TFGWPooling.forward`."""
         return self.pool(
             self.encoder(x, edge_index),
             edge_index,
@@ -145,7 +145,7 @@ class TFGWModel(nn.Module):
         node_weights: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        """Class scores (logits) or predicted values, ``(batch_size, out_channels)``; arguments as in :meth:`embed`."""
+        """Class scores (logits) or predicted values, ``(batch_size, out_channels)``."""
         distances = self.embed(
             x,
             edge_index,

@@ -1,7 +1,7 @@
 """Batches cut out of a dataset that is stacked once.
 
-Datasets of graphs are a few long tensors; a batch of any graphs is a handful of gathers from them. That takes a
-fraction of a millisecond where collating ``Data`` objects one by one takes as long as a solve.
+Datasets of graphs are a few long tensors; a batch of any graphs is a handful of gathers from them. That takes
+a fraction of a millisecond where collating ``Data`` objects one by one takes as long as a solve.
 """
 
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ class GraphStore:
     """Graphs of a dataset, ready to be batched.
 
     Args:
-        dataset: Graphs with ``x`` and ``edge_index``, and where present ``y``, ``edge_weight``, ``structure`` (flat, as
-            :class:`tfgw.datasets.ShortestPaths` stores it) and ``node_weights``.
+        dataset: Graphs with ``x`` and ``edge_index``, and where present ``y``, ``edge_weight``, ``structure``
+            (flat, as :class:`tfgw.datasets.ShortestPaths` stores it) and ``node_weights``.
         dtype: Floating-point type of the batches.
         device: Device of the batches.
     """
@@ -93,7 +93,7 @@ class GraphStore:
 
 
 def epoch_batches(order: Tensor, batch_size: int, *, smallest: int) -> list[Tensor]:
-    """Cut an order of graphs into batches; a last one with fewer than ``smallest`` graphs joins the one before."""
+    """Cut an order of graphs into batches; one of fewer than ``smallest`` at the end joins that before."""
     batches = list(order.split(batch_size))
     if len(batches) > 1 and len(batches[-1]) < smallest:
         batches[-2:] = [torch.cat(batches[-2:])]
@@ -101,7 +101,7 @@ def epoch_batches(order: Tensor, batch_size: int, *, smallest: int) -> list[Tens
 
 
 def shuffled(size: int, *, rng: np.random.Generator, classes: Tensor | None = None) -> Tensor:
-    """A random order of graphs; with ``classes``, one in which every stretch has the class proportions of the whole.
+    """A random order of graphs; with ``classes``, every stretch of it has the class proportions of the whole.
 
     For that, the graphs of each class are spread evenly, in random order, over [0, 1), and all are sorted.
     """

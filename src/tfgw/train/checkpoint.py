@@ -1,7 +1,8 @@
 """The state of a training run between two epochs, on disk.
 
-A checkpoint holds everything the rest of the run depends on: weights, optimiser state, the kept model, and what was
-measured so far. Random numbers need no storing: every epoch seeds itself from the run's seed and its own number.
+A checkpoint holds everything the rest of the run depends on: weights, optimiser state, the kept model, and
+what was measured so far. Random numbers need no storing: every epoch seeds itself from the run's seed and its
+own number.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -21,7 +22,7 @@ KIND = "checkpoint"
 
 @dataclass
 class Progress:
-    """How far a run has come: epochs done, their records, and the model worth keeping so far with its weights."""
+    """How far a run has come: epochs done, their records, and the kept model with its weights."""
 
     epoch: int = 0
     records: list[EpochRecord] = field(default_factory=list)
@@ -49,7 +50,7 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig
 ) -> Progress:
-    """Put model and optimiser in the state of the checkpoint in ``folder``, and return how far the run had come."""
+    """Put model and optimiser in the state of the checkpoint; returns how far the run had come."""
     path = folder / FILE_NAME
     tensors, description = read_tensors(path, kind=KIND)
     _check_same_run(path, description["config"], config)

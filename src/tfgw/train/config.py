@@ -15,16 +15,16 @@ class TrainConfig:
     Args:
         task: What is learned: ``"classification"``, ``"regression"`` or ``"multilabel"``.
         epochs: Passes over the training graphs.
-        batch_size: Graphs per optimiser step, over all devices together. A last batch with fewer than two graphs per
-            device joins the one before it.
+        batch_size: Graphs per optimiser step, over all devices together. A last batch with fewer than two
+            graphs per device joins the one before it.
         lr: Learning rate of Adam.
         template_lr: Learning rate of the templates (structure, features, weights and α); ``None``: the same.
         betas: Decay rates of Adam.
         validate_every: Epochs between two validations, and between two checkpoints.
         patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
         stratified: Whether every batch has the class proportions of the training graphs.
-        precision: Of the networks: ``"float64"``, ``"float32"``, or ``"bf16"`` (weights in float32, matrix products
-            in bfloat16). The solver always computes in float64.
+        precision: Of the networks: ``"float64"``, ``"float32"``, or ``"bf16"`` (weights in float32, matrix
+            products in bfloat16). The solver always computes in float64.
         accelerator: ``"cpu"``, ``"cuda"``, or ``"auto"`` for the best there is.
         devices: Processes that share each batch. With more than one, a script that trains needs the usual
             ``if __name__ == "__main__":``.

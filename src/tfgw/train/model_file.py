@@ -82,8 +82,8 @@ def load_model(path: Path, *, encoder: Encoder | None = None) -> TrainedModel:
 
     Args:
         path: The file.
-        encoder: For a model that was built with an encoder of your own: one of the same architecture, whose weights
-            are then replaced by those of the file.
+        encoder: For a model that was built with an encoder of your own: one of the same architecture, whose
+            weights are then replaced by those of the file.
 
     Raises:
         FileError: If the file is missing, cut, damaged, no model, or from a later version.

@@ -44,9 +44,8 @@ class Preprocessing:
     def __call__(self, dataset: GraphDataset) -> GraphDataset:
         """Apply the steps."""
         if dataset.num_node_features != self.in_channels:
-            raise ValueError(
-                f"dataset: its nodes have {dataset.num_node_features} features, the model takes {self.in_channels}"
-            )
+            found = dataset.num_node_features
+            raise ValueError(f"dataset: nodes have {found} features, the model takes {self.in_channels}")
         if self.mean is not None and self.scale is not None:
             fitted = Standardize()
             fitted.mean = torch.tensor(self.mean, dtype=torch.float64)

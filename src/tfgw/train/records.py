@@ -6,8 +6,8 @@ from typing import NamedTuple
 class EpochRecord(NamedTuple):
     """One epoch. Loss and score of the training graphs are those seen while training, before each step.
 
-    ``alpha`` (mean over templates) and ``live_nodes`` (mean number of template nodes with weight) are ``None`` for a
-    model without templates, the validation figures ``None`` where there was no validation.
+    ``alpha`` (their mean) and ``live_nodes`` (mean number of template nodes with weight) are ``None``
+    for a model without templates, the validation figures ``None`` where there was no validation.
     """
 
     epoch: int
@@ -28,7 +28,7 @@ class Kept(NamedTuple):
 
 
 def is_worth_keeping(record: EpochRecord, kept: Kept | None) -> bool:
-    """The paper's rule: validation score at least the best so far, training score at least that of the kept model."""
+    """The paper's rule: neither the validation nor the training score is below that of the kept model."""
     if record.validation_score is None:
         return False
     return kept is None or (record.validation_score >= kept.validation_score and record.score >= kept.score)

@@ -6,7 +6,7 @@ from typing import Any
 from torch import nn
 from tqdm import tqdm
 
-from tfgw.nn import TemplateLayer
+from tfgw.nn import TemplateLayer, TFGWPooling
 from tfgw.train.records import EpochRecord
 
 
@@ -51,7 +51,7 @@ def template_figures(model: nn.Module) -> dict[str, float]:
     for layer in model.modules():
         if isinstance(layer, TemplateLayer):
             figures["live_nodes"] = float(layer.live_nodes.double().mean())
-            if hasattr(layer, "alpha"):
+            if isinstance(layer, TFGWPooling):
                 figures["alpha"] = float(layer.alpha.detach().mean())
     return figures
 

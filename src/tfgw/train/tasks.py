@@ -46,7 +46,7 @@ def sums(task: Task, outputs: Tensor, y: Tensor) -> Sums:
 
 
 def decide(task: Task, outputs: Tensor) -> Tensor:
-    """Predictions from outputs: class numbers ``(B,)``, 0/1 labels ``(B, labels)`` or values ``(B, values)``."""
+    """Predictions: class numbers ``(B,)``, 0/1 labels ``(B, labels)`` or values ``(B, values)``."""
     if task == "classification":
         return outputs.argmax(1)
     return (outputs > 0).long() if task == "multilabel" else outputs

@@ -1,7 +1,7 @@
 """One file that holds tensors and a JSON description, written whole or not at all, and never unpickled.
 
-The file is in the safetensors format. Its description is checked on reading, and so is a checksum of both: a file
-that was cut, damaged, or written by a later version is refused with one sentence.
+The file is in the safetensors format, with a checksum of all it holds: a file that was cut, damaged, or
+written by a later version is refused with one sentence.
 """
 
 import hashlib

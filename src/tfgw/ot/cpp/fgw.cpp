@@ -12,6 +12,7 @@ namespace tfgw {
 namespace {
 
 constexpr int kMaxAtoms = 32;
+constexpr int kLazySweeps = 4;
 constexpr int kTieHops = 3;          // how far around two nodes a tie-break looks
 constexpr double kTieShare = 1e-6;   // and how much it may change the cost
 constexpr double kRounding = 1e-14;  // gaps below this share of the objective's scale are rounding
@@ -74,7 +75,7 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
 bool FgwSolver::solve_linear(Interrupt& interrupt, PairResult& result) {
   result = {};
   result.iterations = 1;
-  if (!transport_.solve(linear_cost_.data(), interrupt)) return false;
+  if (transport_.solve(linear_cost_.data(), interrupt) == Outcome::interrupted) return false;
   count_ = 1;
   transport_.flow(atoms_[0].plan);
   keep();
@@ -86,10 +87,13 @@ bool FgwSolver::solve_linear(Interrupt& interrupt, PairResult& result) {
 bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result) {
   const double structure_scale = alpha_ * (graph_->constant + tmpl_->constant);
   result = {};
+  bool lazy = false;
   while (true) {
     rebuild_gradient();
     const bool tie_break = result.iterations == 0 && from_product;
-    if (!transport_.solve(tie_break ? tie_broken_gradient() : gradient_.data(), interrupt)) return false;
+    const Outcome outcome = transport_.solve(tie_break ? tie_broken_gradient() : gradient_.data(), interrupt,
+                                             lazy && result.iterations + 1 < options.max_iter ? kLazySweeps : 0);
+    if (outcome == Outcome::interrupted) return false;
     ++result.iterations;
 
     double linear = 0, squared = 0;  // (1−α)⟨M, T⟩ and ⟨T, X(T)⟩
@@ -106,6 +110,8 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
 
     const double tolerance = options.tol * std::abs(value) + kRounding * scale;
     const bool flat = result.gap <= tolerance;
+    lazy = !flat;  // while there is a way down, any vertex that leads there will do
+    if (flat && outcome == Outcome::improved) continue;
     const bool stationary = flat && !tie_break;
     if (!stationary && result.iterations >= options.max_iter) {
       result.status = Status::max_iter;
@@ -129,7 +135,7 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
 
 bool FgwSolver::anchored_start(int index, Interrupt& interrupt) {
   anchored_cost(*graph_, *tmpl_, alpha_, linear_cost_, index, tie_broken_);
-  if (!transport_.solve(tie_broken_.data(), interrupt)) return false;
+  if (transport_.solve(tie_broken_.data(), interrupt) == Outcome::interrupted) return false;
   transport_.flow(atoms_[0].plan);
   add_atom();
   return true;

@@ -49,7 +49,7 @@ auto TransportSimplex::with_tree(Use use) const {
   return use(widest_);
 }
 
-bool TransportSimplex::solve(const double* cost, Interrupt& interrupt) {
+Outcome TransportSimplex::solve(const double* cost, Interrupt& interrupt, int max_sweeps) {
   cost_ = cost;
   // Potentials are sums of costs along tree paths: below this, a reduced cost is rounding.
   const double largest = kernels().largest_magnitude(rows_, cols_, ld_, cost);
@@ -58,26 +58,27 @@ bool TransportSimplex::solve(const double* cost, Interrupt& interrupt) {
     if (!has_basis_) tree.build(rows_, cols_, greedy_basis());
     has_basis_ = true;
     tree.compute_potentials(cost, ld_);
-    return run(tree, interrupt);
+    return run(tree, interrupt, max_sweeps);
   });
 }
 
-// Prices block after block of rows until a whole round finds nothing to improve.
+// Prices block after block of rows until a whole sweep finds nothing to improve.
 template <class Tree>
-bool TransportSimplex::run(Tree& tree, Interrupt& interrupt) {
+Outcome TransportSimplex::run(Tree& tree, Interrupt& interrupt, int max_sweeps) {
   const int block = std::min(rows_, std::max(1, kPricedEntries / ld_));
   const Kernels& fast = kernels();
-  int first = 0, clean_rows = 0, rounds = 0;
-  while (clean_rows < rows_) {
+  int first = 0, clean_rows = 0, rounds = 0, sweeps = 0;
+  while (clean_rows < rows_ && (max_sweeps == 0 || sweeps < max_sweeps)) {
     const int last = std::min(rows_, first + block);
     for (int i = first; i < last; ++i) u_[i] = tree.row_potential(i);
     fast.price(first, last, ld_, cost_, u_.data(), tree.col_potentials(), eps_, best_.data(), best_row_.data());
     clean_rows = pivot_on_candidates(tree) ? 0 : clean_rows + last - first;
     first = last == rows_ ? 0 : last;
-    if (++rounds % kPollEvery == 0 && interrupt.poll()) return false;
+    sweeps += first == 0;
+    if (++rounds % kPollEvery == 0 && interrupt.poll()) return Outcome::interrupted;
   }
   v_.assign(tree.col_potentials(), tree.col_potentials() + cols_);
-  return true;
+  return clean_rows < rows_ ? Outcome::improved : Outcome::optimal;
 }
 
 // Pivots on the best cell of each column, most negative first, while they stay improving. False if there was none.

@@ -31,13 +31,16 @@ struct SparsePlan {
   void push(int32_t i, int32_t k, double w) { row.push_back(i), col.push_back(k), mass.push_back(w); }
 };
 
+enum class Outcome { optimal, improved, interrupted };
+
 class TransportSimplex {
  public:
   // A new problem. `ld` is the stride of the cost matrices to come (see kernels.hpp).
   void reset(int rows, int cols, int ld, const int64_t* supply, const int64_t* demand);
 
-  // Optimal flow for `cost`, from the last basis, or from a greedy one after `reset`. False if interrupted.
-  bool solve(const double* cost, Interrupt& interrupt);
+  // Optimal flow for `cost`, from the last basis, or from a greedy one after `reset`. With `max_sweeps` > 0 it stops
+  // after so many sweeps over the costs even if the flow could still improve.
+  Outcome solve(const double* cost, Interrupt& interrupt, int max_sweeps = 0);
 
   // Arcs that carry flow, after `solve`.
   void flow(SparsePlan& out) const;
@@ -54,7 +57,7 @@ class TransportSimplex {
   template <class Use>
   auto with_tree(Use use) const;
   template <class Tree>
-  bool run(Tree& tree, Interrupt& interrupt);
+  Outcome run(Tree& tree, Interrupt& interrupt, int max_sweeps);
   template <class Tree>
   bool pivot_on_candidates(Tree& tree);
 

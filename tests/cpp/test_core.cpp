@@ -1,0 +1,174 @@
+// Facts about the core that hold for random problems of every kind. Meant to run under sanitizers.
+#include <atomic>
+#include <cmath>
+#include <random>
+
+#include "checks.hpp"
+#include "kernels.hpp"
+#include "transport.hpp"
+#include "validate.hpp"
+
+namespace tfgw::test {
+namespace {
+
+std::vector<uint8_t> random_bytes(uint32_t seed, size_t count) {
+  std::mt19937 generator(seed);
+  std::vector<uint8_t> bytes(count);
+  for (uint8_t& b : bytes) b = uint8_t(generator());
+  return bytes;
+}
+
+Solved solve(const RandomProblem& p, int threads) {
+  Solved solved(p);
+  Interrupt never;
+  const double* start = p.start.empty() ? nullptr : p.start.data();
+  CHECK(solve_batch(p.graphs_input(), p.templates_input(), p.options, start, threads, never, solved.output()));
+  return solved;
+}
+
+Gradients backward(const RandomProblem& p, const Solved& solved, int threads) {
+  Gradients gradients(p);
+  const std::vector<double> ones(solved.distance.size(), 1.0);
+  backward_batch(p.graphs_input(), p.templates_input(), solved.pairs(), ones.data(), threads, gradients.output());
+  return gradients;
+}
+
+void test_random_problems(Values values, int count) {
+  for (int seed = 0; seed < count; ++seed) {
+    const std::vector<uint8_t> data = random_bytes(uint32_t(seed), 1 << 16);
+    Bytes bytes(data.data(), data.size());
+    const RandomProblem p = make_problem(bytes, values);
+    validate(p.templates_input(), 1e-6);
+    validate(p.graphs_input(), 1e-6);
+    const Solved one = solve(p, 1), three = solve(p, 3);
+    check_solved(p, one);
+    if (values != Values::extreme) {  // NaN is not equal to itself
+      CHECK(one.distance == three.distance && one.plan == three.plan && one.col_potential == three.col_potential);
+      CHECK(one.row_potential == three.row_potential && one.iterations == three.iterations);
+    }
+    const Gradients gradients = backward(p, one, 1), other = backward(p, one, 3);
+    check_gradients(p, one, gradients);
+    if (values != Values::extreme)
+      CHECK(gradients.x == other.x && gradients.structure == other.structure &&
+            gradients.template_structure == other.template_structure && gradients.template_x == other.template_x);
+  }
+}
+
+void test_gradients_can_be_left_out() {
+  const std::vector<uint8_t> data = random_bytes(7, 1 << 16);
+  Bytes bytes(data.data(), data.size());
+  const RandomProblem p = make_problem(bytes, Values::continuous);
+  const Solved solved = solve(p, 1);
+  const Gradients all = backward(p, solved, 1);
+  Gradients some(p);
+  GradientOutput out{};
+  out.template_x = some.template_x.data();
+  const std::vector<double> ones(solved.distance.size(), 1.0);
+  backward_batch(p.graphs_input(), p.templates_input(), solved.pairs(), ones.data(), 2, out);
+  CHECK(some.template_x == all.template_x);
+}
+
+// A sequence of costs for one pair of marginals: each optimum from the last basis is the one found from scratch.
+void test_warm_starts(int rows, int cols, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_int_distribution<int> small(0, 3);
+  std::uniform_real_distribution<double> real;
+  std::vector<double> h(rows), h_bar(cols);
+  for (double& w : h) w = small(generator);
+  for (double& w : h_bar) w = 1 + small(generator);
+  h[0] += 1;
+  std::vector<int64_t> supply(rows), demand(cols);
+  to_fixed_point(h.data(), rows, supply.data());
+  to_fixed_point(h_bar.data(), cols, demand.data());
+
+  const int ld = padded(cols);
+  TransportSimplex warm, cold;
+  warm.reset(rows, cols, ld, supply.data(), demand.data());
+  Interrupt never;
+  for (int round = 0; round < 6; ++round) {
+    std::vector<double> cost(size_t(rows) * ld, kPadCost);
+    for (int i = 0; i < rows; ++i)
+      for (int k = 0; k < cols; ++k) cost[size_t(i) * ld + k] = round % 2 ? real(generator) : small(generator);
+    cold.reset(rows, cols, ld, supply.data(), demand.data());
+    double values[2];
+    for (TransportSimplex* solver : {&warm, &cold}) {
+      CHECK(solver->solve(cost.data(), never) == Outcome::optimal);
+      SparsePlan plan;
+      solver->flow(plan);
+      CHECK(plan.count() <= rows + cols - 1);
+      std::vector<double> sent(rows, 0.0), received(cols, 0.0);
+      double value = 0;
+      for (int e = 0; e < plan.count(); ++e) {
+        CHECK(plan.mass[e] > 0);
+        sent[plan.row[e]] += plan.mass[e];
+        received[plan.col[e]] += plan.mass[e];
+        const double c = cost[size_t(plan.row[e]) * ld + plan.col[e]];
+        value += plan.mass[e] * c;
+        CHECK(std::abs(c - solver->row_potentials()[plan.row[e]] - solver->col_potentials()[plan.col[e]]) < 1e-10);
+      }
+      for (int i = 0; i < rows; ++i) CHECK(std::abs(sent[i] - double(supply[i]) * kMassUnit) < 1e-14);
+      for (int k = 0; k < cols; ++k) CHECK(std::abs(received[k] - double(demand[k]) * kMassUnit) < 1e-14);
+      for (int i = 0; i < rows; ++i)
+        for (int k = 0; k < cols; ++k)
+          CHECK(cost[size_t(i) * ld + k] - solver->row_potentials()[i] - solver->col_potentials()[k] > -1e-10);
+      values[solver == &cold] = value;
+    }
+    CHECK(std::abs(values[0] - values[1]) < 1e-12);
+  }
+}
+
+void test_fixed_point_sums() {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    std::mt19937 generator(seed);
+    std::uniform_real_distribution<double> exponent(-40, 0);
+    std::vector<double> w(1 + seed % 37);
+    for (double& v : w) v = std::pow(10.0, exponent(generator));
+    std::vector<int64_t> fixed(w.size());
+    to_fixed_point(w.data(), int(w.size()), fixed.data());
+    int64_t total = 0;
+    for (int64_t f : fixed) {
+      CHECK(f >= 0);
+      total += f;
+    }
+    CHECK(total == int64_t(1) << kMassBits);
+  }
+}
+
+class StopAfter : public Interrupt {
+ public:
+  explicit StopAfter(int polls) : left_(polls) {}
+
+ protected:
+  bool requested() override { return left_-- <= 0; }
+
+ private:
+  std::atomic<int> left_;
+};
+
+void test_interrupt() {
+  const std::vector<uint8_t> data = random_bytes(3, 1 << 16);
+  Bytes bytes(data.data(), data.size());
+  const RandomProblem p = make_problem(bytes, Values::continuous);
+  for (int threads : {1, 2, 3}) {
+    Solved solved(p);
+    StopAfter interrupt(2);
+    CHECK(!solve_batch(p.graphs_input(), p.templates_input(), p.options, nullptr, threads, interrupt, solved.output()));
+  }
+}
+
+}  // namespace
+}  // namespace tfgw::test
+
+int main() {
+  using namespace tfgw::test;
+  test_random_problems(Values::continuous, 150);
+  test_random_problems(Values::tied, 150);
+  test_random_problems(Values::extreme, 100);
+  test_gradients_can_be_left_out();
+  test_fixed_point_sums();
+  test_interrupt();
+  for (uint32_t seed = 0; seed < 5; ++seed)
+    for (int rows : {1, 2, 9, 70})
+      for (int cols : {1, 2, 5, 32, 33, 64, 65, 128, 129, 150}) test_warm_starts(rows, cols, seed);
+  std::puts("the core keeps its promises");
+}

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+import torch
+from small import cycles_and_stars
+from torch_geometric.data import Batch
+
+from tfgw.datasets import ShortestPaths, from_data_list
+from tfgw.train.batches import GraphStore, epoch_batches, shuffled
+
+
+def test_a_batch_is_what_pyg_collates() -> None:
+    dataset = cycles_and_stars(10).map(ShortestPaths())
+    part = dataset[[8, 1, 5, 2]]  # a store knows the selected graphs only
+    ours = GraphStore(part, dtype=torch.float64).batch(torch.tensor([2, 0, 3]))
+    theirs = Batch.from_data_list([dataset[5], dataset[8], dataset[2]])
+    assert torch.equal(ours.inputs["x"], theirs.x.double())
+    assert torch.equal(ours.inputs["edge_index"], theirs.edge_index)
+    assert torch.equal(ours.inputs["batch"], theirs.batch)
+    assert torch.equal(ours.inputs["structure"], theirs.structure.double())
+    assert torch.equal(ours.y, theirs.y)
+    assert ours.inputs["batch_size"] == 3
+
+
+def test_weights_of_edges_and_nodes_come_along() -> None:
+    graphs = [graph.clone() for graph in cycles_and_stars(4)]
+    for graph in graphs:
+        graph.edge_weight = torch.rand(graph.num_edges)
+        graph.node_weights = torch.full((graph.num_nodes,), 1 / graph.num_nodes)
+    batch = GraphStore(from_data_list(graphs), dtype=torch.float32).batch(torch.tensor([3, 1]))
+    assert torch.equal(batch.inputs["edge_weight"], torch.cat([graphs[3].edge_weight, graphs[1].edge_weight]))
+    assert torch.equal(batch.inputs["node_weights"], torch.cat([graphs[3].node_weights, graphs[1].node_weights]))
+
+
+def test_an_order_is_a_permutation_of_all_graphs() -> None:
+    classes = torch.tensor([0] * 7 + [1] * 4)
+    for given in (None, classes):
+        order = shuffled(11, rng=np.random.default_rng(0), classes=given)
+        assert order.sort().values.tolist() == list(range(11))
+
+
+def test_stratified_batches_have_the_proportions_of_the_whole() -> None:
+    classes = torch.tensor([0] * 60 + [1] * 30 + [2] * 10)
+    order = shuffled(100, rng=np.random.default_rng(3), classes=classes)
+    for batch in order.split(20):
+        counts = classes[batch].bincount(minlength=3)
+        assert (counts - torch.tensor([12, 6, 2])).abs().max() <= 1
+
+
+def test_a_small_last_batch_joins_the_one_before() -> None:
+    sizes = [len(batch) for batch in epoch_batches(torch.arange(9), 4, smallest=2)]
+    assert sizes == [4, 5]
+    assert [len(batch) for batch in epoch_batches(torch.arange(10), 4, smallest=2)] == [4, 4, 2]
+    assert [len(batch) for batch in epoch_batches(torch.arange(1), 4, smallest=2)] == [1]
+
+
+def test_an_empty_dataset_is_refused() -> None:
+    with pytest.raises(ValueError, match="no graphs"):
+        GraphStore(cycles_and_stars(4)[[]], dtype=torch.float32)

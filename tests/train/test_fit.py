@@ -1,0 +1,155 @@
+from pathlib import Path
+
+import pytest
+import torch
+from small import cycles_and_stars, same_weights, small_model
+
+from tfgw.datasets import GraphDataset
+from tfgw.nn import GINModel
+from tfgw.train import EpochRecord, Kept, TrainConfig, evaluate, fit, outputs
+from tfgw.train.records import is_worth_keeping
+
+SHORT = TrainConfig(epochs=6, batch_size=7, accelerator="cpu")
+
+
+def regression_data(values: int) -> GraphDataset:
+    graphs = [graph.clone() for graph in cycles_and_stars()]
+    for graph in graphs:
+        size = float(graph.num_nodes)
+        graph.y = torch.tensor([[size - 5, float(size > 5)][:values]])
+    return GraphDataset.from_graphs(graphs, name="values")
+
+
+def test_a_model_learns_to_tell_cycles_from_stars() -> None:
+    train, test = cycles_and_stars(), cycles_and_stars(seed=1)
+    model = small_model(train)
+    result = fit(model, train, config=TrainConfig(epochs=40, accelerator="cpu"))
+    assert result.records[-1].loss < 0.5 * result.records[0].loss
+    assert evaluate(model, test, task="classification").score > 0.9
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32", "bf16"])
+def test_one_seed_gives_one_model(precision: str) -> None:
+    train = cycles_and_stars()
+    config = TrainConfig(epochs=4, batch_size=7, seed=5, precision=precision, accelerator="cpu")
+    models = [small_model(train, dropout=0.5) for _ in range(2)]
+    for number, model in enumerate(models):
+        torch.manual_seed(number)  # the state of the global generator plays no role
+        fit(model, train, config=config)
+    assert same_weights(*models)
+    expected = torch.float64 if precision == "float64" else torch.float32
+    assert {parameter.dtype for parameter in models[0].parameters()} == {expected}
+
+
+def test_another_seed_gives_another_model() -> None:
+    train = cycles_and_stars()
+    models = [small_model(train) for _ in range(2)]
+    for seed, model in enumerate(models):
+        fit(model, train, config=TrainConfig(epochs=2, batch_size=7, seed=seed, accelerator="cpu"))
+    assert not same_weights(*models)
+
+
+def test_training_leaves_the_global_generator_alone() -> None:
+    train = cycles_and_stars()
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    fit(small_model(train), train, config=SHORT)
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_templates_stay_on_their_constraint_sets() -> None:
+    train = cycles_and_stars()
+    model = small_model(train)
+    fit(model, train, config=TrainConfig(epochs=5, lr=0.3, accelerator="cpu"))
+    pool = model.pool
+    assert torch.allclose(pool.template_weights.sum(-1), torch.ones(2, dtype=torch.float64))
+    assert bool(((pool.structure_entries >= 0) & (pool.structure_entries <= 1)).all())
+    assert 0 <= float(pool.alpha) <= 1
+
+
+def test_the_kept_weights_are_those_of_the_kept_epoch() -> None:
+    train, validation = cycles_and_stars(), cycles_and_stars(seed=1)
+    model, shorter = small_model(train), small_model(train)
+    result = fit(model, train, validation, config=TrainConfig(epochs=12, validate_every=3, accelerator="cpu"))
+    assert [r.epoch for r in result.records if r.validation_score is not None] == [3, 6, 9, 12]
+    fit(shorter, train, config=TrainConfig(epochs=result.kept.epoch, accelerator="cpu"))
+    assert same_weights(model, shorter)
+    measured = evaluate(model, validation, task="classification").score
+    assert measured == pytest.approx(result.kept.validation_score)
+
+
+def test_the_papers_rule_wants_validation_and_training_score() -> None:
+    kept = Kept(epoch=5, score=0.8, validation_score=0.9)
+    better = EpochRecord(epoch=10, loss=0, score=0.8, validation_score=0.9)
+    assert is_worth_keeping(better, kept)
+    assert is_worth_keeping(better, None)
+    assert not is_worth_keeping(better._replace(score=0.7), kept)
+    assert not is_worth_keeping(better._replace(validation_score=0.8), kept)
+    assert not is_worth_keeping(better._replace(validation_score=None), None)
+
+
+def test_early_stopping_ends_a_run_that_keeps_nothing() -> None:
+    train = cycles_and_stars()
+    config = TrainConfig(epochs=200, validate_every=1, patience=3, lr=0.05, accelerator="cpu")
+    result = fit(small_model(train), train, cycles_and_stars(6, seed=2), config=config)
+    assert len(result.records) == result.kept.epoch + 3 < 200
+
+
+@pytest.mark.parametrize(("task", "values"), [("regression", 1), ("regression", 2), ("multilabel", 2)])
+def test_values_and_labels_are_learned_too(task: str, values: int) -> None:
+    data = regression_data(values)
+    if task == "multilabel":
+        data._data.y = (data._data.y > 0).float()
+    model = small_model(data, outputs=values)
+    result = fit(model, data, config=TrainConfig(task=task, epochs=40, accelerator="cpu"))
+    assert result.records[-1].loss < 0.5 * result.records[0].loss
+    assert outputs(model, data).shape == (len(data), values)
+
+
+def test_a_model_without_templates_trains_as_well() -> None:
+    train = cycles_and_stars()
+    result = fit(GINModel(3, 2, num_layers=1), train, config=SHORT)
+    assert result.records[-1].alpha is None
+    assert result.records[-1].live_nodes is None
+
+
+def test_records_follow_alpha_and_live_nodes() -> None:
+    train = cycles_and_stars()
+    model = small_model(train)
+    last = fit(model, train, config=SHORT).records[-1]
+    assert last.alpha == float(model.pool.alpha)
+    assert last.live_nodes == float(model.pool.live_nodes.double().mean())
+
+
+def test_tensorboard_files_are_written(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="an optional dependency")
+    train = cycles_and_stars()
+    fit(small_model(train), train, config=SHORT, folder=tmp_path, tensorboard=True)
+    assert list((tmp_path / "tensorboard").glob("events.*"))
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_with_a_sentence() -> None:
+    data = regression_data(1)
+    data._data.y = data._data.y * 1e300
+    with pytest.raises(FloatingPointError, match="epoch 1 is not finite"):
+        fit(small_model(data, outputs=1), data, config=TrainConfig(task="regression", accelerator="cpu"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epochs": 0},
+        {"batch_size": 0},
+        {"lr": 0.0},
+        {"template_lr": -1.0},
+        {"patience": 0},
+        {"seed": -1},
+        {"task": "ranking"},
+        {"precision": "float16"},
+        {"devices": 0},
+    ],
+)
+def test_a_wrong_setting_is_named(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        TrainConfig(**wrong)

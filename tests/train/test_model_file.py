@@ -1,0 +1,140 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from small import cycles_and_stars, same_weights, small_model
+from torch_geometric.nn import GCN
+
+from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.train import (
+    FileError,
+    Preprocessing,
+    TrainConfig,
+    TrainedModel,
+    fit,
+    load_model,
+    save_model,
+)
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import torch
+from small import cycles_and_stars
+from tfgw.train import load_model
+trained = load_model(Path(sys.argv[1]))
+torch.save(trained.outputs(cycles_and_stars(seed=1)), sys.argv[2])
+"""
+
+
+def trained_model() -> TrainedModel:
+    train = cycles_and_stars()
+    steps = Preprocessing.fit(train)
+    model = small_model(steps(train))
+    fit(model, steps(train), config=TrainConfig(epochs=2, accelerator="cpu"))
+    return TrainedModel(
+        model=model,
+        task="classification",
+        classes=train.classes,
+        preprocessing=steps,
+        source={"dataset": "small"},
+    )
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainedModel]:
+    path, trained = tmp_path_factory.mktemp("model") / "model.safetensors", trained_model()
+    save_model(trained, path)
+    return path, trained
+
+
+def test_a_saved_model_predicts_the_same_in_a_new_process(
+    saved: tuple[Path, TrainedModel], tmp_path: Path
+) -> None:
+    path, trained = saved
+    answer = tmp_path / "outputs.pt"
+    folder = str(Path(__file__).parent)
+    script = f"import sys; sys.path.insert(0, {folder!r})\n{SCRIPT}"
+    subprocess.run([sys.executable, "-c", script, str(path), str(answer)], check=True)
+    assert torch.equal(torch.load(answer), trained.outputs(cycles_and_stars(seed=1)))
+
+
+def test_a_loaded_model_is_the_saved_one(saved: tuple[Path, TrainedModel]) -> None:
+    path, trained = saved
+    loaded = load_model(path)
+    assert same_weights(loaded.model, trained.model)
+    assert loaded.model.config == trained.model.config
+    assert loaded.preprocessing == trained.preprocessing
+    assert (loaded.task, loaded.classes, loaded.source) == (trained.task, trained.classes, trained.source)
+    assert set(loaded.predict(cycles_and_stars())) <= {"star", "cycle"}
+
+
+def test_classes_of_other_data_are_matched_by_their_names(saved: tuple[Path, TrainedModel]) -> None:
+    _, trained = saved
+    data = cycles_and_stars(seed=1)
+    swapped = [graph.clone() for graph in data]
+    for graph in swapped:
+        graph.y = 1 - graph.y
+    other = type(data).from_graphs(swapped, name="swapped", classes=("cycle", "star"))
+    assert trained.evaluate(other) == trained.evaluate(data)
+    unknown = type(data).from_graphs(swapped, name="unknown", classes=("cycle", "tree"))
+    with pytest.raises(ValueError, match="tree"):
+        trained.evaluate(unknown)
+
+
+def test_features_of_another_width_are_refused(saved: tuple[Path, TrainedModel]) -> None:
+    wider = cycles_and_stars().with_node_features(lambda x: torch.cat([x, x], 1))
+    with pytest.raises(ValueError, match="6 features, the model takes 3"):
+        saved[1].predict(wider)
+
+
+@pytest.mark.parametrize("size", [0, 5, 100, 2_000, -1])
+def test_a_cut_file_is_refused(saved: tuple[Path, TrainedModel], tmp_path: Path, size: int) -> None:
+    cut = tmp_path / "cut.safetensors"
+    cut.write_bytes(saved[0].read_bytes()[:size])
+    with pytest.raises(FileError, match=r"cut\.safetensors: not a readable model file"):
+        load_model(cut)
+
+
+def test_a_flipped_bit_is_noticed(saved: tuple[Path, TrainedModel], tmp_path: Path) -> None:
+    content = bytearray(saved[0].read_bytes())
+    content[-100] ^= 1
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(content)
+    with pytest.raises(FileError, match="checksum"):
+        load_model(damaged)
+
+
+def test_other_files_are_refused(saved: tuple[Path, TrainedModel], tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such file"):
+        load_model(tmp_path / "none")
+    text = tmp_path / "text"
+    text.write_text(json.dumps({"a": 1}) * 10)
+    with pytest.raises(FileError, match="not a readable model file"):
+        load_model(text)
+    foreign = tmp_path / "foreign.safetensors"
+    save_file({"a": torch.zeros(2)}, foreign)
+    with pytest.raises(FileError, match="not a model file of tfgw"):
+        load_model(foreign)
+    newer = tmp_path / "newer.safetensors"
+    save_file(load_file(saved[0]), newer, metadata={"kind": "model", "format": "2"})
+    with pytest.raises(FileError, match="has format 2, this version reads up to 1"):
+        load_model(newer)
+
+
+def test_a_model_with_an_encoder_of_its_own_is_given_it_again(tmp_path: Path) -> None:
+    config = TFGWConfig(in_channels=3, out_channels=2, num_templates=2, template_nodes=5)
+    model = TFGWModel(config, encoder=GCN(3, 6, num_layers=2))
+    steps = Preprocessing(in_channels=3)
+    trained = TrainedModel(
+        model=model, task="classification", classes=("star", "cycle"), preprocessing=steps, source={}
+    )
+    save_model(trained, tmp_path / "own.safetensors")
+    with pytest.raises(ValueError, match="encoder: missing"):
+        load_model(tmp_path / "own.safetensors")
+    loaded = load_model(tmp_path / "own.safetensors", encoder=GCN(3, 6, num_layers=2))
+    assert same_weights(loaded.model, model)

@@ -1,0 +1,26 @@
+import torch
+from small import cycles_and_stars
+
+from tfgw.train import Preprocessing
+
+
+def test_real_valued_features_are_standardised_on_the_training_graphs() -> None:
+    data = cycles_and_stars().with_node_features(lambda x: 5 * x + 2)
+    train = data[:10]
+    steps = Preprocessing.fit(train)
+    x = torch.cat([graph.x for graph in steps(train)])
+    assert torch.allclose(x.mean(0), torch.zeros(3), atol=1e-5)
+    assert torch.allclose(x.std(0, correction=0), torch.ones(3), atol=1e-5)
+
+
+def test_zero_one_features_stay_unless_asked_for() -> None:
+    data = cycles_and_stars().with_node_features(lambda x: (x > 0).float())
+    assert Preprocessing.fit(data).mean is None
+    assert Preprocessing.fit(data, standardize=True).mean is not None
+
+
+def test_shortest_paths_are_computed_ahead() -> None:
+    data = cycles_and_stars(4)
+    graph = Preprocessing.fit(data, structure="shortest_path")(data)[3]
+    assert graph.structure.shape == (graph.num_nodes**2,)
+    assert float(graph.structure.max()) == graph.num_nodes // 2  # a cycle
