@@ -5,13 +5,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CORE := $(wildcard src/tfgw/ot/cpp/*) CMakeLists.txt pyproject.toml
+SOURCES := $(shell find src -name '*.py' -o -name '*.?pp') CMakeLists.txt pyproject.toml
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: run test lint format sanitize fuzz bench clean
+.PHONY: run test lint format sanitize fuzz
 
 run: $(VENV)/.installed
-	$(BIN)/python examples/skip_circles.py
+	$(BIN)/tfgw train
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest
@@ -31,7 +31,7 @@ $(VENV)/.tools: constraints.txt
 	touch $@
 
 # The build tools are pinned too, so the build uses the ones just installed instead of fetching its own.
-$(VENV)/.installed: $(VENV)/.tools $(CORE)
+$(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[test,lint]'
 	touch $@
 
@@ -46,7 +46,7 @@ FUZZ_SEED ?= 0
 fuzz: build/sanitize/.built
 	build/sanitize/fuzz_core $(FUZZ_SECONDS) $(FUZZ_SEED)
 
-build/sanitize/.built: $(VENV)/.tools $(CORE) $(wildcard tests/cpp/*)
+build/sanitize/.built: $(VENV)/.tools $(wildcard src/tfgw/ot/cpp/* tests/cpp/*) CMakeLists.txt
 	$(BIN)/cmake -S . -B build/sanitize -D TFGW_TESTS=ON -D CMAKE_CXX_FLAGS='-g -O1 $(SANITIZE)'
 	$(BIN)/cmake --build build/sanitize --parallel
 	touch $@

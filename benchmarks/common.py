@@ -65,9 +65,9 @@ def permuted(graph: Data, rng: np.random.Generator) -> Data:
     return Data(x=graph.x[order], edge_index=order.argsort()[graph.edge_index])
 
 
-def seconds(run: Callable[[], object]) -> float:
+def seconds(run: Callable[..., object], *arguments: object) -> float:
     started = time.perf_counter()
-    run()
+    run(*arguments)
     return time.perf_counter() - started
 
 

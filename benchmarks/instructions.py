@@ -2,7 +2,7 @@
 
     python benchmarks/instructions.py --data-dir FOLDER
 
-Needs valgrind. Valgrind counts what the solver executes on one thread, with the AVX2 loops where the processor has them.
+Needs valgrind. Counted is what the solver executes on one thread, with the AVX2 loops where the processor has them.
 """
 
 from common import make_case, parser, table  # isort: skip  (pins BLAS threads first)
@@ -50,7 +50,14 @@ def count(case, folder: str) -> int:
     }
     np.savez(f"{folder}/problem.npz", **arrays)
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--collect-atstart=no"]
-    command += ["--toggle-collect=*solve_batch*", sys.executable, "-c", INNER, _core.__file__, f"{folder}/problem.npz"]
+    command += [
+        "--toggle-collect=*solve_batch*",
+        sys.executable,
+        "-c",
+        INNER,
+        _core.__file__,
+        f"{folder}/problem.npz",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(re.search(r"Collected : (\d+)", done.stderr)[1])
 

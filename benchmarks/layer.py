@@ -1,11 +1,12 @@
 """Forward and backward of the whole layer against POT's ot.gnn.TFGWPooling, same graphs and templates, one run.
 
-    python benchmarks/layer.py --data-dir FOLDER
+python benchmarks/layer.py --data-dir FOLDER
 """
 
 from common import Case, make_case, parser, seconds, table  # isort: skip  (pins BLAS threads first)
 
 import statistics
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -36,10 +37,16 @@ def step(layer: torch.nn.Module, x: torch.Tensor, case: Case) -> None:
     layer(x, case.batch.edge_index, case.batch.batch).sum().backward()
 
 
-def in_single_precision(run, *arguments) -> float:
+@torch.no_grad()
+def forward(layer: torch.nn.Module, x: torch.Tensor, case: Case) -> None:
+    layer(x, case.batch.edge_index, case.batch.batch)
+
+
+def in_single_precision(run: Callable[..., object], *arguments: object) -> float:
+    """POT's layer creates tensors of the default type on its way."""
     torch.set_default_dtype(torch.float32)
     try:
-        return seconds(lambda: run(*arguments))
+        return seconds(run, *arguments)
     finally:
         torch.set_default_dtype(torch.float64)
 
@@ -57,18 +64,21 @@ def main() -> None:
         single, several, peer = ours(case, 1), ours(case, args.threads), pots(case)
         x = case.batch.x
         step(several, x, case)
-        forward, one, many, pot = [], [], [], []
+        only_forward, one, many, pot = [], [], [], []
         for r in range(args.repeats):
-            with torch.no_grad():
-                forward.append(seconds(lambda: several(x, case.batch.edge_index, case.batch.batch)))
-            many.append(seconds(lambda: step(several, x, case)))
-            one.append(seconds(lambda: step(single, x, case)))
+            only_forward.append(seconds(forward, several, x, case))
+            many.append(seconds(step, several, x, case))
+            one.append(seconds(step, single, x, case))
             if r < args.pot_repeats:
                 pot.append(in_single_precision(step, peer, x.float(), case))
-        per_pair = [1e6 * statistics.median(t) / pairs for t in (forward, many, one, pot)]
+        per_pair = [1e6 * statistics.median(t) / pairs for t in (only_forward, many, one, pot)]
         ratios.append((per_pair[3] / per_pair[1], per_pair[3] / per_pair[2]))
         rows.append(
-            [name, f"{case.batch.num_nodes / case.batch.num_graphs:.1f}", str(case.templates.features.shape[1])]
+            [
+                name,
+                f"{case.batch.num_nodes / case.batch.num_graphs:.1f}",
+                str(case.templates.features.shape[1]),
+            ]
             + [f"{t:,.1f}" for t in per_pair]
             + [f"{ratios[-1][0]:.0f}×", f"{ratios[-1][1]:.0f}×"]
         )

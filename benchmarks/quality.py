@@ -22,9 +22,7 @@ def pot_value(graph: Data, templates: tot.Templates, k: int, alpha: float) -> fl
     M = torch.cdist(graph.x, templates.features[k]).square().numpy()
     C2 = templates.structure[k].numpy()
     p, q = np.full(len(C), 1 / len(C)), np.full(len(C2), 1 / len(C2))
-    return float(
-        ot.gromov.fused_gromov_wasserstein2(M, C, C2, p, q, alpha=alpha, max_iter=1000, symmetric=True)
-    )
+    return float(ot.gromov.fused_gromov_wasserstein2(M, C, C2, p, q, alpha=alpha, max_iter=1000, symmetric=True))
 
 
 def main() -> None:
@@ -52,12 +50,20 @@ def main() -> None:
         ours, pot = np.array(ours), np.array(pot)
         difference = (ours - pot).mean(-1) / pot.mean()
         rows.append(
-            [name, f"{ours.mean():.6f}", f"{pot.mean():.6f}", f"{100 * difference.mean():+.3f} %"]
-            + [f"{100 * difference.std() / np.sqrt(difference.size):.3f} %"]
-            + [f"{100 * (ours < pot - 1e-9).mean():.0f} / {100 * (ours > pot + 1e-9).mean():.0f} %"]
+            [
+                name,
+                f"{ours.mean():.6f}",
+                f"{pot.mean():.6f}",
+                f"{100 * difference.mean():+.3f} %",
+                f"{100 * difference.std() / np.sqrt(difference.size):.3f} %",
+                f"{100 * (ours < pot - 1e-09).mean():.0f} / {100 * (ours > pot + 1e-09).mean():.0f} %",
+            ]
         )
     print(f"{args.graphs} graphs × {args.templates} templates × {args.orders} node orders, α = {args.alpha}\n")
-    table(["dataset", "ours, mean", "POT, mean", "difference", "its standard error", "pairs lower / higher"], rows)
+    table(
+        ["dataset", "ours, mean", "POT, mean", "difference", "its standard error", "pairs lower / higher"],
+        rows,
+    )
 
 
 if __name__ == "__main__":

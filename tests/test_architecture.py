@@ -1,5 +1,5 @@
-"""Who may import whom: ``ot`` knows nothing of ``nn``, ``datasets``, ``train``; ``nn`` nothing of ``train``, ``paper``;
-only ``cli`` and ``report`` see everything."""
+"""Who may import whom: ``ot`` knows nothing of ``nn``, ``datasets``, ``train``; ``nn`` nothing of ``train``,
+``paper``; only ``cli`` and ``report`` see everything."""
 
 import ast
 from pathlib import Path

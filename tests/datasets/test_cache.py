@@ -37,9 +37,7 @@ def test_second_load_does_not_parse(
 
 
 @pytest.mark.parametrize("writer", ["write_folder", "write_zip"])
-def test_changed_source_is_parsed_again(
-    tiny: dict[str, str], writer: str, request: pytest.FixtureRequest
-) -> None:
+def test_changed_source_is_parsed_again(tiny: dict[str, str], writer: str, request: pytest.FixtureRequest) -> None:
     write = request.getfixturevalue(writer)
     assert load(write(tiny)).classes == (-2, 5)
     assert load(write(tiny | {"graph_labels": "10\n20\n30\n"})).classes == (10, 20, 30)

@@ -11,9 +11,7 @@ WriteTables = Callable[..., Path]
 ATTRIBUTES = "".join(f"{i}.5, {-i}\n" for i in range(9))
 
 
-def test_labels_are_one_hot_over_the_values_that_occur(
-    tiny: dict[str, str], write_folder: WriteTables
-) -> None:
+def test_labels_are_one_hot_over_the_values_that_occur(tiny: dict[str, str], write_folder: WriteTables) -> None:
     dataset = load(write_folder(tiny), features="labels")
     torch.testing.assert_close(dataset[0].x, torch.tensor([[0.0, 1, 0], [0, 1, 0], [1, 0, 0]]))
     torch.testing.assert_close(dataset[1].x, torch.tensor([[1.0, 0, 0], [0, 0, 1]]))
@@ -43,9 +41,7 @@ def test_constant(tiny: dict[str, str], write_folder: WriteTables) -> None:
 
 def test_auto_takes_attributes_then_labels_then_degree(tiny: dict[str, str], write_zip: WriteTables) -> None:
     with_attributes = load(write_zip(tiny | {"node_attributes": ATTRIBUTES}))
-    assert with_attributes.x.equal(
-        load(write_zip(tiny | {"node_attributes": ATTRIBUTES}), features="attributes").x
-    )
+    assert with_attributes.x.equal(load(write_zip(tiny | {"node_attributes": ATTRIBUTES}), features="attributes").x)
     assert load(write_zip(tiny)).x.equal(load(write_zip(tiny), features="labels").x)
     del tiny["node_labels"]
     assert load(write_zip(tiny)).x.equal(load(write_zip(tiny), features="degree").x)

@@ -65,9 +65,7 @@ def test_file_that_is_no_zip_is_refused(tmp_path: Path) -> None:
 
 def test_two_members_of_one_name_are_refused(tiny: dict[str, str], write_zip: Callable[..., Path]) -> None:
     path = add_member(write_zip(tiny), "other/TINY_A.txt")
-    with pytest.raises(
-        ValueError, match=r"two members named 'TINY_A\.txt', of which one is 'other/TINY_A\.txt'"
-    ):
+    with pytest.raises(ValueError, match=r"two members named 'TINY_A\.txt', of which one is 'other/TINY_A\.txt'"):
         load(path)
 
 

@@ -24,9 +24,7 @@ def test_round_trip() -> None:
 
 
 def test_other_keys_are_kept() -> None:
-    graphs = [
-        graph(n, position=torch.full((n, 3), float(n)), edge_weight=torch.ones(2 * n - 2)) for n in (2, 4)
-    ]
+    graphs = [graph(n, position=torch.full((n, 3), float(n)), edge_weight=torch.ones(2 * n - 2)) for n in (2, 4)]
     dataset = from_data_list(graphs)
     assert dataset[1].position.equal(graphs[1].position)
     assert dataset[1].edge_weight.equal(graphs[1].edge_weight)

@@ -13,9 +13,7 @@ def test_undirected_round_trip() -> None:
     dataset = from_networkx(graphs, y=["b", "a", "b"])
     assert (dataset.classes, dataset.y.tolist()) == (("a", "b"), [1, 0, 1])
     for given, kept in zip(graphs, dataset, strict=True):
-        assert nx.utils.graphs_equal(
-            nx.Graph(given.edges), nx.Graph(to_networkx(kept, to_undirected=True).edges)
-        )
+        assert nx.utils.graphs_equal(nx.Graph(given.edges), nx.Graph(to_networkx(kept, to_undirected=True).edges))
 
 
 def test_directed_edges_keep_their_direction() -> None:

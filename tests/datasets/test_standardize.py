@@ -8,9 +8,7 @@ def make_dataset() -> GraphDataset:
     torch.manual_seed(0)
     scale, shift = torch.tensor([0.01, 1.0, 45.0, 0.0]), torch.tensor([3.0, 0.0, -100.0, 12345.678])
     edges = torch.zeros(2, 0, dtype=torch.long)
-    return from_data_list(
-        [Data(x=torch.randn(n, 4) * scale + shift, edge_index=edges) for n in (5, 7, 11, 13)]
-    )
+    return from_data_list([Data(x=torch.randn(n, 4) * scale + shift, edge_index=edges) for n in (5, 7, 11, 13)])
 
 
 def test_training_nodes_have_mean_zero_and_deviation_one() -> None:
@@ -19,9 +17,7 @@ def test_training_nodes_have_mean_zero_and_deviation_one() -> None:
     result = Standardize().fit(dataset, train).transform(dataset)
     x = torch.cat([graph.x for graph in result[train]])
     torch.testing.assert_close(x.mean(dim=0), torch.zeros(4), atol=1e-4, rtol=0)
-    torch.testing.assert_close(
-        x.std(dim=0, correction=0), torch.tensor([1.0, 1.0, 1.0, 0.0]), atol=1e-4, rtol=0
-    )
+    torch.testing.assert_close(x.std(dim=0, correction=0), torch.tensor([1.0, 1.0, 1.0, 0.0]), atol=1e-4, rtol=0)
 
 
 def test_other_graphs_do_not_count() -> None:

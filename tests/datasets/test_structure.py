@@ -69,8 +69,6 @@ def test_transform_stores_blocks_that_a_batch_puts_end_to_end() -> None:
 
 
 def test_transform_respects_weights_and_leaves_its_input_alone() -> None:
-    data = Data(
-        x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]), edge_weight=torch.tensor([2.5, 2.5])
-    )
+    data = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]), edge_weight=torch.tensor([2.5, 2.5]))
     assert ShortestPaths()(data).structure.tolist() == [0, 2.5, 2.5, 0]
     assert "structure" not in data

@@ -42,7 +42,8 @@ def test_one_graph_needs_no_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("directed", "diagonal", "free"), [(False, False, 6), (False, True, 10), (True, False, 12), (True, True, 16)]
+    ("directed", "diagonal", "free"),
+    [(False, False, 6), (False, True, 10), (True, False, 12), (True, True, 16)],
 )
 def test_every_free_entry_has_its_place(directed: bool, diagonal: bool, free: int) -> None:
     index = entry_index(4, directed=directed, diagonal=diagonal)

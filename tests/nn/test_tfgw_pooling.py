@@ -90,9 +90,7 @@ def test_all_state_follows_dtype_and_copies() -> None:
     data = random_batch()
     found = single(data.x.float(), data.edge_index, data.batch)
     assert found.dtype == torch.float32
-    torch.testing.assert_close(
-        found.double(), layer(data.x, data.edge_index, data.batch), rtol=1e-4, atol=1e-5
-    )
+    torch.testing.assert_close(found.double(), layer(data.x, data.edge_index, data.batch), rtol=1e-4, atol=1e-5)
     on_meta = layer.to("meta")
     assert all(t.is_meta for t in (*on_meta.parameters(), *on_meta.buffers()))
 
@@ -144,9 +142,15 @@ def test_set_templates_round_trip(structure: str, directed: bool) -> None:
         ({"structure": torch.eye(M).expand(K, M, M)}, "structure: the diagonal must be 0"),
         ({"structure": torch.full((K, M, M), float("inf")) * (1 - torch.eye(M))}, "structure: "),
         ({"features": torch.zeros(K, M, CHANNELS + 1)}, "features: expected shape"),
-        ({"features": torch.full((K, M, CHANNELS), float("nan"))}, "features: has an entry that is not finite"),
+        (
+            {"features": torch.full((K, M, CHANNELS), float("nan"))},
+            "features: has an entry that is not finite",
+        ),
         ({"weights": torch.full((K, M), 1.0)}, "weights: each template's must be non-negative and sum to 1"),
-        ({"weights": torch.eye(K, M) * 2 - torch.eye(K, M).roll(1, 1)}, "weights: each template's must be non-neg"),
+        (
+            {"weights": torch.eye(K, M) * 2 - torch.eye(K, M).roll(1, 1)},
+            "weights: each template's must be non-neg",
+        ),
         ({"weights": torch.full((K, M - 1), 1 / (M - 1))}, "weights: expected shape"),
     ],
 )
@@ -345,7 +349,9 @@ def test_nodes_without_weight_shrink_the_solve() -> None:
     wide.set_templates(wide.template_structure, wide.template_features, random_weights(0, zeros=True))
     kept = [0, 2, 3, 5, 6, 7]
     narrow.set_templates(
-        wide.template_structure[:, kept][:, :, kept], wide.template_features[:, kept], wide.template_weights[:, kept]
+        wide.template_structure[:, kept][:, :, kept],
+        wide.template_features[:, kept],
+        wide.template_weights[:, kept],
     )
     found = wide(data.x, data.edge_index, data.batch)
     assert torch.equal(found, narrow(data.x, data.edge_index, data.batch))
@@ -403,7 +409,9 @@ def test_node_weights_are_passed_on() -> None:
     h = torch.tensor([0.5, 0.125, 0.125, 0.125, 0.125], dtype=torch.float64)
     found = layer(data.x, data.edge_index, node_weights=h)
     assert not torch.allclose(found, layer(data.x, data.edge_index))
-    torch.testing.assert_close(layer.solve(data.x, data.edge_index, node_weights=h).plans.sum(-1), h[:, None].expand(5, K))
+    torch.testing.assert_close(
+        layer.solve(data.x, data.edge_index, node_weights=h).plans.sum(-1), h[:, None].expand(5, K)
+    )
 
 
 def test_one_node_templates() -> None:

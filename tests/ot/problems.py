@@ -1,6 +1,6 @@
 """Random problems, and problems with a known answer.
 
-Sizes of different things are different (graphs, features, templates, template nodes), so that a swapped axis shows.
+Sizes of different things are different (graphs, features, templates, template nodes): a swapped axis shows.
 """
 
 from collections.abc import Callable
@@ -90,7 +90,7 @@ def random_problem(
         features: Features per node.
         templates: Number of templates.
         template_nodes: Nodes of each.
-        weights: ``"uniform"``, ``"random"``, or ``"zeros"``: random, but each template has a node without weight.
+        weights: ``"uniform"``, ``"random"``, or ``"zeros"``: random, but a node of each template has none.
         alpha: The same for all templates; without it, one random value each.
     """
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Bad input gets a ``ValueError`` that names the argument, and the graph where there is one, before any work."""
+"""Bad input gets a ``ValueError`` that names the argument, and the graph if there is one, before any work."""
 
 from typing import Any
 
@@ -11,7 +11,8 @@ from tests.ot.problems import random_problem
 from tfgw.ot import GraphBatch, Templates, fgw, linear_transport, wasserstein
 
 NAN, INF = float("nan"), float("inf")
-# Graphs of 7, 4, 11, 1 and 6 nodes with 3 features; 4 templates of 5 nodes. Node 8 is in graph 1, node 13 in graph 2.
+# Graphs of 7, 4, 11, 1 and 6 nodes with 3 features, so node 8 is in graph 1 and node 13 in graph 2;
+# 4 templates of 5 nodes.
 
 
 def arguments(kind: str = "weighted") -> dict[str, Any]:
@@ -43,7 +44,11 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
         lambda w: put(w, -1, NAN),
         r"^edge_weight: graph 4 .* not finite \(edge \d+\)",
     ),
-    "infinite edge weight": ("edge_weight", lambda w: put(w, 0, -INF), r"^edge_weight: graph 0 .* not finite"),
+    "infinite edge weight": (
+        "edge_weight",
+        lambda w: put(w, 0, -INF),
+        r"^edge_weight: graph 0 .* not finite",
+    ),
     "NaN template feature": (
         "template_features",
         lambda f: put(f, (2, 0, 1), NAN),
@@ -56,8 +61,16 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     ),
     "negative weight": ("node_weights", lambda h: put(h, 8, -0.1), r"^node_weights: graph 1 .* negative"),
     "NaN weight": ("node_weights", lambda h: put(h, 13, NAN), r"^node_weights: graph 2 .* not finite"),
-    "weights all zero": ("node_weights", lambda h: put(h, slice(0, 7), 0), r"^node_weights: .* graph 0 are all zero"),
-    "weights off 1": ("node_weights", lambda h: put(h, 22, 0.5), r"^node_weights: .* graph 3 sum to 0.5, not 1"),
+    "weights all zero": (
+        "node_weights",
+        lambda h: put(h, slice(0, 7), 0),
+        r"^node_weights: .* graph 0 are all zero",
+    ),
+    "weights off 1": (
+        "node_weights",
+        lambda h: put(h, 22, 0.5),
+        r"^node_weights: .* graph 3 sum to 0.5, not 1",
+    ),
     "negative template weight": (
         "template_weights",
         lambda h: put(h, (1, 2), -0.1),
@@ -78,17 +91,29 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
         lambda h: put(h, (3, 3), INF),
         r"^template_weights: template 3 .* not finite",
     ),
-    "features differ": ("x", lambda x: x[:, :2], r"^x: graphs have 2 features per node, template_features has 3"),
+    "features differ": (
+        "x",
+        lambda x: x[:, :2],
+        r"^x: graphs have 2 features per node, template_features has 3",
+    ),
     "empty batch": ("x", lambda x: x[:0], r"^x: the batch has no nodes"),
     "empty graph": ("batch", lambda b: b + (b > 1), r"^batch: graph 2 has no nodes"),
     "empty first graph": ("batch", lambda b: b + 1, r"^batch: graph 0 has no nodes"),
     "far more graphs than nodes": ("batch", lambda b: b + (b > 3) * 10**15, r"^batch: graph 4 has no nodes"),
     "unsorted batch": ("batch", lambda b: b.flip(0), r"^batch: .* (sorted|no nodes)"),
-    "unsorted batch within": ("batch", lambda b: put(b, 3, 1), r"^batch: must be sorted, but node 4 of graph 0"),
+    "unsorted batch within": (
+        "batch",
+        lambda b: put(b, 3, 1),
+        r"^batch: must be sorted, but node 4 of graph 0",
+    ),
     "negative graph": ("batch", lambda b: put(b, 0, -1), r"^batch: node 0 belongs to graph -1"),
     "batch of another length": ("batch", lambda b: b[:-1], r"^batch: has 28 entries, but x has 29"),
     "batch of another dtype": ("batch", lambda b: b.int(), r"^batch: expected dtype torch.int64"),
-    "batch_size too small": ("batch_size", lambda _: 3, r"^batch: node 22 belongs to graph 3, but there are 3"),
+    "batch_size too small": (
+        "batch_size",
+        lambda _: 3,
+        r"^batch: node 22 belongs to graph 3, but there are 3",
+    ),
     "batch_size zero": ("batch_size", lambda _: 0, r"^batch_size: must be at least 1, got 0"),
     "edge beyond the nodes": (
         "edge_index",
@@ -96,7 +121,11 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
         r"^edge_index: edge 5 .* out of range for 29 nodes",
     ),
     "negative edge": ("edge_index", lambda e: put(e, (0, 3), -1), r"^edge_index: edge 3 .* out of range"),
-    "edge between graphs": ("edge_index", lambda e: put(e, (1, 0), 8), r"^edge_index: .* joins graph 0 and graph 1"),
+    "edge between graphs": (
+        "edge_index",
+        lambda e: put(e, (1, 0), 8),
+        r"^edge_index: .* joins graph 0 and graph 1",
+    ),
     "edges as reals": ("edge_index", lambda e: e.double(), r"^edge_index: expected dtype torch.int64"),
     "edges transposed": ("edge_index", lambda e: e.T, r"^edge_index: "),
     "edge weights of another length": ("edge_weight", lambda w: w[1:], r"^edge_weight: has \d+ entries, but"),
@@ -106,18 +135,42 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     "sparse features": ("x", lambda x: x.to_sparse(), r"^x: expected a dense tensor"),
     "features as an array": ("x", lambda x: x.numpy(), r"^x: expected a tensor, got ndarray"),
     "features of one dimension": ("x", lambda x: x[:, 0], r"^x: expected shape \(num_nodes, num_features\)"),
-    "integer weights": ("node_weights", lambda h: h.long(), r"^node_weights: expected a floating-point dtype"),
-    "integer template features": ("template_features", lambda f: f.long(), r"^template_features: expected a floating"),
+    "integer weights": (
+        "node_weights",
+        lambda h: h.long(),
+        r"^node_weights: expected a floating-point dtype",
+    ),
+    "integer template features": (
+        "template_features",
+        lambda f: f.long(),
+        r"^template_features: expected a floating",
+    ),
     "no templates": ("template_features", lambda f: f[:0], r"^template_features: needs templates with nodes"),
-    "templates without nodes": ("template_features", lambda f: f[:, :0], r"^template_features: needs templates with"),
-    "template structure not square": ("template_structure", lambda c: c[:, :4], r"^template_structure: expected shape"),
-    "template weights of another size": ("template_weights", lambda h: h[:, 1:], r"^template_weights: expected shape"),
+    "templates without nodes": (
+        "template_features",
+        lambda f: f[:, :0],
+        r"^template_features: needs templates with",
+    ),
+    "template structure not square": (
+        "template_structure",
+        lambda c: c[:, :4],
+        r"^template_structure: expected shape",
+    ),
+    "template weights of another size": (
+        "template_weights",
+        lambda h: h[:, 1:],
+        r"^template_weights: expected shape",
+    ),
     "template structure missing": ("template_structure", lambda _: None, r"^template_structure: missing"),
     "alpha above 1": ("alpha", lambda _: 1.5, r"^alpha: must lie in \[0, 1\], but is 1.5"),
     "alpha below 0": ("alpha", lambda _: -1e-9, r"^alpha: must lie in \[0, 1\]"),
     "alpha NaN": ("alpha", lambda _: NAN, r"^alpha: must lie in \[0, 1\]"),
     "one alpha above 1": ("alpha", lambda a: put(a, 2, 1.25), r"^alpha: .* 1.25 for template 2"),
-    "alpha of another length": ("alpha", lambda a: a[:3], r"^alpha: expected a scalar or one value for each of 4"),
+    "alpha of another length": (
+        "alpha",
+        lambda a: a[:3],
+        r"^alpha: expected a scalar or one value for each of 4",
+    ),
     "alpha as text": ("alpha", lambda _: "half", r"^alpha: expected a number or a tensor, got str"),
     "integer alpha tensor": ("alpha", lambda _: torch.tensor(1), r"^alpha: expected a floating-point dtype"),
     "max_iter zero": ("max_iter", lambda _: 0, r"^max_iter: must be at least 1, got 0"),
@@ -126,7 +179,11 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     "tol NaN": ("tol", lambda _: NAN, r"^tol: must not be negative"),
     "no threads": ("num_threads", lambda _: 0, r"^num_threads: must be at least 1, got 0"),
     "unknown form of plans": ("plans", lambda _: "csr", r"^plans: must be 'dense', 'sparse' or None"),
-    "start of another shape": ("initial_plans", lambda _: torch.ones(29, 5, 4), r"^initial_plans: expected shape"),
+    "start of another shape": (
+        "initial_plans",
+        lambda _: torch.ones(29, 5, 4),
+        r"^initial_plans: expected shape",
+    ),
     "start of another dtype": (
         "initial_plans",
         lambda _: torch.ones(29, 4, 5, dtype=torch.int64),

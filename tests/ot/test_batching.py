@@ -1,4 +1,4 @@
-"""A pair's result depends on nothing but the pair: bit for bit the same in any company, on any number of threads."""
+"""A pair's result depends on the pair alone: bit for bit the same in any company, on any thread count."""
 
 import numpy as np
 import pytest

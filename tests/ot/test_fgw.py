@@ -248,9 +248,9 @@ def test_one_graph_may_give_its_matrix_as_it_is() -> None:
 def test_symmetric_formulas_would_be_wrong_on_directed_graphs() -> None:
     """The directed 3-cycle against its reverse: matching them needs a reflection, not a rotation."""
     cycle = torch.tensor([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]], dtype=torch.float64)
-    x = torch.arange(3, dtype=torch.float64)[:, None]
+    x = 10 * torch.arange(3, dtype=torch.float64)[:, None]
     found = fgw(GraphBatch(x, structure=cycle), Templates(x[None], cycle.T[None].clone()), 0.5)
-    # Features hold the nodes in place. Of 9 ordered pairs (i, j), 6 differ by 1 between the cycle and its reverse.
+    # Features hold the nodes in place. Of 9 ordered pairs, 6 differ by 1 between the cycle and its reverse.
     assert float(found.structure_costs) == pytest.approx(6 / 9)
     assert float(found.distances) == pytest.approx(3 / 9)
 

@@ -1,7 +1,7 @@
 """Gradient values against central differences in float64.
 
-The envelope theorem holds where the plan is stable, so each difference starts from the converged plan, and pairs whose
-plan gains or loses an entry within the step (the distance has a kink there) are left out. Hardly any may be.
+The envelope theorem holds where the plan is stable, so each difference starts from the converged plan, and
+pairs whose plan gains or loses an entry within the step (the distance has a kink there) are left out. Few may be.
 """
 
 import numpy as np
@@ -65,7 +65,12 @@ def stable_pairs(problem: Problem, *plans: Tensor) -> Tensor:
 
 
 def names_for(kind: str) -> list[str]:
-    own = {"weighted": "edge_weight", "directed": "edge_weight", "dense": "structure", "dense_directed": "structure"}
+    own = {
+        "weighted": "edge_weight",
+        "directed": "edge_weight",
+        "dense": "structure",
+        "dense_directed": "structure",
+    }
     structure = [] if kind == "none" else ["template_structure", "alpha"]
     names = ["x", "node_weights", "template_features", "template_weights", *structure]
     return [*names, own[kind]] if kind in own else names
@@ -141,9 +146,7 @@ def test_gradient_of_alpha_at_its_bounds(kind: str, alpha: float) -> None:
     stable = stable_pairs(problem, base.plans, ahead.plans)
     assert float(stable.double().mean()) > 0.8
     expected = (ahead.distances - base.distances) * stable / step
-    torch.testing.assert_close(
-        expected, (base.structure_costs - base.feature_costs) * stable, rtol=1e-5, atol=1e-5
-    )
+    torch.testing.assert_close(expected, (base.structure_costs - base.feature_costs) * stable, rtol=1e-5, atol=1e-5)
 
 
 def test_weight_gradients_are_centred_potentials() -> None:
@@ -175,9 +178,7 @@ def test_entries_listed_twice_have_the_gradient_of_their_sum() -> None:
     once = weight.clone().requires_grad_()
     solve(replaced(problem, "edge_weight", once)).distances.sum().backward()
     halves = torch.cat([weight / 2, weight / 2]).requires_grad_()
-    twice = GraphBatch(
-        **{**vars(problem.graphs), "edge_index": torch.cat([edges, edges], 1), "edge_weight": halves}
-    )
+    twice = GraphBatch(**{**vars(problem.graphs), "edge_index": torch.cat([edges, edges], 1), "edge_weight": halves})
     fgw(twice, problem.templates, problem.alpha, tol=0).distances.sum().backward()
     torch.testing.assert_close(halves.grad, once.grad.repeat(2), rtol=1e-9, atol=1e-12)
 

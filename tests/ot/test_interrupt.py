@@ -43,7 +43,10 @@ SIZES = {"many graphs": (100, 300), "few large graphs": (2, 2000)}
 def test_ctrl_c_stops_a_solve_within_a_second(kind: str, threads: int) -> None:
     script = SCRIPT.replace("{many}", repr(SIZES))
     child = subprocess.Popen(
-        [sys.executable, "-c", script, kind, str(threads)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", script, kind, str(threads)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         assert child.stdout.readline() == "started\n"

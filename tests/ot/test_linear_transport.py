@@ -19,7 +19,7 @@ def solve(problems: LinearProblems, **options: object) -> Transport:
 
 
 def by_problem(problems: LinearProblems, rows: torch.Tensor) -> list[np.ndarray]:
-    """What belongs to each problem of a result over nodes and templates, in the order of ``problems.each()``."""
+    """The part of each problem in a result over nodes and templates, in the order of ``problems.each()``."""
     return [rows_of[:, k].numpy() for rows_of in rows.split(problems.sizes) for k in range(rows.shape[1])]
 
 

@@ -167,7 +167,9 @@ def test_inputs_need_not_be_contiguous(kind: str) -> None:
     for g, t in ((graphs, templates), (problem.graphs, problem.templates)):
         x, F_bar = g.x.detach().requires_grad_(), t.features.detach().requires_grad_()
         distances = fgw(
-            GraphBatch(**{**vars(g), "x": x}), Templates(F_bar, t.structure, t.weights), strided(problem.alpha)
+            GraphBatch(**{**vars(g), "x": x}),
+            Templates(F_bar, t.structure, t.weights),
+            strided(problem.alpha),
         ).distances
         distances.sum().backward()
         gradients.append((distances.detach(), x.grad, F_bar.grad))

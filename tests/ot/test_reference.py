@@ -21,8 +21,8 @@ def test_value_is_the_sum_of_equation_1(kind: str) -> None:
     n, m = T.shape
     features = sum(T[i, k] * np.sum((pair.F[i] - pair.F_bar[k]) ** 2) for i in range(n) for k in range(m))
     structure = sum(
-        (pair.C[i, j] - pair.C_bar[k, l]) ** 2 * T[i, k] * T[j, l]
-        for i, j, k, l in itertools.product(range(n), range(n), range(m), range(m))
+        (pair.C[i, j] - pair.C_bar[k, o]) ** 2 * T[i, k] * T[j, o]
+        for i, j, k, o in itertools.product(range(n), range(n), range(m), range(m))
     )
     assert reference.feature_cost(pair, T) == pytest.approx(features, rel=1e-13)
     assert reference.structure_cost(pair, T) == pytest.approx(structure, rel=1e-13)
@@ -30,7 +30,7 @@ def test_value_is_the_sum_of_equation_1(kind: str) -> None:
 
 
 def test_value_by_hand() -> None:
-    # An edge of weight 2 against one of weight 1, nodes matched: each of the two ordered pairs adds ¼ (2 − 1)².
+    # An edge of weight 2 against one of weight 1, nodes matched: each of two ordered pairs adds ¼ (2 − 1)².
     edge = np.array([[0.0, 1.0], [1.0, 0.0]])
     half = np.full(2, 0.5)
     pair = reference.Pair(2 * edge, np.array([[0.0], [3.0]]), half, edge, np.array([[0.0], [1.0]]), half, 0.25)
@@ -56,7 +56,7 @@ def test_frank_wolfe_descends_to_a_stationary_coupling(kind: str) -> None:
     assert found.gap <= 1e-5 * found.value
     values = [reference.frank_wolfe(pair, emd, tol=0, max_iter=i).value for i in (1, 2, 3, 5, 9)]
     assert values == sorted(values, reverse=True)
-    assert values[0] < reference.value(pair, np.outer(pair.h, pair.h_bar))
+    assert found.value < values[0] == reference.value(pair, np.outer(pair.h, pair.h_bar))
 
 
 def test_frank_wolfe_stays_at_a_solution() -> None:

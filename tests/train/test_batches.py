@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from small import cycles_and_stars
 from torch_geometric.data import Batch
 
+from tests.train.small import cycles_and_stars
 from tfgw.datasets import ShortestPaths, from_data_list
 from tfgw.train.batches import GraphStore, epoch_batches, shuffled
 

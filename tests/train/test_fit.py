@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from small import cycles_and_stars, same_weights, small_model
 
+from tests.train.small import cycles_and_stars, same_weights, small_model
 from tfgw.datasets import GraphDataset
 from tfgw.nn import GINModel
 from tfgw.train import EpochRecord, Kept, TrainConfig, evaluate, fit, outputs

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from small import cycles_and_stars, same_weights, small_model
 from torch_geometric.nn import GCN
 
+from tests.train.small import cycles_and_stars, same_weights, small_model
 from tfgw.nn import TFGWConfig, TFGWModel
 from tfgw.train import (
     FileError,
@@ -20,15 +20,7 @@ from tfgw.train import (
     save_model,
 )
 
-SCRIPT = """
-import sys
-from pathlib import Path
-import torch
-from small import cycles_and_stars
-from tfgw.train import load_model
-trained = load_model(Path(sys.argv[1]))
-torch.save(trained.outputs(cycles_and_stars(seed=1)), sys.argv[2])
-"""
+ROOT = Path(__file__).parents[2]
 
 
 def trained_model() -> TrainedModel:
@@ -52,14 +44,11 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainedModel]
     return path, trained
 
 
-def test_a_saved_model_predicts_the_same_in_a_new_process(
-    saved: tuple[Path, TrainedModel], tmp_path: Path
-) -> None:
+def test_a_saved_model_predicts_the_same_in_a_new_process(saved: tuple[Path, TrainedModel], tmp_path: Path) -> None:
     path, trained = saved
     answer = tmp_path / "outputs.pt"
-    folder = str(Path(__file__).parent)
-    script = f"import sys; sys.path.insert(0, {folder!r})\n{SCRIPT}"
-    subprocess.run([sys.executable, "-c", script, str(path), str(answer)], check=True)
+    command = [sys.executable, "-m", "tests.train.predict_from_file", str(path), str(answer)]
+    subprocess.run(command, check=True, cwd=ROOT)
     assert torch.equal(torch.load(answer), trained.outputs(cycles_and_stars(seed=1)))
 
 

@@ -1,6 +1,6 @@
 import torch
-from small import cycles_and_stars
 
+from tests.train.small import cycles_and_stars
 from tfgw.train import Preprocessing
 
 

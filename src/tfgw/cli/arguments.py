@@ -25,9 +25,7 @@ def build_parser() -> argparse.ArgumentParser:
     predict = _command(commands, "predict", "predict the class (or values) of graphs with a trained model")
     _use(predict)
     _output_file(predict)
-    embed = _command(
-        commands, "embed", "turn graphs into vectors: their distances to the templates of a model"
-    )
+    embed = _command(commands, "embed", "turn graphs into vectors: their distances to the templates of a model")
     _use(embed)
     _output_file(embed)
     _datasets(_command(commands, "datasets", "list datasets with their statistics"))
@@ -46,9 +44,7 @@ def _train(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
     data.add_argument("--dataset", default="SKIP-CIRCLES", metavar="NAME|PATH", help=DATASET_HELP)
     _loading(data)
-    data.add_argument(
-        "--validation", type=_share, default=0.1, metavar="SHARE", help="graphs to choose by (0.1)"
-    )
+    data.add_argument("--validation", type=_share, default=0.1, metavar="SHARE", help="graphs to choose by (0.1)")
     data.add_argument("--test", type=_share, default=0.1, metavar="SHARE", help="graphs to measure on (0.1)")
     data.add_argument(
         "--standardize",
@@ -58,19 +54,13 @@ def _train(parser: argparse.ArgumentParser) -> None:
     _model(parser.add_argument_group("model (defaults depend on the dataset; see the table that is printed)"))
     _training(parser.add_argument_group("training"))
     run = parser.add_argument_group("files")
-    run.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="a new folder (default: runs/DATASET-NUMBER)"
-    )
-    run.add_argument(
-        "--resume", type=Path, metavar="FOLDER", help="go on with an interrupted run, all else as it was"
-    )
+    run.add_argument("--output", type=Path, metavar="FOLDER", help="a new folder (default: runs/DATASET-NUMBER)")
+    run.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with an interrupted run, all else as it was")
     run.add_argument("--tensorboard", action="store_true", help="write TensorBoard logs into the folder")
 
 
 def _loading(group: Any) -> None:
-    group.add_argument(
-        "--data-dir", type=Path, metavar="FOLDER", help="where names are looked up (TFGW_DATA)"
-    )
+    group.add_argument("--data-dir", type=Path, metavar="FOLDER", help="where names are looked up (TFGW_DATA)")
     group.add_argument(
         "--features",
         choices=["auto", "labels", "attributes", "degree", "degree_scalar", "constant"],
@@ -80,25 +70,17 @@ def _loading(group: Any) -> None:
 
 
 def _model(group: Any) -> None:
-    group.add_argument(
-        "--task", choices=["classification", "regression", "multilabel"], help="what is predicted"
-    )
-    group.add_argument(
-        "--structure", choices=["adjacency", "shortest_path"], help="what templates are compared on"
-    )
+    group.add_argument("--task", choices=["classification", "regression", "multilabel"], help="what is predicted")
+    group.add_argument("--structure", choices=["adjacency", "shortest_path"], help="what templates are compared on")
     group.add_argument("--layers", type=_count(0), metavar="N", help="message passing layers (GIN)")
     group.add_argument("--width", type=_count(1), metavar="N", help="features that each layer computes")
     group.add_argument("--templates", type=_count(1), metavar="N", help="number of templates")
-    group.add_argument(
-        "--template-nodes", type=_count(1), metavar="N", help="nodes of each (default: median graph)"
-    )
+    group.add_argument("--template-nodes", type=_count(1), metavar="N", help="nodes of each (default: median graph)")
     group.add_argument("--fixed-templates", action="store_true", help="keep templates as drawn from the data")
     group.add_argument("--fixed-weights", action="store_true", help="keep template nodes equally heavy")
     group.add_argument("--alpha", type=_alpha, metavar="A", help="0: features, 1: structure, or 'learned'")
     group.add_argument("--dropout", type=_share, metavar="SHARE", help="dropped units of the classifier")
-    group.add_argument(
-        "--starts", type=_count(1), metavar="N", help="starts of the solver per pair of graphs"
-    )
+    group.add_argument("--starts", type=_count(1), metavar="N", help="starts of the solver per pair of graphs")
 
 
 def _training(group: Any) -> None:
@@ -106,22 +88,16 @@ def _training(group: Any) -> None:
     group.add_argument("--batch-size", type=_count(1), metavar="N", help="graphs per step")
     group.add_argument("--lr", type=_positive, metavar="RATE", help="learning rate of Adam")
     group.add_argument("--template-lr", type=_positive, metavar="RATE", help="learning rate of the templates")
-    group.add_argument(
-        "--patience", type=_count(1), metavar="N", help="stop after N epochs without a better model"
-    )
+    group.add_argument("--patience", type=_count(1), metavar="N", help="stop after N epochs without a better model")
     group.add_argument(
         "--stratified",
         action=argparse.BooleanOptionalAction,
         help="give every batch the class proportions of the whole",
     )
-    group.add_argument(
-        "--precision", choices=["float64", "float32", "bf16"], help="of the networks (float64)"
-    )
+    group.add_argument("--precision", choices=["float64", "float32", "bf16"], help="of the networks (float64)")
     group.add_argument("--accelerator", choices=["auto", "cpu", "cuda"], help="where to train (auto)")
     group.add_argument("--devices", type=_count(1), metavar="N", help="processes that share each batch (1)")
-    group.add_argument(
-        "--seed", type=_count(0), default=0, metavar="N", help="of data, split, weights, order (0)"
-    )
+    group.add_argument("--seed", type=_count(0), default=0, metavar="N", help="of data, split, weights, order (0)")
 
 
 def _use(parser: argparse.ArgumentParser) -> None:
@@ -131,15 +107,11 @@ def _use(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|PATH",
         help=f"{DATASET_HELP} (default: the test graphs of the model's own run)",
     )
-    parser.add_argument(
-        "--data-dir", type=Path, metavar="FOLDER", help="where names are looked up (TFGW_DATA)"
-    )
+    parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="where names are looked up (TFGW_DATA)")
 
 
 def _output_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="write a CSV file, which must not exist yet"
-    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write a CSV file, which must not exist yet")
 
 
 def _datasets(parser: argparse.ArgumentParser) -> None:

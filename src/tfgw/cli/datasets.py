@@ -52,6 +52,4 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _is_at_hand(name: str, folder: Path) -> bool:
-    return (
-        (folder / f"{name}.zip").is_file() or (folder / name).is_dir() or (folder / f"{name}_A.txt").is_file()
-    )
+    return (folder / f"{name}.zip").is_file() or (folder / name).is_dir() or (folder / f"{name}_A.txt").is_file()

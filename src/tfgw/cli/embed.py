@@ -15,6 +15,4 @@ def run(args: argparse.Namespace) -> Answer:
     if args.output is None:
         return Answer(distances, table([header, *rows]))
     write_csv(args.output, header, rows)
-    return Answer(
-        distances, f"distances of {len(rows)} graphs to {len(header) - 1} templates in {args.output}"
-    )
+    return Answer(distances, f"distances of {len(rows)} graphs to {len(header) - 1} templates in {args.output}")

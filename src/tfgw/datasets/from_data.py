@@ -63,9 +63,7 @@ def _stack_features(graphs: Sequence[Data]) -> np.ndarray | None:
         x = graph.x.detach().cpu()
         x = x[:, None] if x.dim() == 1 else x
         if parts and x.shape[1] != parts[0].shape[1]:
-            raise ValueError(
-                f"graph {number}: x has {x.shape[1]} columns, that of graph 0 has {parts[0].shape[1]}"
-            )
+            raise ValueError(f"graph {number}: x has {x.shape[1]} columns, that of graph 0 has {parts[0].shape[1]}")
         if not x.isfinite().all():
             raise ValueError(f"graph {number}: x has a value that is not finite")
         parts.append(x)

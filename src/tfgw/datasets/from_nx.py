@@ -69,17 +69,13 @@ def _edges(graph: "networkx.Graph", *, number: int, weight: str | None) -> np.nd
     if not len(graph):
         raise ValueError(f"graph {number}: no nodes")
     if graph.is_multigraph():
-        raise ValueError(
-            f"graph {number}: parallel edges are not supported, merge them with networkx.Graph(graph)"
-        )
+        raise ValueError(f"graph {number}: parallel edges are not supported, merge them with networkx.Graph(graph)")
     index = {node: position for position, node in enumerate(graph)}
     rows = []
     for source, target, attributes in graph.edges(data=True):
         value = attributes.get(weight) if weight else 1.0
         if not isinstance(value, numbers.Real) or not math.isfinite(value):
-            raise ValueError(
-                f"graph {number}: the edge {source!r}, {target!r} has no finite number as {weight!r}"
-            )
+            raise ValueError(f"graph {number}: the edge {source!r}, {target!r} has no finite number as {weight!r}")
         if source != target:
             rows.append((index[source], index[target], value))
     if not graph.is_directed():
@@ -102,9 +98,7 @@ def _attribute_table(graphs: "Sequence[networkx.Graph]", attribute: str) -> np.n
     try:
         table = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"node attribute {attribute!r}: not the same number of numbers on every node"
-        ) from None
+        raise ValueError(f"node attribute {attribute!r}: not the same number of numbers on every node") from None
     if not np.isfinite(table).all():
         raise ValueError(f"node attribute {attribute!r}: a value is not finite")
     return table.reshape(len(table), -1)

@@ -27,9 +27,7 @@ class GraphDataset(InMemoryDataset):
             for regression.
     """
 
-    def __init__(
-        self, data: Data, slices: dict[str, Tensor], *, name: str, classes: Sequence[Any] = ()
-    ) -> None:
+    def __init__(self, data: Data, slices: dict[str, Tensor], *, name: str, classes: Sequence[Any] = ()) -> None:
         super().__init__()
         self.name = name
         self.classes = tuple(classes)

@@ -32,10 +32,7 @@ def load(
 
     The parsed form is kept in the per-user cache, so that the second load of a large dataset is quick.
     """
-    if _is_name(source):
-        files = _find(full_name(str(source)), folder=data_folder(data_dir))
-    else:
-        files = open_files(source)
+    files = _find(full_name(str(source)), folder=data_folder(data_dir)) if _is_name(source) else open_files(source)
     return build_dataset(cached_tables(files), name=files.name, features=features, max_degree=max_degree)
 
 

@@ -21,9 +21,7 @@ class Block(NamedTuple):
 
 def read_table(stream: IO[bytes], *, dtype: type, columns: int | None = None, label: str) -> np.ndarray:
     """Read the whole stream as one (lines, columns) array; ``columns=None`` takes the first line's number."""
-    return np.concatenate(
-        [block.values for block in read_blocks(stream, dtype=dtype, columns=columns, label=label)]
-    )
+    return np.concatenate([block.values for block in read_blocks(stream, dtype=dtype, columns=columns, label=label)])
 
 
 def read_blocks(stream: IO[bytes], *, dtype: type, columns: int | None = None, label: str) -> Iterator[Block]:

@@ -60,9 +60,7 @@ def four_cycles(*, seed: int = 0) -> Split:
     return Split(train=train, test=test)
 
 
-def _dataset(
-    name: str, rounds: Sequence[Sequence[Edges]], *, classes: Sequence[int], num_nodes: int
-) -> GraphDataset:
+def _dataset(name: str, rounds: Sequence[Sequence[Edges]], *, classes: Sequence[int], num_nodes: int) -> GraphDataset:
     """Each round holds one graph of every class, in the order of the classes."""
     graphs = [
         Data(x=torch.ones(num_nodes, 1), edge_index=_edge_index(edges), y=torch.tensor([label]))
@@ -112,8 +110,6 @@ def _draw_four_cycle(rng: np.random.Generator) -> tuple[Edges, int]:
     sigma, tau = rng.permutation(_BLOCK).tolist(), rng.permutation(_BLOCK).tolist()
     a, b, c, d = (range(start, start + _BLOCK) for start in range(0, 4 * _BLOCK, _BLOCK))
     edges = [
-        pair
-        for i in range(_BLOCK)
-        for pair in ((a[i], c[i]), (b[i], d[i]), (a[i], b[sigma[i]]), (c[i], d[tau[i]]))
+        pair for i in range(_BLOCK) for pair in ((a[i], c[i]), (b[i], d[i]), (a[i], b[sigma[i]]), (c[i], d[tau[i]]))
     ]
     return _unordered(edges), int(any(s == t for s, t in zip(sigma, tau, strict=True)))

@@ -22,9 +22,7 @@ def as_targets(values: Any) -> Targets:
     if array.dtype.kind == "f":
         return Targets(_real_targets(array), ())
     if array.dtype.kind not in "biuUS" or array.ndim != 1:
-        raise ValueError(
-            f"labels must be one integer or string per graph, found {array.dtype} of shape {array.shape}"
-        )
+        raise ValueError(f"labels must be one integer or string per graph, found {array.dtype} of shape {array.shape}")
     classes, codes = np.unique(array, return_inverse=True)
     return Targets(torch.from_numpy(codes), tuple(classes.tolist()))
 

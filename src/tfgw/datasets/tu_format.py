@@ -138,8 +138,7 @@ def _check_ends(block: Block, *, graph_of_node: np.ndarray, label: str) -> None:
         line, column = np.argwhere(unknown)[0]
         node = block.values[line, column]
         raise ValueError(
-            f"{label}, line {block.first_line + line}: node {node} does not exist, nodes are numbered 1 to"
-            f" {num_nodes}"
+            f"{label}, line {block.first_line + line}: node {node} does not exist, nodes are numbered 1 to {num_nodes}"
         )
     graphs = graph_of_node[block.values - 1]
     crossing = np.flatnonzero(graphs[:, 0] != graphs[:, 1])

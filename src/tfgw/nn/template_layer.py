@@ -14,7 +14,13 @@ class TemplateLayer(nn.Module):
     template_weights: Tensor
 
     def __init__(
-        self, in_channels: int, num_templates: int, template_nodes: int, *, learn_templates: bool, learn_weights: bool
+        self,
+        in_channels: int,
+        num_templates: int,
+        template_nodes: int,
+        *,
+        learn_templates: bool,
+        learn_weights: bool,
     ) -> None:
         super().__init__()
         for name, size in (("num_templates", num_templates), ("template_nodes", template_nodes)):

@@ -212,9 +212,8 @@ class TFGWPooling(TemplateLayer):
         )
 
     def __repr__(self) -> str:
-        alpha = None if self.learn_alpha else self.alpha.tolist()
-        if isinstance(alpha, list):
-            alpha = f"torch.tensor({alpha})"
+        fixed = f"torch.tensor({self.alpha.tolist()})" if self.alpha.dim() else self.alpha.item()
+        alpha = None if self.learn_alpha else fixed
         return (
             f"TFGWPooling({self.in_channels}, {self.num_templates}, {self.template_nodes}, "
             f"structure={self.structure!r}, directed={self.directed}, alpha={alpha}, alpha_init={self.alpha_init}, "

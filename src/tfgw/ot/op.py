@@ -1,11 +1,11 @@
 """The operators behind :mod:`tfgw.ot`, registered with PyTorch: kernel, shapes while tracing, gradient.
 
-    fgw, wasserstein ──▶ tfgw::fgw ──────────▶ C++ core: solve      (tensors on a GPU are copied to the CPU and back)
-                             │ autograd
-                             ▼
-                         tfgw::fgw_backward ─▶ C++ core: backward   (envelope theorem: the plan is held fixed)
+fgw, wasserstein ──▶ tfgw::fgw ──────────▶ C++ core: solve      (tensors on a GPU are copied to the CPU and back)
+                         │ autograd
+                         ▼
+                     tfgw::fgw_backward ─▶ C++ core: backward   (envelope theorem: the plan is held fixed)
 
-    linear_transport ──▶ tfgw::transport ────▶ C++ core: solve, with a given cost
+linear_transport ──▶ tfgw::transport ────▶ C++ core: solve, with a given cost
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tfgw.ot import _core
+from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
@@ -46,18 +46,21 @@ def fgw_op(
     problem.check(_weight_tolerance(x, template_features))
     _check_finite("initial_plans", start, batch)
     dtype = torch.promote_types(x.dtype, template_features.dtype)
-    out = _allocate(x.shape[0], batch_size, *template_weights.shape, with_plans)
+    count, columns = template_weights.shape
+    out = _allocate(x.shape[0], batch_size, count, columns, with_plans)
     _solve(problem, start, out, max_iter, tol, n_starts, num_threads)
     return _finish(out, dtype, x.device)
 
 
 @fgw_op.register_fake
 def _(
-    x, batch, batch_size, node_weights, edge_index, edge_weight, structure, template_structure, template_features,
-    template_weights, alpha, start, max_iter, tol, n_starts, num_threads, with_plans,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+    x: Tensor, batch: Any, batch_size: int, node_weights: Any, edge_index: Any, edge_weight: Any, structure: Any,
+    template_structure: Any, template_features: Tensor, template_weights: Tensor, alpha: Any, start: Any, max_iter: int,
+    tol: float, n_starts: int, num_threads: int, with_plans: bool,
+) -> Outputs:  # fmt: skip
     dtype = torch.promote_types(x.dtype, template_features.dtype)
-    return _shapes(x, dtype, x.shape[0], batch_size, *template_weights.shape, with_plans)
+    count, columns = template_weights.shape
+    return _shapes(x, dtype, x.shape[0], batch_size, count, columns, with_plans)
 
 
 @torch.library.custom_op("tfgw::fgw_backward", mutates_args=())
@@ -86,8 +89,15 @@ def fgw_backward_op(
         x, batch, batch_size, node_weights, edge_index, edge_weight, structure,
         template_structure, template_features, template_weights, alpha,
     )  # fmt: skip
-    inputs = _differentiable(
-        x, node_weights, edge_weight, structure, template_structure, template_features, template_weights, alpha
+    inputs = (
+        x,
+        node_weights,
+        edge_weight,
+        structure,
+        template_structure,
+        template_features,
+        template_weights,
+        alpha,
     )
     grads = [
         np.zeros(tuple(t.shape)) if need and t is not None else None for t, need in zip(inputs, needs, strict=True)
@@ -110,12 +120,20 @@ def fgw_backward_op(
 
 @fgw_backward_op.register_fake
 def _(
-    grad, x, batch, batch_size, node_weights, edge_index, edge_weight, structure, template_structure,
-    template_features, template_weights, alpha, structure_cost, feature_cost, plan, row_potential, col_potential,
-    num_threads, needs,
-):  # type: ignore[no-untyped-def]  # fmt: skip
-    inputs = _differentiable(
-        x, node_weights, edge_weight, structure, template_structure, template_features, template_weights, alpha
+    grad: Any, x: Tensor, batch: Any, batch_size: int, node_weights: Tensor | None, edge_index: Any,
+    edge_weight: Tensor | None, structure: Tensor | None, template_structure: Tensor | None, template_features: Tensor,
+    template_weights: Tensor, alpha: Tensor, structure_cost: Any, feature_cost: Any, plan: Any, row_potential: Any,
+    col_potential: Any, num_threads: int, needs: list[bool],
+) -> list[Tensor]:  # fmt: skip
+    inputs = (
+        x,
+        node_weights,
+        edge_weight,
+        structure,
+        template_structure,
+        template_features,
+        template_weights,
+        alpha,
     )
     return [
         torch.empty_like(t, memory_format=torch.contiguous_format) if need and t is not None else x.new_empty(0)
@@ -123,12 +141,7 @@ def _(
     ]
 
 
-def _differentiable(*inputs: Tensor | None) -> tuple[Tensor | None, ...]:
-    """The inputs that may have a gradient, in the order in which `fgw_backward_op` returns them."""
-    return inputs
-
-
-# Positions of these inputs among the arguments of `fgw_op`.
+# Positions, among the arguments of `fgw_op`, of the inputs for which `fgw_backward_op` returns gradients.
 _DIFFERENTIABLE = (0, 3, 5, 6, 7, 8, 9, 10)
 
 
@@ -145,9 +158,7 @@ def _backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         raise RuntimeError("tfgw::fgw: gradients need the plans; call it with with_plans=True")
     x, batch, *problem = ctx.saved_tensors[:10]
     needs = [ctx.needs_input_grad[i] for i in _DIFFERENTIABLE]
-    grads = fgw_backward_op(
-        grad, x, batch, ctx.batch_size, *problem, *ctx.saved_tensors[10:], ctx.num_threads, needs
-    )
+    grads = fgw_backward_op(grad, x, batch, ctx.batch_size, *problem, *ctx.saved_tensors[10:], ctx.num_threads, needs)
     result: list[Tensor | None] = [None] * 17
     for position, need, g in zip(_DIFFERENTIABLE, needs, grads, strict=True):
         if need:
@@ -188,7 +199,7 @@ def transport_op(
 
 
 @transport_op.register_fake
-def _(cost, batch, batch_size, node_weights, template_weights, num_threads):  # type: ignore[no-untyped-def]
+def _(cost: Tensor, batch: Any, batch_size: int, node_weights: Any, template_weights: Any, num_threads: int) -> Outputs:
     nodes, count, columns = cost.shape
     return _shapes(cost, cost.dtype, nodes, batch_size, count, columns, True)
 
@@ -258,7 +269,13 @@ def _solve(
     num_threads: int,
 ) -> None:
     _core.solve(
-        problem, start=_maybe_array(start), max_iter=max_iter, tol=tol, starts=n_starts, threads=num_threads or torch.get_num_threads(), **out
+        problem,
+        start=_maybe_array(start),
+        max_iter=max_iter,
+        tol=tol,
+        starts=n_starts,
+        threads=num_threads or torch.get_num_threads(),
+        **out,
     )
 
 
@@ -278,7 +295,7 @@ def _maybe_array(tensor: Tensor | None) -> np.ndarray | None:
 
 
 def _check_finite(name: str, rows: Tensor | None, batch: Tensor | None) -> None:
-    """Raise ``ValueError`` naming the graph of the first row of (nodes, …) with an entry that is not finite."""
+    """Raise ``ValueError`` naming the graph of the first of the rows (nodes, …) that is not finite."""
     if rows is None or bool(rows.isfinite().all()):
         return
     node = int(rows.isfinite().flatten(1).all(1).logical_not().nonzero()[0])

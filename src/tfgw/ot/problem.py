@@ -116,7 +116,12 @@ class Templates:
                     f"template_weights: expected shape {(count, nodes)} to fit template_features, "
                     f"got {tuple(self.weights.shape)}"
                 )
-        _same_device("template_features", self.features, template_structure=self.structure, template_weights=self.weights)
+        _same_device(
+            "template_features",
+            self.features,
+            template_structure=self.structure,
+            template_weights=self.weights,
+        )
 
 
 def check_pair(graphs: GraphBatch, templates: Templates) -> None:

@@ -1,7 +1,7 @@
 """One pair, slow and obvious: what the tests hold the core against.
 
-Written from the paper's equation 1 as it stands, with none of the algebra that makes the core fast. It holds all
-n² m² terms in memory, so it is for small graphs.
+Written from the paper's equation 1 as it stands, with none of the algebra that makes the core fast. It holds
+all n² m² terms in memory, so it is for small graphs.
 """
 
 from collections.abc import Callable
@@ -62,19 +62,20 @@ def gradient(pair: Pair, T: Array) -> Array:
 def frank_wolfe(
     pair: Pair, oracle: LinearOracle, *, start: Array | None = None, max_iter: int = 1000, tol: float = 1e-9
 ) -> Solution:
-    """Plain Frank–Wolfe with exact line search, from ``start`` or from hh̄ᵀ, until the gap is ``tol`` of the value."""
+    """Plain Frank–Wolfe with exact line search, from hh̄ᵀ unless given a start, until gap ≤ tol · value."""
     T = np.outer(pair.h, pair.h_bar) if start is None else start
-    for iteration in range(1, max_iter + 1):
+    iteration = 0
+    while True:
+        iteration += 1
         G = gradient(pair, T)
         D = oracle(pair.h, pair.h_bar, G)
         now, gap = value(pair, T), float(((T - D) * G).sum())
-        if gap <= tol * abs(now):
-            break
+        if gap <= tol * abs(now) or iteration == max_iter:
+            return Solution(now, T, gap, iteration)
         # On the segment from T to D the value is now − gap·τ + curvature·τ².
         curvature = value(pair, D) - now + gap
         step = min(1.0, gap / (2 * curvature)) if curvature > 0 else 1.0
         T = T + step * (D - T)
-    return Solution(value(pair, T), T, gap, iteration)
 
 
 def _mismatch(pair: Pair) -> Array:

@@ -88,9 +88,11 @@ def fgw(
     weights = _template_weights(templates)
     check_start(initial_plans, graphs, templates)
     alpha = expand_alpha(alpha, templates)
-    inputs = (graphs.x, graphs.node_weights, graphs.edge_weight, graphs.structure)
-    inputs += (templates.structure, templates.features, weights, alpha)
-    needs_grad = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs)
+    from_graphs = (graphs.x, graphs.node_weights, graphs.edge_weight, graphs.structure)
+    from_templates = (templates.structure, templates.features, weights, alpha)
+    needs_grad = torch.is_grad_enabled() and any(
+        t is not None and t.requires_grad for t in (*from_graphs, *from_templates)
+    )
     outputs = fgw_op(
         graphs.x,
         graphs.batch,

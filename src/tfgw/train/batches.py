@@ -32,20 +32,14 @@ class GraphStore:
         device: Device of the batches.
     """
 
-    def __init__(
-        self, dataset: InMemoryDataset, *, dtype: torch.dtype, device: torch.device | str = "cpu"
-    ) -> None:
+    def __init__(self, dataset: InMemoryDataset, *, dtype: torch.dtype, device: torch.device | str = "cpu") -> None:
         if not len(dataset):
             raise ValueError("dataset: has no graphs")
         if dataset._data.x is None:
-            raise ValueError(
-                "dataset: the graphs have no features x; tfgw.datasets.from_data_list makes some"
-            )
+            raise ValueError("dataset: the graphs have no features x; tfgw.datasets.from_data_list makes some")
         self.positions = torch.as_tensor(list(dataset.indices()), dtype=torch.int64)
         self.dtype, self.device = dtype, device
-        self._tensors = {
-            key: tensor for key, tensor in dataset._data.to_dict().items() if key in dataset.slices
-        }
+        self._tensors = {key: tensor for key, tensor in dataset._data.to_dict().items() if key in dataset.slices}
         self._bounds = {key: torch.as_tensor(dataset.slices[key]) for key in self._tensors}
 
     def __len__(self) -> int:

@@ -47,9 +47,7 @@ def save_checkpoint(
     write_tensors(folder / FILE_NAME, tensors, description, kind=KIND)
 
 
-def load_checkpoint(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig
-) -> Progress:
+def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig) -> Progress:
     """Put model and optimiser in the state of the checkpoint; returns how far the run had come."""
     path = folder / FILE_NAME
     tensors, description = read_tensors(path, kind=KIND)
@@ -81,6 +79,4 @@ def _check_same_run(path: Path, stored: dict[str, Any], config: TrainConfig) -> 
     wanted = asdict(config) | {"betas": list(config.betas)}
     for name in wanted:
         if name != "epochs" and stored.get(name) != wanted[name]:
-            raise FileError(
-                f"{path}: made with {name}={stored.get(name)!r}, cannot go on with {wanted[name]!r}"
-            )
+            raise FileError(f"{path}: made with {name}={stored.get(name)!r}, cannot go on with {wanted[name]!r}")

@@ -21,9 +21,7 @@ class Evaluation(NamedTuple):
     score: float
 
 
-def evaluate(
-    model: nn.Module, dataset: InMemoryDataset, *, task: Task, batch_size: int = BATCH_SIZE
-) -> Evaluation:
+def evaluate(model: nn.Module, dataset: InMemoryDataset, *, task: Task, batch_size: int = BATCH_SIZE) -> Evaluation:
     """Loss and score of ``model`` on ``dataset``."""
     store = store_for(model, dataset)
     if store.y is None:

@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, nn
+from torch import nn
 from torch_geometric.data import InMemoryDataset
 
 from tfgw.train.checkpoint import FILE_NAME
@@ -68,9 +69,7 @@ def fit(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / FILE_NAME).exists() and not resume:
-            raise FileExistsError(
-                f"folder: {folder} has the checkpoint of another run; resume it or take another"
-            )
+            raise FileExistsError(f"folder: {folder} has the checkpoint of another run; resume it or take another")
     job = Job(
         model=model.to(DTYPES[config.precision]),
         train=train,
@@ -84,7 +83,7 @@ def fit(
     fabric = _fabric(config)
     # Several processes are started afresh and hand the weights back: this process's model is not theirs.
     result, weights = fabric.launch(partial(_train, job=job)) if config.devices > 1 else _train(fabric, job)
-    model.load_state_dict(weights)
+    model.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     return result
 
 
@@ -98,7 +97,7 @@ def _fabric(config: TrainConfig) -> Fabric:
     )
 
 
-def _train(fabric: Fabric, job: Job) -> tuple[FitResult, dict[str, Tensor]]:
+def _train(fabric: Fabric, job: Job) -> tuple[FitResult, dict[str, np.ndarray]]:
     is_first = fabric.is_global_zero
     with torch.random.fork_rng():
         run = Run(fabric, job)

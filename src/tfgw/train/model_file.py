@@ -56,9 +56,7 @@ class TrainedModel:
         """Loss and score on labelled graphs, whose classes must be those of the training graphs."""
         if self.task == "classification" and not set(dataset.classes) <= set(self.classes):
             unknown = sorted(set(dataset.classes) - set(self.classes), key=str)
-            raise ValueError(
-                f"dataset: has classes that the model does not know: {', '.join(map(str, unknown))}"
-            )
+            raise ValueError(f"dataset: has classes that the model does not know: {', '.join(map(str, unknown))}")
         return evaluate(self.model, _renumbered(self.preprocessing(dataset), self.classes), task=self.task)
 
 
@@ -90,9 +88,7 @@ def load_model(path: Path, *, encoder: Encoder | None = None) -> TrainedModel:
     """
     tensors, description = read_tensors(path, kind=KIND)
     if description["own_encoder"] and encoder is None:
-        raise ValueError(
-            f"encoder: {path} was saved with an encoder of its own, {description['own_encoder']}; give it"
-        )
+        raise ValueError(f"encoder: {path} was saved with an encoder of its own, {description['own_encoder']}; give it")
     model = TFGWModel(TFGWConfig(**description["architecture"]), encoder=encoder)
     model.to(getattr(torch, description["dtype"]))
     try:

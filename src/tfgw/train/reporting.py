@@ -19,9 +19,7 @@ class Reporter:
 
     def show(self, record: EpochRecord) -> None:
         """Report one more epoch."""
-        figures = {
-            key: value for key, value in record._asdict().items() if value is not None and key != "epoch"
-        }
+        figures = {key: value for key, value in record._asdict().items() if value is not None and key != "epoch"}
         self._bar.set_postfix({_SHORT[key]: f"{value:.3g}" for key, value in figures.items()}, refresh=False)
         self._bar.update()
         if self._writer is not None:

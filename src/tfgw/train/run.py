@@ -79,15 +79,13 @@ class Run:
         )
         self._note(record)
         if is_time and self.checkpoint_folder is not None:
-            save_checkpoint(
-                self.checkpoint_folder, self.progress, self.module, self.plain_optimizer, self.config
-            )
+            save_checkpoint(self.checkpoint_folder, self.progress, self.module, self.plain_optimizer, self.config)
         return record
 
-    def final_weights(self) -> dict[str, Tensor]:
-        """The kept weights; without validation, those of now."""
+    def final_weights(self) -> dict[str, np.ndarray]:
+        """The kept weights; without validation, those of now. Arrays, because tensors die with their process."""
         weights = self.progress.kept_weights if self.progress.kept else self.module.state_dict()
-        return {name: tensor.cpu() for name, tensor in weights.items()}
+        return {name: tensor.cpu().numpy() for name, tensor in weights.items()}
 
     def _note(self, record: EpochRecord) -> None:
         self.progress.epoch = record.epoch

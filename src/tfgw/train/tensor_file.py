@@ -56,9 +56,7 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
     if header.get("kind") != kind:
         raise FileError(f"{path}: not a {kind} file of tfgw")
     if not header.get("format", "").isdigit() or int(header["format"]) > FORMAT:
-        raise FileError(
-            f"{path}: written in format {header.get('format')}, this version reads up to format {FORMAT}"
-        )
+        raise FileError(f"{path}: written in format {header.get('format')}, this version reads up to format {FORMAT}")
     text = header.get("description", "")
     if header.get("sha256") != _digest(tensors, text):
         raise FileError(f"{path}: damaged, its checksum does not fit its content")

@@ -40,7 +40,7 @@ class Backward {
   void run(int threads) const {
     const int64_t chunks = (in_.graphs + kGraphsPerChunk - 1) / kGraphsPerChunk;
     std::vector<TemplateSums> sums(chunks);
-    parallel_for(chunks, threads, [&] { return [&](int64_t c) { sums[c] = chunk(c); }; });
+    parallel_for(chunks, threads, [&] { return [&](int64_t c) { sums[c] = chunk(c); }; }, [] {});
     for (const TemplateSums& s : sums) add(s);
   }
 

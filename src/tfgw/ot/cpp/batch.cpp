@@ -53,12 +53,13 @@ bool solve_batch(const BatchInput& in, const TemplatesInput& tin, const SolveOpt
     out.status[pair] = int32_t(result.status);
   };
 
-  parallel_for(in.graphs * K, threads, [&] {
+  const auto make_worker = [&] {
     auto solver = std::make_shared<FgwSolver>();
     return [&, solver](int64_t item) {
       if (!interrupt.poll()) solve_pair(*solver, order[item / K], item % K);
     };
-  });
+  };
+  parallel_for(in.graphs * K, threads, make_worker, [&] { interrupt.poll(); });
   return !interrupt.stopped();
 }
 
