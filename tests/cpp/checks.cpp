@@ -78,7 +78,8 @@ double value_and_gradient(const Pair& pair, std::vector<double>& gradient) {
       gradient[i * m + k] += (1 - pair.alpha) * pair.M[i * m + k];
       for (int64_t j = 0; j < n; ++j)
         for (int64_t l = 0; l < m; ++l) {
-          const double forth = pair.C[i * n + j] - pair.C_bar[k * m + l], back = pair.C[j * n + i] - pair.C_bar[l * m + k];
+          const double forth = pair.C[i * n + j] - pair.C_bar[k * m + l];
+          const double back = pair.C[j * n + i] - pair.C_bar[l * m + k];
           value += pair.alpha * forth * forth * T * pair.T[j * m + l];
           gradient[i * m + k] += pair.alpha * (forth * forth + back * back) * pair.T[j * m + l];
         }
@@ -98,7 +99,8 @@ void check_optimality(const RandomProblem& p, const Solved& s, const Pair& pair)
   CHECK(s.gap[index] <= 1e-9 * std::abs(value) + 1e-12 * scale);
   for (int64_t i = 0; i < pair.n; ++i)
     for (int64_t l = 0; l < pair.m; ++l) {
-      const double u = s.row_potential[(pair.first + i) * p.templates + pair.k], v = s.col_potential[index * pair.m + l];
+      const double u = s.row_potential[(pair.first + i) * p.templates + pair.k];
+      const double v = s.col_potential[index * pair.m + l];
       CHECK(G[i * pair.m + l] - u - v > -1e-10 * scale);
     }
 }

@@ -6,7 +6,7 @@
 namespace tfgw::test {
 namespace {
 
-int size(Bytes& bytes, int usual, int largest) { return 1 + (bytes.one_in(16) ? bytes.below(largest) : bytes.below(usual)); }
+int size(Bytes& bytes, int usual, int largest) { return 1 + bytes.below(bytes.one_in(16) ? largest : usual); }
 
 double number(Bytes& bytes, Values values) {
   if (values == Values::continuous) return 2 * bytes.unit() - 1 + 1e-6 * bytes.unit();
@@ -109,8 +109,8 @@ RandomProblem make_problem(Bytes& bytes, Values values) {
 
 void spoil(RandomProblem& p, Bytes& bytes) {
   const double bad[] = {std::nan(""), std::numeric_limits<double>::infinity(), -1.0, 2.0, 0.0, 1e308};
-  std::vector<double>* const arrays[] = {&p.x,          &p.weights,          &p.edge_weight, &p.dense, &p.template_structure,
-                                         &p.template_x, &p.template_weights, &p.alpha};
+  std::vector<double>* const arrays[] = {&p.x,     &p.weights,            &p.edge_weight, &p.dense,
+                                         &p.alpha, &p.template_structure, &p.template_x,  &p.template_weights};
   for (int i = 1 + bytes.below(3); i > 0; --i) {
     std::vector<double>& array = *arrays[bytes.below(8)];
     if (!array.empty()) array[bytes.below(int(array.size()))] = bad[bytes.below(6)];
@@ -137,8 +137,8 @@ BatchInput RandomProblem::graphs_input() const {
 }
 
 TemplatesInput RandomProblem::templates_input() const {
-  return {templates,         template_nodes,          features,    template_structure.empty() ? nullptr : template_structure.data(),
-          template_x.data(), template_weights.data(), alpha.data()};
+  const double* structure = template_structure.empty() ? nullptr : template_structure.data();
+  return {templates, template_nodes, features, structure, template_x.data(), template_weights.data(), alpha.data()};
 }
 
 Solved::Solved(const RandomProblem& p)

@@ -34,7 +34,8 @@ enum class Values {
 struct RandomProblem {
   Values values;
   std::vector<int64_t> batch, ptr, edge_index;
-  std::vector<double> x, weights, edge_weight, dense, cost, template_structure, template_x, template_weights, alpha, start;
+  std::vector<double> x, weights, edge_weight, dense, cost, start;
+  std::vector<double> template_structure, template_x, template_weights, alpha;
   StructureKind kind;
   int64_t templates, template_nodes, features;
   SolveOptions options;

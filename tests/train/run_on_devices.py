@@ -1,4 +1,4 @@
-"""``python -m tests.train.run_on_devices FILE``: train on two devices; write losses and weights to the file."""
+"""``python -m tests.train.run_on_devices FILE``: train on two devices, write losses and weights."""
 
 import sys
 

@@ -15,7 +15,6 @@ def cycles_and_stars(count: int = 24, *, seed: int = 0) -> GraphDataset:
     graphs = []
     for number in range(count):
         nodes = 4 + number % 4
-        ring = torch.arange(nodes)
         edges = [(i, (i + 1) % nodes) for i in range(nodes)] if number % 2 else [(0, i) for i in range(1, nodes)]
         both = torch.tensor(edges + [(b, a) for a, b in edges]).T
         x = torch.randn(nodes, 3, generator=generator)

@@ -33,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    expected = isinstance(error, ValueError | OSError | FloatingPointError)
-    return text if expected and text else f"{type(error).__name__}: {text} (--debug shows where)"
+    text = str(error).strip()
+    if text and isinstance(error, ValueError | OSError | FloatingPointError):
+        return " ".join(text.split())
+    last = text.splitlines()[-1] if text else ""  # an error in another process brings its traceback along
+    return f"{type(error).__name__}: {last} (--debug shows where)"

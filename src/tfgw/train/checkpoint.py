@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tfgw.train.config import TrainConfig
-from tfgw.train.records import EpochRecord, Kept
+from tfgw.train.records import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
 
 FILE_NAME = "checkpoint.safetensors"
@@ -41,8 +41,7 @@ def save_checkpoint(
     description = {
         "config": asdict(config),
         "epoch": progress.epoch,
-        "records": [record._asdict() for record in progress.records],
-        "kept": progress.kept._asdict() if progress.kept else None,
+        **describe_records(progress.records, progress.kept),
     }
     write_tensors(folder / FILE_NAME, tensors, description, kind=KIND)
 
@@ -61,13 +60,8 @@ def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
         number, name = key.split("/")
         state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    kept = description["kept"]
-    return Progress(
-        epoch=description["epoch"],
-        records=[EpochRecord(**record) for record in description["records"]],
-        kept=Kept(**kept) if kept else None,
-        kept_weights=_part(tensors, "kept"),
-    )
+    records, kept = read_records(description)
+    return Progress(description["epoch"], records, kept, _part(tensors, "kept"))
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

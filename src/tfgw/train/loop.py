@@ -6,19 +6,20 @@ fit ─▶ one process, or one per device ─▶ every epoch: batches ─ forwar
 
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from lightning_fabric import Fabric
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
 from tfgw.train.checkpoint import FILE_NAME
 from tfgw.train.config import TrainConfig
-from tfgw.train.records import EpochRecord, Kept
+from tfgw.train.records import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.reporting import Reporter
 from tfgw.train.run import DTYPES, Job, Run
+from tfgw.train.tensor_file import read_tensors, write_tensors
 
 
 class FitResult(NamedTuple):
@@ -31,6 +32,9 @@ class FitResult(NamedTuple):
 
     records: list[EpochRecord]
     kept: Kept | None
+
+
+Outcome = tuple[FitResult, dict[str, Tensor]]
 
 
 def fit(
@@ -80,10 +84,8 @@ def fit(
         progress_bar=progress_bar,
         tensorboard=tensorboard,
     )
-    fabric = _fabric(config)
-    # Several processes are started afresh and hand the weights back: this process's model is not theirs.
-    result, weights = fabric.launch(partial(_train, job=job)) if config.devices > 1 else _train(fabric, job)
-    model.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    result, weights = (_train if config.devices == 1 else _train_in_processes)(_fabric(config), job)
+    model.load_state_dict(weights)
     return result
 
 
@@ -97,7 +99,23 @@ def _fabric(config: TrainConfig) -> Fabric:
     )
 
 
-def _train(fabric: Fabric, job: Job) -> tuple[FitResult, dict[str, np.ndarray]]:
+def _train_in_processes(fabric: Fabric, job: Job) -> Outcome:
+    """Start one process per device. What they send back is waited for only once they have ended, and a pipe holds
+    little: the outcome comes in a file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "outcome.safetensors"
+        fabric.launch(partial(_train_into_file, job=job, path=path))
+        weights, description = read_tensors(path, kind="outcome")
+    return FitResult(*read_records(description)), weights
+
+
+def _train_into_file(fabric: Fabric, job: Job, path: Path) -> None:
+    result, weights = _train(fabric, job)
+    if fabric.is_global_zero:
+        write_tensors(path, weights, describe_records(*result), kind="outcome")
+
+
+def _train(fabric: Fabric, job: Job) -> Outcome:
     is_first = fabric.is_global_zero
     with torch.random.fork_rng():
         run = Run(fabric, job)

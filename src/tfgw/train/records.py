@@ -1,6 +1,6 @@
 """What a training run measures, and the rule by which it keeps a model."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class EpochRecord(NamedTuple):
@@ -32,3 +32,14 @@ def is_worth_keeping(record: EpochRecord, kept: Kept | None) -> bool:
     if record.validation_score is None:
         return False
     return kept is None or (record.validation_score >= kept.validation_score and record.score >= kept.score)
+
+
+def describe_records(records: list[EpochRecord], kept: Kept | None) -> dict[str, Any]:
+    """Records as JSON holds them."""
+    return {"records": [record._asdict() for record in records], "kept": kept._asdict() if kept else None}
+
+
+def read_records(description: dict[str, Any]) -> tuple[list[EpochRecord], Kept | None]:
+    """What :func:`describe_records` described."""
+    kept = description["kept"]
+    return [EpochRecord(**record) for record in description["records"]], Kept(**kept) if kept else None

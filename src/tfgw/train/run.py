@@ -82,10 +82,9 @@ class Run:
             save_checkpoint(self.checkpoint_folder, self.progress, self.module, self.plain_optimizer, self.config)
         return record
 
-    def final_weights(self) -> dict[str, np.ndarray]:
-        """The kept weights; without validation, those of now. Arrays, because tensors die with their process."""
-        weights = self.progress.kept_weights if self.progress.kept else self.module.state_dict()
-        return {name: tensor.cpu().numpy() for name, tensor in weights.items()}
+    def final_weights(self) -> dict[str, Tensor]:
+        """The kept weights; without validation, those of now."""
+        return self.progress.kept_weights if self.progress.kept else self.module.state_dict()
 
     def _note(self, record: EpochRecord) -> None:
         self.progress.epoch = record.epoch

@@ -1,5 +1,7 @@
 #include "linked_tree.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "kernels.hpp"
@@ -20,17 +22,22 @@ void LinkedTree::build(int rows, int cols, const std::vector<Arc>& arcs) {
   }
 }
 
-void LinkedTree::compute_potentials(const double* cost, int ld) {
+double LinkedTree::compute_potentials(const double* cost, int ld) {
   const int root = int(nodes_.size()) - 1;
+  double largest = 0;
   v_[root - rows_] = 0;
   for (int node = next_in_subtree(root, root); node >= 0; node = next_in_subtree(node, root)) {
     const int parent = nodes_[node].parent;
+    const int row = is_row(node) ? node : parent, col = (is_row(node) ? parent : node) - rows_;
+    const double c = cost[int64_t(row) * ld + col];
+    largest = std::max(largest, std::abs(c));
     if (is_row(node)) {
-      u_[node] = cost[int64_t(node) * ld + parent - rows_] - v_[parent - rows_];
+      u_[row] = c - v_[col];
     } else {
-      v_[node - rows_] = cost[int64_t(parent) * ld + node - rows_] - u_[parent];
+      v_[col] = c - u_[row];
     }
   }
+  return largest;
 }
 
 void LinkedTree::pivot(int row, int col, double reduced) {

@@ -8,7 +8,8 @@ namespace tfgw {
 class LinkedTree {
  public:
   void build(int rows, int cols, const std::vector<Arc>& arcs);
-  void compute_potentials(const double* cost, int ld);
+  // Returns the largest cost on the tree, in absolute value.
+  double compute_potentials(const double* cost, int ld);
   double row_potential(int row) const { return u_[row]; }
   const double* col_potentials() const { return v_.data(); }
 

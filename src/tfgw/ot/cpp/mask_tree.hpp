@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "basis.hpp"
@@ -67,22 +68,29 @@ class MaskTree {
     root_ = cols - 1;
   }
 
-  void compute_potentials(const double* cost, int ld) {
+  // Returns the largest cost on the tree, in absolute value.
+  double compute_potentials(const double* cost, int ld) {
     cost_ = cost;
     ld_ = ld;
     potential_[root_] = 0;
+    double largest = 0;
     order_slots_by_depth();
     for (int slot : order_) {
       const Arc& a = arcs_[slot];
       const double c = cost[int64_t(a.row) * ld + a.col];
+      largest = std::max(largest, std::abs(c));
       if (test(row_is_child_, slot)) {
         potential_[anchor_[a.row]] = potential_[a.col] - c;
       } else {
         potential_[a.col] = potential_[anchor_[a.row]] + c;
       }
     }
-    for (int row = 0; row < int(anchor_.size()); ++row)
-      if (is_leaf(row)) base_[row] = cost[int64_t(row) * ld + anchor_[row]];
+    for (int row = 0; row < int(anchor_.size()); ++row) {
+      if (!is_leaf(row)) continue;
+      base_[row] = cost[int64_t(row) * ld + anchor_[row]];
+      largest = std::max(largest, std::abs(base_[row]));
+    }
+    return largest;
   }
 
   double row_potential(int row) const { return base_[row] - potential_[anchor_[row]]; }

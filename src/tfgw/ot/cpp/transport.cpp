@@ -51,13 +51,10 @@ auto TransportSimplex::with_tree(Use use) const {
 
 Outcome TransportSimplex::solve(const double* cost, Interrupt& interrupt, int max_sweeps) {
   cost_ = cost;
-  // Potentials are sums of costs along tree paths: below this, a reduced cost is rounding.
-  const double largest = kernels().largest_magnitude(rows_, cols_, ld_, cost);
-  eps_ = 4 * std::numeric_limits<double>::epsilon() * (rows_ + cols_) * largest;
   return with_tree([&](auto& tree) {
     if (!has_basis_) tree.build(rows_, cols_, greedy_basis());
     has_basis_ = true;
-    tree.compute_potentials(cost, ld_);
+    eps_ = rounding(tree.compute_potentials(cost, ld_));
     return run(tree, interrupt, max_sweeps);
   });
 }
@@ -99,16 +96,22 @@ bool TransportSimplex::pivot_on_candidates(Tree& tree) {
     }
     if (!chosen) return found;
     tree.pivot(chosen->row, chosen->col, lowest);
+    eps_ = std::max(eps_, rounding(std::abs(chosen->cost)));
   }
 }
 
 void TransportSimplex::flow(SparsePlan& out) const {
-  out.clear();
+  out.resize(rows_ + cols_ - 1);
+  int count = 0;
   with_tree([&](const auto& tree) {
     tree.for_each_arc([&](int32_t row, int32_t col, int64_t flow) {
-      if (flow > 0) out.push(row, col, double(flow) * kMassUnit);
+      out.row[count] = row;
+      out.col[count] = col;
+      out.mass[count] = double(flow) * kMassUnit;
+      count += flow > 0;
     });
   });
+  out.resize(count);
 }
 
 // The cost less its column means: what makes a column dear to every row does not matter to the plan.

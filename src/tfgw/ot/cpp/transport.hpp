@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "interrupt.hpp"
@@ -26,7 +27,8 @@ struct SparsePlan {
   std::vector<double> mass;
 
   int count() const { return int(row.size()); }
-  void clear() { row.clear(), col.clear(), mass.clear(); }
+  void clear() { resize(0); }
+  void resize(int count) { row.resize(count), col.resize(count), mass.resize(count); }
   bool same_as(const SparsePlan& o) const { return row == o.row && col == o.col && mass == o.mass; }
   void push(int32_t i, int32_t k, double w) { row.push_back(i), col.push_back(k), mass.push_back(w); }
 };
@@ -60,6 +62,11 @@ class TransportSimplex {
   Outcome run(Tree& tree, Interrupt& interrupt, int max_sweeps);
   template <class Tree>
   bool pivot_on_candidates(Tree& tree);
+
+  // Potentials are sums of costs along tree paths: with costs up to `largest`, a reduced cost below this is rounding.
+  double rounding(double largest) const {
+    return 4 * std::numeric_limits<double>::epsilon() * (rows_ + cols_) * largest;
+  }
 
   std::vector<Arc> greedy_basis() const;
   std::vector<double> centred_cost() const;

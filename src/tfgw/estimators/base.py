@@ -1,0 +1,48 @@
+"""What all estimators share: graphs in, standardised as in training, and the tags that scikit-learn reads."""
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch_geometric.data import Data
+
+from tfgw.datasets import GraphDataset
+from tfgw.estimators.graphs import as_dataset, as_graphs, check_features
+from tfgw.nn.tfgw_pooling import Structure
+from tfgw.train import Preprocessing
+
+
+class GraphEstimator(BaseEstimator):
+    """An estimator whose ``X`` is a list of graphs; see :func:`tfgw.estimators.as_graphs`."""
+
+    structure: Structure
+    directed: bool
+    random_state: Any
+    n_features_in_: int
+    preprocessing_: Preprocessing
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _learn_input(self, X: Any) -> list[Data]:
+        """The graphs of ``fit``, whose number of features those of other calls must have."""
+        graphs = as_graphs(X, structure=self.structure, directed=self.directed)
+        self.n_features_in_ = int(graphs[0].x.shape[1])
+        return graphs
+
+    def _read_input(self, X: Any) -> GraphDataset:
+        """The graphs of any call after ``fit``, as the model takes them."""
+        check_is_fitted(self)
+        graphs = as_graphs(X, structure=self.structure, directed=self.directed)
+        check_features(graphs, self.n_features_in_)
+        return self.preprocessing_(as_dataset(graphs))
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _require_targets(self, y: Any) -> None:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")

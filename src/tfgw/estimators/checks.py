@@ -1,0 +1,47 @@
+"""What every graph must fulfil, whatever it was converted from."""
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import is_undirected
+
+
+def check_graph(graph: Data, *, structure: str, directed: bool) -> None:
+    """Raise ``ValueError`` if a graph cannot be compared with templates; scales node weights to sum to 1 exactly."""
+    nodes = len(graph.x)
+    _check_edges(graph.edge_index, nodes)
+    if graph.get("edge_weight") is not None:
+        _check_edge_weights(graph.edge_weight, graph.edge_index.shape[1], structure)
+    if graph.get("node_weights") is not None:
+        _check_node_weights(graph.node_weights, nodes)
+        graph.node_weights /= graph.node_weights.sum()
+    if not directed and not _is_symmetric(graph, nodes):
+        raise ValueError("the structure is not symmetric; directed=True takes such graphs")
+
+
+def _check_edges(edge_index: Tensor, nodes: int) -> None:
+    if len(edge_index) != 2:
+        raise ValueError(f"edge_index: expected shape (2, edges), got {tuple(edge_index.shape)}")
+    if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= nodes):
+        raise ValueError(f"edge_index: points to a node outside 0 to {nodes - 1}")
+
+
+def _check_edge_weights(weights: Tensor, edges: int, structure: str) -> None:
+    if len(weights) != edges:
+        raise ValueError(f"edge_weight: {len(weights)} weights for {edges} edges")
+    if structure == "shortest_path" and bool((weights < 0).any()):
+        raise ValueError("edge_weight: an edge of negative length has no shortest path")
+
+
+def _check_node_weights(weights: Tensor, nodes: int) -> None:
+    if len(weights) != nodes:
+        raise ValueError(f"node weights: {len(weights)} of them for {nodes} nodes")
+    if bool((weights < 0).any()) or abs(float(weights.sum()) - 1) > 1e-5:
+        raise ValueError("node weights: must not be negative, and sum to 1")
+
+
+def _is_symmetric(graph: Data, nodes: int) -> bool:
+    if graph.get("structure") is None:
+        return bool(is_undirected(graph.edge_index, graph.get("edge_weight"), num_nodes=nodes))
+    matrix = graph.structure.reshape(nodes, nodes)
+    return torch.allclose(matrix, matrix.T, rtol=1e-7, atol=0)

@@ -1,0 +1,106 @@
+"""Graph classification."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from tfgw.estimators.network import TemplateNetwork
+from tfgw.train import Task, probabilities
+
+
+class TFGWClassifier(ClassifierMixin, TemplateNetwork):
+    """Template based graph neural network for classification, trained by ``fit``.
+
+    >>> model = TFGWClassifier(num_templates=8, epochs=100, random_state=0).fit(graphs, ["ring", "star", ...])
+    >>> model.predict(other_graphs)
+
+    ``X`` is a list of graphs in any form that :func:`tfgw.estimators.as_graphs` takes. ``y`` holds one label of any
+    type per graph, or is a 0/1 matrix with a column for each of several labels (multi-label). Node features are
+    used as they are (categories one-hot, say); nodes without any have the constant feature 1.
+
+    Args:
+        num_templates: Number of templates; the training graphs they start at are drawn class by class.
+        template_nodes: Nodes per template; ``None``: the median of the training graphs.
+        structure: What graphs are compared by: ``"adjacency"`` (learned templates keep their entries in [0, 1]),
+            ``"shortest_path"``, or ``"precomputed"`` for the matrices that come with the graphs.
+        directed: Whether the structures of graphs and templates may be asymmetric.
+        num_layers: Layers of the GIN that encodes the nodes; 0 compares the features as they are.
+        width: Features that each layer computes.
+        dropout: Share of the head's hidden units that is dropped in training.
+        alpha: Trade-off between features (0) and structure (1); ``None``: learned.
+        learn_templates: Whether template structures and features are learned.
+        learn_weights: Whether template node weights are learned.
+        n_starts: Starts of the solver for each pair. Regular graphs without features need several.
+        standardize: Whether features are brought to mean 0 and variance 1 over the training graphs; ``None``: unless
+            all are 0 or 1.
+        epochs: Passes over the training graphs.
+        batch_size: Graphs per optimiser step.
+        lr: Learning rate of Adam.
+        template_lr: Learning rate of the templates; ``None``: the same.
+        validation_fraction: Share of the graphs that is set aside to choose the epoch whose weights are kept; 0:
+            those of the last epoch, trained on all graphs.
+        patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
+        precision: Of the networks: ``"float64"``, ``"float32"`` or ``"bf16"``. The solver computes in float64.
+        accelerator: Where to train: ``"cpu"``, ``"cuda"`` or ``"auto"``. A fitted estimator is on the CPU.
+        num_threads: Threads of the solver; ``None`` follows :func:`torch.get_num_threads`.
+        random_state: Seed of weights, templates, batches and validation graphs. An integer gives the same model at
+            every call.
+        verbose: Whether to show a progress bar.
+
+    Attributes:
+        classes_: The labels; of multi-label targets, the numbers of the columns.
+        model_: The trained :class:`tfgw.nn.TFGWModel`.
+        templates_: Its templates.
+        history_: One :class:`tfgw.train.EpochRecord` per epoch.
+        n_iter_: Number of epochs.
+        n_features_in_: Features per node; 0 for graphs without.
+        preprocessing_: What is done to graphs before the model sees them.
+    """
+
+    classes_: np.ndarray
+    _task: Task
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> "TFGWClassifier":
+        """Train on the graphs ``X`` with labels ``y``, ``(num_graphs,)`` or 0/1 in ``(num_graphs, num_labels)``."""
+        self._require_targets(y)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+        if type_of_target(y, input_name="y") == "multilabel-indicator":
+            labels = check_array(y, accept_sparse=True, dtype=np.float64, input_name="y")
+            labels = torch.from_numpy(labels.toarray() if hasattr(labels, "toarray") else np.array(labels))
+            self.classes_ = np.arange(labels.shape[1])
+            self._task = "multilabel"
+            self._train(X, labels, task=self._task, out_channels=labels.shape[1])
+        else:
+            self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+            self._task = "classification"
+            classes = tuple(self.classes_.tolist())
+            self._train(X, torch.from_numpy(codes), task=self._task, out_channels=len(classes), classes=classes)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of each graph, or a 0/1 matrix."""
+        scores = self._outputs(X)
+        if self._task == "multilabel":
+            return np.asarray((scores > 0).long())
+        return self.classes_[scores.argmax(1).numpy()]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class (rows sum to 1), or of each label, ``(num_graphs, num_classes)``."""
+        scores = self._outputs(X)
+        return np.asarray(probabilities(self._task, scores))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores before the softmax, ``(num_graphs, num_classes)``; of two classes, how far the second is ahead."""
+        scores = self._outputs(X).numpy()
+        is_binary = self._task == "classification" and len(self.classes_) == 2
+        return scores[:, 1] - scores[:, 0] if is_binary else scores

@@ -1,0 +1,130 @@
+"""One graph of each kind that the estimators take, as ``Data`` with only the attributes that they use."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from tfgw.datasets import from_networkx
+
+
+def kind_of(graph: Any) -> str:
+    """The kind of a graph, in words."""
+    if isinstance(graph, Data):
+        return "a Data"
+    networkx = sys.modules.get("networkx")  # whoever has such a graph has imported it
+    if networkx is not None and isinstance(graph, networkx.Graph):
+        return "a networkx graph"
+    if isinstance(graph, tuple) and len(graph) in (2, 3):
+        return "a tuple"
+    described = f"a tuple of {len(graph)}" if isinstance(graph, tuple) else type(graph).__name__
+    raise ValueError(f"expected a Data, a networkx graph, or a tuple (C, F) or (C, F, h), got {described}")
+
+
+def convert(graph: Any, *, structure: str) -> Data:
+    """Take a graph apart; messages of errors do not say which graph it is."""
+    kind = kind_of(graph)
+    if kind == "a Data":
+        return _from_data(graph, precomputed=structure == "precomputed")
+    if kind == "a tuple":
+        return _from_matrices(*graph, precomputed=structure == "precomputed")
+    if structure == "precomputed":
+        raise ValueError("structure='precomputed' takes tuples (C, F), or Data with a structure; got a networkx graph")
+    return _from_networkx(graph)
+
+
+def _from_data(graph: Data, *, precomputed: bool) -> Data:
+    nodes = graph.num_nodes
+    if not nodes:
+        raise ValueError("no nodes")
+    x = _features("x", graph.x, nodes)
+    weights = _optional("node_weights", graph.get("node_weights"))
+    if not precomputed:
+        edge_weight = _optional("edge_weight", graph.get("edge_weight"))
+        return _data(x, _edges(graph.edge_index), edge_weight=edge_weight, node_weights=weights)
+    if graph.get("structure") is None:
+        raise ValueError("structure: missing, but structure='precomputed' needs it")
+    matrix = _numbers("structure", graph.structure)
+    if matrix.numel() != nodes**2:
+        raise ValueError(f"structure: expected {nodes} × {nodes} numbers, got shape {tuple(matrix.shape)}")
+    matrix = matrix.reshape(nodes, nodes)
+    edges = _off_diagonal(matrix) if graph.edge_index is None else _edges(graph.edge_index)
+    return _data(x, edges, structure=matrix.flatten(), node_weights=weights)
+
+
+def _from_matrices(C: Any, F: Any, h: Any = None, *, precomputed: bool) -> Data:
+    matrix = _numbers("C", C)
+    if matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"C: expected a square matrix, got shape {tuple(matrix.shape)}")
+    nodes = len(matrix)
+    if nodes == 0:
+        raise ValueError("no nodes")
+    if torch.allclose(matrix, matrix.T, rtol=1e-7, atol=0):
+        matrix = (matrix + matrix.T) / 2  # rounding is no asymmetry
+    x, weights = _features("F", F, nodes), _optional("h", h)
+    edges = _off_diagonal(matrix)
+    if precomputed:
+        return _data(x, edges, structure=matrix.flatten(), node_weights=weights)
+    if bool(matrix.diagonal().any()):
+        raise ValueError("C: an adjacency matrix has no diagonal; structure='precomputed' takes any matrix")
+    values = matrix[edges[0], edges[1]]
+    return _data(x, edges, edge_weight=None if bool((values == 1).all()) else values, node_weights=weights)
+
+
+def _from_networkx(graph: Any) -> Data:
+    weighted = any("weight" in attributes for *_, attributes in graph.edges(data=True))
+    try:
+        edges = from_networkx([graph], weight="weight" if weighted else None, features="constant")[0]
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix("graph 0: ")) from None
+    values = dict(graph.nodes(data="x"))
+    missing = [node for node, value in values.items() if value is None]
+    if missing and len(missing) < len(values):
+        raise ValueError(f"node {missing[0]!r} has no attribute 'x', but others have one")
+    x = _features("x", None if missing else list(values.values()), len(values))
+    return _data(x, edges.edge_index, edge_weight=_optional("weight", edges.get("edge_weight")))
+
+
+def _data(x: Tensor, edge_index: Tensor, **optional: Tensor | None) -> Data:
+    return Data(x=x, edge_index=edge_index, **{key: value for key, value in optional.items() if value is not None})
+
+
+def _features(name: str, values: Any, nodes: int) -> Tensor:
+    if values is None:
+        return torch.zeros(nodes, 0, dtype=torch.float64)
+    x = _numbers(name, values)
+    x = x[:, None] if x.dim() == 1 else x
+    if x.dim() != 2 or len(x) != nodes:
+        raise ValueError(f"{name}: expected one row for each of {nodes} nodes, got shape {tuple(x.shape)}")
+    return x
+
+
+def _edges(edge_index: Any) -> Tensor:
+    if not isinstance(edge_index, Tensor) or edge_index.dtype != torch.int64 or edge_index.dim() != 2:
+        raise ValueError("edge_index: must be an int64 tensor of shape (2, edges)")
+    return edge_index.detach().cpu()
+
+
+def _off_diagonal(matrix: Tensor) -> Tensor:
+    """Places of the entries that are not 0, the diagonal left out, ``(2, entries)``."""
+    return matrix.clone().fill_diagonal_(0).nonzero().T.contiguous()
+
+
+def _optional(name: str, values: Any) -> Tensor | None:
+    return None if values is None else _numbers(name, values).flatten()
+
+
+def _numbers(name: str, values: Any) -> Tensor:
+    """A copy of array, tensor or nested list in double precision."""
+    try:
+        if isinstance(values, Tensor):
+            values = values.detach().cpu().double().numpy()
+        numbers = torch.from_numpy(np.array(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected an array of numbers") from None
+    if not bool(numbers.isfinite().all()):
+        raise ValueError(f"{name}: has a value that is not finite")
+    return numbers

@@ -1,0 +1,174 @@
+"""The paper's model as an estimator: what classifier and regressor share."""
+
+from typing import Any, Literal, cast
+
+import numpy as np
+import torch
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from tfgw import ot
+from tfgw.datasets import GraphDataset, random_split
+from tfgw.estimators.base import GraphEstimator
+from tfgw.estimators.graphs import as_dataset, median_nodes
+from tfgw.estimators.sampling import draw_templates
+from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.nn.tfgw_pooling import Structure
+from tfgw.train import EpochRecord, Preprocessing, Task, TrainConfig, embeddings, fit, outputs
+from tfgw.train.run import DTYPES
+
+
+class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
+    """Stores the parameters that :class:`TFGWClassifier` documents, trains, and gives outputs and distances."""
+
+    model_: TFGWModel
+    history_: list[EpochRecord]
+
+    def __init__(
+        self,
+        *,
+        num_templates: int = 8,
+        template_nodes: int | None = None,
+        structure: Structure = "adjacency",
+        directed: bool = False,
+        num_layers: int = 2,
+        width: int = 16,
+        dropout: float = 0.0,
+        alpha: float | None = None,
+        learn_templates: bool = True,
+        learn_weights: bool = True,
+        n_starts: int = 1,
+        standardize: bool | None = None,
+        epochs: int = 500,
+        batch_size: int = 128,
+        lr: float = 0.01,
+        template_lr: float | None = None,
+        validation_fraction: float = 0.0,
+        patience: int | None = None,
+        precision: Literal["float64", "float32", "bf16"] = "float64",
+        accelerator: str = "auto",
+        num_threads: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.num_templates = num_templates
+        self.template_nodes = template_nodes
+        self.structure = structure
+        self.directed = directed
+        self.num_layers = num_layers
+        self.width = width
+        self.dropout = dropout
+        self.alpha = alpha
+        self.learn_templates = learn_templates
+        self.learn_weights = learn_weights
+        self.n_starts = n_starts
+        self.standardize = standardize
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.template_lr = template_lr
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.precision = precision
+        self.accelerator = accelerator
+        self.num_threads = num_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def templates_(self) -> ot.Templates:
+        """The learned templates; their features are those that the encoder gives."""
+        check_is_fitted(self, "model_")
+        pool = self.model_.pool
+        return ot.Templates(
+            features=pool.template_features.detach(),
+            structure=pool.template_structure.detach(),
+            weights=pool.template_weights.detach(),
+        )
+
+    @property
+    def n_iter_(self) -> int:
+        """Epochs that were trained."""
+        check_is_fitted(self, "history_")
+        return len(self.history_)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Distances of the graphs to the learned templates, ``(num_graphs, num_templates)``."""
+        dataset = self._read_input(X)
+        return embeddings(self.model_, dataset).double().numpy()
+
+    def _outputs(self, X: Any) -> Tensor:
+        """What the network gives, ``(num_graphs, out_channels)``."""
+        dataset = self._read_input(X)
+        return outputs(self.model_, dataset).double()
+
+    def _train(self, X: Any, y: Tensor, *, task: Task, out_channels: int, classes: tuple[Any, ...] = ()) -> None:
+        graphs = self._learn_input(X)
+        seed = self._seed()
+        config = self._train_config(task, seed)
+        dataset = as_dataset(graphs, y, classes=classes)
+        split = random_split(dataset, val=self.validation_fraction, test=0.0, seed=seed)
+        train = dataset[split.train]
+        self.preprocessing_ = Preprocessing.fit(train, structure=self.structure, standardize=self.standardize)
+        train = self.preprocessing_(train)
+        validation = self.preprocessing_(dataset[split.val]) if len(split.val) else None
+        self.model_ = self._new_model(train, out_channels, seed)
+        result = fit(self.model_, train, validation, config=config, progress_bar=bool(self.verbose))
+        self.model_.cpu().eval()
+        self.history_ = result.records
+
+    def _train_config(self, task: Task, seed: int) -> TrainConfig:
+        return TrainConfig(
+            task=task,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            template_lr=self.template_lr,
+            patience=self.patience,
+            precision=self.precision,
+            accelerator=self.accelerator,
+            seed=seed,
+        )
+
+    def _new_model(self, train: GraphDataset, out_channels: int, seed: int) -> TFGWModel:
+        config = TFGWConfig(
+            in_channels=self.preprocessing_.in_channels,
+            out_channels=out_channels,
+            num_templates=self.num_templates,
+            template_nodes=median_nodes(train) if self.template_nodes is None else self.template_nodes,
+            num_layers=self.num_layers,
+            width=self.width,
+            dropout=self.dropout,
+            structure=self.structure,
+            directed=self.directed,
+            alpha=self.alpha,
+            learn_templates=self.learn_templates,
+            learn_weights=self.learn_weights,
+            n_starts=self.n_starts,
+        )
+        dtype = DTYPES[self.precision]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = TFGWModel(config).to(dtype)
+        model.pool.num_threads = self.num_threads
+        templates = draw_templates(
+            [_cast(graph, dtype) for graph in train],
+            config.num_templates,
+            config.template_nodes,
+            structure=config.structure,
+            directed=config.directed,
+            encoder=model.encoder,
+            seed=seed,
+        )
+        model.pool.set_templates(cast(Tensor, templates.structure), templates.features, templates.weights)
+        return model
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.model_.pool.num_templates
+
+
+def _cast(graph: Any, dtype: torch.dtype) -> Any:
+    graph.x = graph.x.to(dtype)
+    return graph

@@ -1,0 +1,53 @@
+"""Graph regression."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import RegressorMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array, check_consistent_length
+
+from tfgw.estimators.network import TemplateNetwork
+
+
+class TFGWRegressor(RegressorMixin, TemplateNetwork):
+    """Template based graph neural network for regression, trained by ``fit``.
+
+    >>> model = TFGWRegressor(num_templates=8, epochs=100, random_state=0).fit(graphs, [0.3, 1.7, ...])
+    >>> model.predict(other_graphs)
+
+    Parameters, graphs and attributes are those of :class:`TFGWClassifier`, but for ``classes_``. ``y`` holds one
+    number per graph, or several; inside, targets have mean 0 and variance 1.
+
+    Attributes:
+        target_scaler_: The fitted :class:`sklearn.preprocessing.StandardScaler` of the targets.
+    """
+
+    target_scaler_: StandardScaler
+    _is_single: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> "TFGWRegressor":
+        """Train on the graphs ``X`` with targets ``y``, ``(num_graphs,)`` or ``(num_graphs, num_targets)``."""
+        self._require_targets(y)
+        check_consistent_length(X, y)
+        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if targets.ndim > 2:
+            raise ValueError(f"y: expected one or several numbers per graph, got shape {targets.shape}")
+        self._is_single = targets.ndim == 1
+        columns = targets.reshape(len(targets), -1)
+        self.target_scaler_ = StandardScaler().fit(columns)
+        scaled = torch.from_numpy(self.target_scaler_.transform(columns))
+        self._train(X, scaled, task="regression", out_channels=columns.shape[1])
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The predicted values, in the shape of ``y``."""
+        scaled = self._outputs(X).numpy()
+        values: np.ndarray = self.target_scaler_.inverse_transform(scaled)
+        return values[:, 0] if self._is_single else values

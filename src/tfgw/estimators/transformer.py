@@ -1,0 +1,128 @@
+"""Graphs as vectors, without training."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_consistent_length
+from sklearn.utils.multiclass import type_of_target
+from torch import Tensor
+
+from tfgw import ot
+from tfgw.estimators.base import GraphEstimator
+from tfgw.estimators.graphs import as_dataset, median_nodes
+from tfgw.estimators.sampling import draw_templates
+from tfgw.nn.tfgw_pooling import Structure
+from tfgw.train import Preprocessing
+from tfgw.train.batches import Batch, GraphStore
+
+BATCH_SIZE = 256
+
+
+class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
+    """Fused Gromov–Wasserstein distances of graphs to templates that ``fit`` draws from the data.
+
+    >>> make_pipeline(TFGWTransformer(num_templates=16, random_state=0), SVC()).fit(graphs, labels)
+
+    Nothing is trained: for distances to learned templates, take ``transform`` of :class:`TFGWClassifier` or
+    :class:`TFGWRegressor`. Graphs are in any form that :func:`tfgw.estimators.as_graphs` takes.
+
+    Args:
+        num_templates: Number of templates.
+        template_nodes: Nodes per template; ``None``: the median of the graphs.
+        structure: As in :class:`TFGWClassifier`, like ``directed``, ``n_starts``, ``standardize`` and ``num_threads``.
+        directed: Whether the structures of graphs and templates may be asymmetric.
+        alpha: Trade-off between features (0) and structure (1).
+        n_starts: Starts of the solver for each pair.
+        standardize: Whether features are brought to mean 0 and variance 1; ``None``: unless all are 0 or 1.
+        num_threads: Threads of the solver.
+        random_state: Seed of the drawing.
+
+    Attributes:
+        templates_: The templates; their features are standardised where those of graphs are.
+        n_features_in_: Features per node; 0 for graphs without.
+        preprocessing_: What is done to graphs before they are compared.
+    """
+
+    templates_: ot.Templates
+
+    def __init__(
+        self,
+        *,
+        num_templates: int = 8,
+        template_nodes: int | None = None,
+        structure: Structure = "adjacency",
+        directed: bool = False,
+        alpha: float = 0.5,
+        n_starts: int = 1,
+        standardize: bool | None = None,
+        num_threads: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.num_templates = num_templates
+        self.template_nodes = template_nodes
+        self.structure = structure
+        self.directed = directed
+        self.alpha = alpha
+        self.n_starts = n_starts
+        self.standardize = standardize
+        self.num_threads = num_threads
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "TFGWTransformer":
+        """Draw the templates from the graphs ``X``.
+
+        If ``y`` has at most ``num_templates`` different labels, as many as possible are drawn from each class;
+        any other ``y`` is ignored.
+        """
+        self._check_sizes()
+        graphs = self._learn_input(X)
+        dataset = as_dataset(graphs, self._labels(X, y))
+        self.preprocessing_ = Preprocessing.fit(dataset, structure=self.structure, standardize=self.standardize)
+        self.templates_ = draw_templates(
+            list(self.preprocessing_(dataset)),
+            self.num_templates,
+            median_nodes(graphs) if self.template_nodes is None else self.template_nodes,
+            structure=self.structure,
+            directed=self.directed,
+            seed=self._seed(),
+        )
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Distances of the graphs to the templates, ``(num_graphs, num_templates)``."""
+        store = GraphStore(self._read_input(X), dtype=torch.float64)
+        return np.concatenate([self._distances(batch).numpy() for batch in store.in_order(BATCH_SIZE)])
+
+    def _distances(self, batch: Batch) -> Tensor:
+        inputs = dict(batch.inputs)
+        if "structure" in inputs:
+            inputs |= {"edge_index": None, "edge_weight": None}
+        return ot.fgw(
+            ot.GraphBatch(**inputs),
+            self.templates_,
+            self.alpha,
+            n_starts=self.n_starts,
+            plans=None,
+            num_threads=self.num_threads,
+        ).distances
+
+    def _labels(self, X: Any, y: Any) -> Tensor | None:
+        if y is None:
+            return None
+        check_consistent_length(X, y)
+        if type_of_target(y) not in ("binary", "multiclass"):
+            return None
+        classes, codes = np.unique(np.ravel(y), return_inverse=True)
+        return torch.from_numpy(codes) if len(classes) <= self.num_templates else None
+
+    def _check_sizes(self) -> None:
+        for name in ("num_templates", "template_nodes"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name}: must be at least 1, got {value}")
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.templates_.features.shape[0]
