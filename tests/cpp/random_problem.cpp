@@ -11,7 +11,7 @@ int size(Bytes& bytes, int usual, int largest) { return 1 + bytes.below(bytes.on
 double number(Bytes& bytes, Values values) {
   if (values == Values::continuous) return 2 * bytes.unit() - 1 + 1e-6 * bytes.unit();
   if (values == Values::tied) return double(bytes.below(3));
-  const double magnitude = std::ldexp(1 + bytes.unit(), bytes.below(1200) - 600);
+  const double magnitude = std::ldexp(1 + bytes.unit(), bytes.below(660) - 330);
   return bytes.one_in(2) ? -magnitude : bytes.one_in(4) ? 0.0 : magnitude;
 }
 

@@ -1,4 +1,6 @@
 // Facts about the core that hold for random problems of every kind. Meant to run under sanitizers.
+#include <unistd.h>
+
 #include <atomic>
 #include <cmath>
 #include <random>
@@ -10,6 +12,8 @@
 
 namespace tfgw::test {
 namespace {
+
+constexpr unsigned kPatience = 60;  // seconds for one problem, under sanitizers; then the program ends
 
 std::vector<uint8_t> random_bytes(uint32_t seed, size_t count) {
   std::mt19937 generator(seed);
@@ -38,6 +42,7 @@ void test_random_problems(Values values, int count) {
     const std::vector<uint8_t> data = random_bytes(uint32_t(seed), 1 << 16);
     Bytes bytes(data.data(), data.size());
     const RandomProblem p = make_problem(bytes, values);
+    alarm(kPatience);
     validate(p.templates_input(), 1e-6);
     validate(p.graphs_input(), 1e-6);
     const Solved one = solve(p, 1), three = solve(p, 3);
@@ -170,5 +175,6 @@ int main() {
   for (uint32_t seed = 0; seed < 5; ++seed)
     for (int rows : {1, 2, 9, 70})
       for (int cols : {1, 2, 5, 32, 33, 64, 65, 128, 129, 150}) test_warm_starts(rows, cols, seed);
+  alarm(0);
   std::puts("the core keeps its promises");
 }

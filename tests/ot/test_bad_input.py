@@ -42,7 +42,7 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     "NaN edge weight": (
         "edge_weight",
         lambda w: put(w, -1, NAN),
-        r"^edge_weight: graph 4 .* not finite \(edge \d+\)",
+        r"^edge_weight: graph 4 .* not finite .*\(edge \d+\)",
     ),
     "infinite edge weight": (
         "edge_weight",
@@ -269,11 +269,17 @@ def test_checks_come_before_the_work() -> None:
         wasserstein(GraphBatch(x, batch=batch), Templates(torch.zeros(50, 200, 400, dtype=torch.float64)))
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e140, 1e160, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e90])
 @pytest.mark.parametrize("argument", ["x", "edge_weight", "template_structure", "template_features"])
-def test_extreme_but_finite_values_do_no_harm(argument: str, scale: float) -> None:
+def test_extreme_values_do_no_harm(argument: str, scale: float) -> None:
     good = arguments()
     distances = call({**good, argument: scale * good[argument]})
     assert distances.shape == (5, 4)
-    if scale < 1e150:  # squares are finite
-        assert bool(distances.isfinite().all())
+    assert bool(distances.isfinite().all())
+
+
+@pytest.mark.parametrize("argument", ["x", "edge_weight", "template_structure", "template_features"])
+def test_values_whose_squares_overflow_are_refused(argument: str) -> None:
+    good = arguments()
+    with pytest.raises(ValueError, match=rf"^{argument}: .* beyond 1e100"):
+        call({**good, argument: 1e150 * good[argument]})

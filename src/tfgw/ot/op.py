@@ -295,12 +295,12 @@ def _maybe_array(tensor: Tensor | None) -> np.ndarray | None:
 
 
 def _check_finite(name: str, rows: Tensor | None, batch: Tensor | None) -> None:
-    """Raise ``ValueError`` naming the graph of the first of the rows (nodes, …) that is not finite."""
-    if rows is None or bool(rows.isfinite().all()):
+    """Raise ``ValueError`` naming the graph of the first of the rows (nodes, …) that cannot be computed with."""
+    if rows is None or bool((usable := rows.abs() <= 1e100).all()):
         return
-    node = int(rows.isfinite().flatten(1).all(1).logical_not().nonzero()[0])
+    node = int(usable.flatten(1).all(1).logical_not().nonzero()[0])
     graph = 0 if batch is None else int(batch[node])
-    raise ValueError(f"{name}: graph {graph} has an entry that is not finite (node {node})")
+    raise ValueError(f"{name}: graph {graph} has an entry that is not finite or beyond 1e100 (node {node})")
 
 
 def _indices(tensor: Tensor) -> np.ndarray:

@@ -78,13 +78,13 @@ Outcome TransportSimplex::run(Tree& tree, Interrupt& interrupt, int max_sweeps) 
   return clean_rows < rows_ ? Outcome::improved : Outcome::optimal;
 }
 
-// Pivots on the best cell of each column, most negative first, while they stay improving. False if there was none.
+// Pivots on the best cell of each column, most negative first, while they stay improving. False if none was.
 template <class Tree>
 bool TransportSimplex::pivot_on_candidates(Tree& tree) {
   candidates_.clear();
   for (int k = 0; k < cols_; ++k)
     if (best_row_[k] >= 0) candidates_.push_back({int32_t(best_row_[k]), k, cost_[best_row_[k] * ld_ + k]});
-  const bool found = !candidates_.empty();
+  bool improved = false;
   const double* v = tree.col_potentials();
   while (true) {
     double lowest = -eps_;
@@ -94,7 +94,8 @@ bool TransportSimplex::pivot_on_candidates(Tree& tree) {
       chosen = reduced < lowest ? &cell : chosen;
       lowest = std::min(reduced, lowest);
     }
-    if (!chosen) return found;
+    if (!chosen) return improved;
+    improved = true;
     tree.pivot(chosen->row, chosen->col, lowest);
     eps_ = std::max(eps_, rounding(std::abs(chosen->cost)));
   }

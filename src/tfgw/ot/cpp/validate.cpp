@@ -14,15 +14,17 @@ template <class... Parts>
   throw std::invalid_argument(message.str());
 }
 
-// Index of the first value that is not finite, or `count`. 0 * x is 0 for a finite x only, so four sums of such
-// products tell quickly that there is nothing to find.
-int64_t first_non_finite(const double* values, int64_t count) {
-  double sum[4] = {};
-  for (int64_t i = 0; i + 4 <= count; i += 4)
-    for (int s = 0; s < 4; ++s) sum[s] += 0.0 * values[i + s];
-  const bool clean = sum[0] + sum[1] + sum[2] + sum[3] == 0;
-  int64_t i = clean ? count / 4 * 4 : 0;
-  while (i < count && std::isfinite(values[i])) ++i;
+constexpr double kLargest = 1e100;  // beyond this, squares and their products overflow
+constexpr const char* kUnusable = " that is not finite or beyond 1e100";
+
+bool usable(double value) { return std::abs(value) <= kLargest; }
+
+// Index of the first value that cannot be computed with, or `count`.
+int64_t first_unusable(const double* values, int64_t count) {
+  int found = 0;  // a loop without a branch, since there is hardly ever anything to find
+  for (int64_t i = 0; i < count; ++i) found |= !usable(values[i]);
+  int64_t i = found ? 0 : count;
+  while (i < count && usable(values[i])) ++i;
   return i;
 }
 
@@ -49,8 +51,8 @@ void check_edges(const BatchInput& in) {
     if (graph_of[from] != graph_of[to])
       fail("edge_index: edge ", e, " (", from, " -> ", to, ") joins graph ", graph_of[from], " and graph ",
            graph_of[to]);
-    if (in.edge_weight && !std::isfinite(in.edge_weight[e]))
-      fail("edge_weight: graph ", graph_of[from], " has a weight that is not finite (edge ", e, ")");
+    if (in.edge_weight && !usable(in.edge_weight[e]))
+      fail("edge_weight: graph ", graph_of[from], " has a weight", kUnusable, " (edge ", e, ")");
   }
 }
 
@@ -74,11 +76,11 @@ void validate(const BatchInput& in, double weight_tolerance) {
   for (int64_t b = 0; b < in.graphs; ++b) {
     const int64_t first = in.ptr[b], n = in.ptr[b + 1] - first;
     if (n == 0) continue;
-    const int64_t bad = first_non_finite(in.x + first * in.features, n * in.features);
-    if (bad < n * in.features) fail("x: graph ", b, " has a feature that is not finite (node ", first + bad / in.features, ")");
+    const int64_t bad = first_unusable(in.x + first * in.features, n * in.features);
+    if (bad < n * in.features) fail("x: graph ", b, " has a feature", kUnusable, " (node ", first + bad / in.features, ")");
     check_weights("node_weights", "graph", b, in.weights + first, n, weight_tolerance);
-    if (in.kind == StructureKind::dense && first_non_finite(in.dense + offset, n * n) < n * n)
-      fail("structure: graph ", b, " has an entry that is not finite");
+    if (in.kind == StructureKind::dense && first_unusable(in.dense + offset, n * n) < n * n)
+      fail("structure: graph ", b, " has an entry", kUnusable);
     offset += n * n;
   }
   if (in.kind == StructureKind::sparse) check_edges(in);
@@ -87,10 +89,10 @@ void validate(const BatchInput& in, double weight_tolerance) {
 void validate(const TemplatesInput& in, double weight_tolerance) {
   const int64_t m = in.nodes;
   for (int64_t k = 0; k < in.count; ++k) {
-    if (in.structure && first_non_finite(in.structure + k * m * m, m * m) < m * m)
-      fail("template_structure: template ", k, " has an entry that is not finite");
-    if (first_non_finite(in.x + k * m * in.features, m * in.features) < m * in.features)
-      fail("template_features: template ", k, " has a feature that is not finite");
+    if (in.structure && first_unusable(in.structure + k * m * m, m * m) < m * m)
+      fail("template_structure: template ", k, " has an entry", kUnusable);
+    if (first_unusable(in.x + k * m * in.features, m * in.features) < m * in.features)
+      fail("template_features: template ", k, " has a feature", kUnusable);
     check_weights("template_weights", "template", k, in.weights + k * m, m, weight_tolerance);
     if (!(in.alpha[k] >= 0 && in.alpha[k] <= 1)) fail("alpha: must lie in [0, 1], but is ", in.alpha[k], " for template ", k);
   }
