@@ -10,14 +10,14 @@ torch.set_num_threads(1)  # for tensors this small, threads only get in each oth
 
 
 def cycles_and_stars(count: int = 24, *, seed: int = 0) -> GraphDataset:
-    """Cycles (class 0) and stars (class 1) of 4 to 7 nodes with 3 random features."""
+    """Cycles (class 0) and stars (class 1) of 4 to 7 nodes with 3 small random features."""
     generator = torch.Generator().manual_seed(seed)
     graphs = []
     for number in range(count):
         nodes = 4 + number % 4
         edges = [(i, (i + 1) % nodes) for i in range(nodes)] if number % 2 else [(0, i) for i in range(1, nodes)]
         both = torch.tensor(edges + [(b, a) for a, b in edges]).T
-        x = torch.randn(nodes, 3, generator=generator)
+        x = 0.1 * torch.randn(nodes, 3, generator=generator)
         graphs.append(Data(x=x, edge_index=both, y=torch.tensor([number % 2])))
     return GraphDataset.from_graphs(graphs, name="small", classes=("star", "cycle"))
 

@@ -22,8 +22,8 @@ def regression_data(values: int) -> GraphDataset:
 
 def test_a_model_learns_to_tell_cycles_from_stars() -> None:
     train, test = cycles_and_stars(), cycles_and_stars(seed=1)
-    model = small_model(train)
-    result = fit(model, train, config=TrainConfig(epochs=40, accelerator="cpu"))
+    model = small_model(train, layers=0)
+    result = fit(model, train, config=TrainConfig(epochs=60, accelerator="cpu"))
     assert result.records[-1].loss < 0.5 * result.records[0].loss
     assert evaluate(model, test, task="classification").score > 0.9
 
@@ -65,7 +65,7 @@ def test_templates_stay_on_their_constraint_sets() -> None:
     pool = model.pool
     assert torch.allclose(pool.template_weights.sum(-1), torch.ones(2, dtype=torch.float64))
     assert bool(((pool.structure_entries >= 0) & (pool.structure_entries <= 1)).all())
-    assert 0 <= float(pool.alpha) <= 1
+    assert 0 <= pool.alpha.item() <= 1
 
 
 def test_the_kept_weights_are_those_of_the_kept_epoch() -> None:
@@ -102,7 +102,7 @@ def test_values_and_labels_are_learned_too(task: str, values: int) -> None:
     if task == "multilabel":
         data._data.y = (data._data.y > 0).float()
     model = small_model(data, outputs=values)
-    result = fit(model, data, config=TrainConfig(task=task, epochs=40, accelerator="cpu"))
+    result = fit(model, data, config=TrainConfig(task=task, epochs=60, accelerator="cpu"))
     assert result.records[-1].loss < 0.5 * result.records[0].loss
     assert outputs(model, data).shape == (len(data), values)
 
@@ -118,7 +118,7 @@ def test_records_follow_alpha_and_live_nodes() -> None:
     train = cycles_and_stars()
     model = small_model(train)
     last = fit(model, train, config=SHORT).records[-1]
-    assert last.alpha == float(model.pool.alpha)
+    assert last.alpha == model.pool.alpha.item()
     assert last.live_nodes == float(model.pool.live_nodes.double().mean())
 
 

@@ -110,7 +110,7 @@ def test_other_files_are_refused(saved: tuple[Path, TrainedModel], tmp_path: Pat
     with pytest.raises(FileError, match="not a model file of tfgw"):
         load_model(foreign)
     newer = tmp_path / "newer.safetensors"
-    save_file(load_file(saved[0]), newer, metadata={"kind": "model", "format": "2"})
+    save_file(load_file(saved[0]), newer, metadata={"tfgw": '{"kind": "model", "format": 2}'})
     with pytest.raises(FileError, match="has format 2, this version reads up to 1"):
         load_model(newer)
 

@@ -24,7 +24,7 @@ PAPER: dict[str, Any] = {
 
 # Regular graphs without features. Several starts, because the first is a saddle point for such graphs; slow
 # templates, because they start at graphs of the classes, where they can hardly be better.
-REGULAR = PAPER | {"layers": 0, "alpha": 1.0, "starts": 5, "stratified": True, "template_lr": 0.001}
+REGULAR = PAPER | {"layers": 0, "alpha": 1.0, "starts": 8, "stratified": True, "template_lr": 0.001}
 
 RECIPES: dict[str, dict[str, Any]] = {
     "SKIP-CIRCLES": REGULAR | {"epochs": 20, "batch_size": 20},

@@ -121,7 +121,9 @@ def _numbers(name: str, values: Any) -> Tensor:
     """A copy of array, tensor or nested list in double precision."""
     try:
         if isinstance(values, Tensor):
-            values = values.detach().cpu().double().numpy()
+            values = values.detach().cpu().numpy()
+        if np.iscomplexobj(values):
+            raise TypeError
         numbers = torch.from_numpy(np.array(values, dtype=np.float64))
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected an array of numbers") from None

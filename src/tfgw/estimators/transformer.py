@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from torch import Tensor
 
@@ -76,7 +76,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         If ``y`` has at most ``num_templates`` different labels, as many as possible are drawn from each class;
         any other ``y`` is ignored.
         """
-        self._check_sizes()
+        self._check_parameters()
         graphs = self._learn_input(X)
         dataset = as_dataset(graphs, self._labels(X, y))
         self.preprocessing_ = Preprocessing.fit(dataset, structure=self.structure, standardize=self.standardize)
@@ -114,14 +114,16 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         check_consistent_length(X, y)
         if type_of_target(y) not in ("binary", "multiclass"):
             return None
-        classes, codes = np.unique(np.ravel(y), return_inverse=True)
+        classes, codes = np.unique(column_or_1d(y), return_inverse=True)
         return torch.from_numpy(codes) if len(classes) <= self.num_templates else None
 
-    def _check_sizes(self) -> None:
-        for name in ("num_templates", "template_nodes"):
+    def _check_parameters(self) -> None:
+        for name in ("num_templates", "template_nodes", "n_starts"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name}: must be at least 1, got {value}")
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha: must lie in [0, 1], got {self.alpha}")
 
     @property
     def _n_features_out(self) -> int:

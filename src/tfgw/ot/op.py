@@ -296,7 +296,7 @@ def _maybe_array(tensor: Tensor | None) -> np.ndarray | None:
 
 def _check_finite(name: str, rows: Tensor | None, batch: Tensor | None) -> None:
     """Raise ``ValueError`` naming the graph of the first of the rows (nodes, …) that cannot be computed with."""
-    if rows is None or bool((usable := rows.abs() <= 1e100).all()):
+    if rows is None or bool((usable := rows.isfinite() & (rows.abs() <= 1e100)).all()):
         return
     node = int(usable.flatten(1).all(1).logical_not().nonzero()[0])
     graph = 0 if batch is None else int(batch[node])

@@ -1,8 +1,8 @@
 """Run a trained model over a dataset."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +10,7 @@ from torch_geometric.data import InMemoryDataset
 
 from tfgw.train.batches import GraphStore
 from tfgw.train.tasks import Task, sums
+from tfgw.train.threads import networks_on_one_thread
 
 BATCH_SIZE = 256
 
@@ -32,18 +33,20 @@ def evaluate(model: nn.Module, dataset: InMemoryDataset, *, task: Task, batch_si
 
 def outputs(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
     """What ``model`` gives for each graph, ``(num_graphs, out_channels)``."""
-    store = store_for(model, dataset)
-    with evaluation_mode(model):
-        return torch.cat([model(**batch.inputs) for batch in store.in_order(batch_size)])
+    return _over_batches(model, model, dataset, batch_size)
 
 
 def embeddings(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
     """``model.embed`` of each graph: for a TFGW model its distances, ``(num_graphs, num_templates)``."""
-    store = store_for(model, dataset)
-    embed = model.embed
-    assert callable(embed)
-    with evaluation_mode(model):
-        return torch.cat([embed(**batch.inputs) for batch in store.in_order(batch_size)])
+    return _over_batches(model, cast(Callable[..., Tensor], model.embed), dataset, batch_size)
+
+
+def _over_batches(
+    model: nn.Module, compute: Callable[..., Tensor], dataset: InMemoryDataset, batch_size: int
+) -> Tensor:
+    batches = store_for(model, dataset).in_order(batch_size)
+    with evaluation_mode(model), networks_on_one_thread(model):
+        return torch.cat([compute(**batch.inputs) for batch in batches])
 
 
 def store_for(model: nn.Module, dataset: InMemoryDataset) -> GraphStore:

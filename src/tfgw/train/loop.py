@@ -20,6 +20,7 @@ from tfgw.train.records import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.reporting import Reporter
 from tfgw.train.run import DTYPES, Job, Run
 from tfgw.train.tensor_file import read_tensors, write_tensors
+from tfgw.train.threads import networks_on_one_thread
 
 
 class FitResult(NamedTuple):
@@ -117,7 +118,7 @@ def _train_into_file(fabric: Fabric, job: Job, path: Path) -> None:
 
 def _train(fabric: Fabric, job: Job) -> Outcome:
     is_first = fabric.is_global_zero
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), networks_on_one_thread(job.model):
         run = Run(fabric, job)
         reporter = Reporter(
             epochs=job.config.epochs,

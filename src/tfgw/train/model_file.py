@@ -88,7 +88,7 @@ def load_model(path: Path, *, encoder: Encoder | None = None) -> TrainedModel:
     """
     tensors, description = read_tensors(path, kind=KIND)
     if description["own_encoder"] and encoder is None:
-        raise ValueError(f"encoder: {path} was saved with an encoder of its own, {description['own_encoder']}; give it")
+        raise ValueError(f"encoder: missing, {path} was saved with a {description['own_encoder']}")
     model = TFGWModel(TFGWConfig(**description["architecture"]), encoder=encoder)
     model.to(getattr(torch, description["dtype"]))
     try:

@@ -68,7 +68,7 @@ class Run:
         epoch = self.progress.epoch + 1
         trained = self._pass(epoch)
         is_time = epoch == self.config.epochs or epoch % self.config.validate_every == 0
-        validated = self._validate(epoch) if is_time and self.validation is not None else None
+        validated = self._validate() if is_time and self.validation is not None else None
         record = EpochRecord(
             epoch=epoch,
             loss=trained.loss,
@@ -99,8 +99,8 @@ class Run:
         torch.manual_seed(_seed(self.config.seed, epoch, self.fabric.global_rank))
         total = torch.zeros(2, dtype=torch.float64)
         for graphs in self._batches(epoch):
-            total += self._step(graphs)
-        return self._mean(total, len(self.train), epoch)
+            total += self._step(graphs, epoch)
+        return self._mean(total, len(self.train))
 
     def _batches(self, epoch: int) -> list[Tensor]:
         rng = np.random.default_rng([self.config.seed, epoch])
@@ -108,22 +108,24 @@ class Run:
         order = shuffled(len(self.train), rng=rng, classes=classes)
         return epoch_batches(order, self.config.batch_size, smallest=2 * self.fabric.world_size)
 
-    def _step(self, graphs: Tensor) -> Tensor:
+    def _step(self, graphs: Tensor, epoch: int) -> Tensor:
         measured = self._forward(self.train, self._share(graphs))
+        if not bool(measured.loss.isfinite()):
+            raise FloatingPointError(f"the loss of epoch {epoch} is not finite; try a smaller learning rate")
         # Gradients are averaged over processes: this makes them those of the mean over the whole batch.
         self.fabric.backward(measured.loss * self.fabric.world_size / len(graphs))
         self.optimizer.step()
         self.optimizer.zero_grad()
         return _figures(measured)
 
-    def _validate(self, epoch: int) -> Evaluation:
+    def _validate(self) -> Evaluation:
         store = cast(GraphStore, self.validation)
         total = torch.zeros(2, dtype=torch.float64)
         share = self._share(torch.arange(len(store)))
         with evaluation_mode(self.model):
             for graphs in share.split(self.config.batch_size):
                 total += _figures(self._forward(store, graphs))
-        return self._mean(total, len(store), epoch)
+        return self._mean(total, len(store))
 
     def _forward(self, store: GraphStore, graphs: Tensor) -> Sums:
         batch = store.batch(graphs)
@@ -134,11 +136,9 @@ class Run:
     def _share(self, graphs: Tensor) -> Tensor:
         return graphs[self.fabric.global_rank :: self.fabric.world_size]
 
-    def _mean(self, total: Tensor, count: int, epoch: int) -> Evaluation:
+    def _mean(self, total: Tensor, count: int) -> Evaluation:
         summed = self.fabric.all_reduce(total.to(self.fabric.device), reduce_op="sum")
         loss, score = (cast(Tensor, summed) / count).tolist()
-        if not np.isfinite(loss):
-            raise FloatingPointError(f"the loss of epoch {epoch} is not finite; try a smaller learning rate")
         return Evaluation(loss, score)
 
 

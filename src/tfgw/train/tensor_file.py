@@ -25,12 +25,11 @@ class FileError(ValueError):
 def write_tensors(path: Path, tensors: dict[str, Tensor], description: dict[str, Any], *, kind: str) -> None:
     """Write a file of the given ``kind``; one that is already there is replaced in a single step."""
     owned = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in tensors.items()}
-    text = json.dumps(description, sort_keys=True)
-    header = {"kind": kind, "format": str(FORMAT), "description": text, "sha256": _digest(owned, text)}
+    header = {"kind": kind, "format": FORMAT, "description": description, "sha256": _digest(owned, description)}
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("wb") as stream:
-            stream.write(save(owned, metadata=header))
+            stream.write(save(owned, metadata={"tfgw": json.dumps(header)}))
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
@@ -49,22 +48,21 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
         raise FileError(f"{path}: there is no such file")
     try:
         with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
+            header = json.loads((file.metadata() or {}).get("tfgw", "{}"))
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise FileError(f"{path}: not a readable {kind} file, it is cut or damaged ({error})") from error
     if header.get("kind") != kind:
         raise FileError(f"{path}: not a {kind} file of tfgw")
-    if not header.get("format", "").isdigit() or int(header["format"]) > FORMAT:
-        raise FileError(f"{path}: written in format {header.get('format')}, this version reads up to format {FORMAT}")
-    text = header.get("description", "")
-    if header.get("sha256") != _digest(tensors, text):
+    if header["format"] > FORMAT:
+        raise FileError(f"{path}: has format {header['format']}, this version reads up to {FORMAT}")
+    if header["sha256"] != _digest(tensors, header["description"]):
         raise FileError(f"{path}: damaged, its checksum does not fit its content")
-    return tensors, json.loads(text)
+    return tensors, header["description"]
 
 
-def _digest(tensors: dict[str, Tensor], text: str) -> str:
-    digest = hashlib.sha256(text.encode())
+def _digest(tensors: dict[str, Tensor], description: dict[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for key in sorted(tensors):
         tensor = tensors[key]
         digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
