@@ -1,0 +1,176 @@
+"""The command line as a user meets it: a process with arguments, two streams and an exit code."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tfgw.cli import main
+
+COMMANDS = ["train", "evaluate", "predict", "embed", "datasets"]
+QUICK = ["--epochs", "2", "--starts", "1", "--accelerator", "cpu"]
+
+
+def write_tu_folder(folder: Path, *, graphs: int = 20) -> Path:
+    """A dataset of the user's own: cycles (label 3) and paths (label 7), with node labels."""
+    edges, indicator, graph_labels, node_labels, first = [], [], [], [], 1
+    for number in range(graphs):
+        nodes = 4 + number % 3
+        pairs = [(first + i, first + i + 1) for i in range(nodes - 1)]
+        pairs += [(first + nodes - 1, first)] if number % 2 else []
+        edges += [f"{a}, {b}\n{b}, {a}\n" for a, b in pairs]
+        indicator += [f"{number + 1}\n"] * nodes
+        node_labels += [f"{i % 2}\n" for i in range(nodes)]
+        graph_labels.append("3\n" if number % 2 else "7\n")
+        first += nodes
+    folder.mkdir()
+    tables = {"A": edges, "graph_indicator": indicator, "graph_labels": graph_labels, "node_labels": node_labels}
+    for table, lines in tables.items():
+        (folder / f"{folder.name}_{table}.txt").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory and a cache of each test's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("TFGW_DATA", raising=False)
+    return tmp_path
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> object:
+    """What a command prints with ``--json``, which must be JSON and nothing else."""
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_help_explains_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], *([command] for command in COMMANDS)):
+        with pytest.raises(SystemExit) as end:
+            main([*arguments, "--help"])
+        assert end.value.code == 0
+    text = capsys.readouterr().out
+    assert all(command in text for command in COMMANDS)
+
+
+def test_wrong_usage_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["fly"], ["train", "--epochs", "0"], ["train", "--alpha", "2"], ["predict"], []):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        assert end.value.code == 2, arguments
+    assert "must be at least 1, got 0" in capsys.readouterr().err
+
+
+def test_a_failure_is_one_line_and_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        ["train", "--dataset", "./nowhere"],
+        ["evaluate", "nothing.safetensors"],
+        ["train", "--resume", "nowhere"],
+    ):
+        assert main(arguments) == 1, arguments
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        lines = [line for line in printed.err.splitlines() if not line.startswith("tfgw: training in")]
+        assert len(lines) == 1, printed.err
+        assert lines[0].startswith("tfgw: error: ")
+
+
+def test_debug_shows_where_it_failed() -> None:
+    with pytest.raises(ValueError, match="no such file"):
+        main(["evaluate", "nothing.safetensors", "--debug"])
+
+
+def test_a_users_folder_is_trained_on_and_used(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(write_tu_folder(workplace / "MINE"))
+    run = answer(capsys, "train", "--dataset", folder, "--test", "0.2", *QUICK)
+    assert {"test_accuracy", "validation_accuracy", "train_accuracy", "parameters"} <= run.keys()
+    assert run["test_graphs"] == 4
+    assert run["folder"] == "runs/MINE-1"
+
+    again = answer(capsys, "evaluate", run["folder"])
+    assert again["accuracy"] == run["test_accuracy"]
+    everything = answer(capsys, "evaluate", run["folder"], "--dataset", folder)
+    assert everything["graphs"] == 20
+
+    predicted = answer(capsys, "predict", run["folder"], "--dataset", folder)
+    assert len(predicted) == 20
+    assert {entry["prediction"] for entry in predicted} <= {3, 7}
+    assert all(0.5 <= entry["probability"] <= 1 for entry in predicted)
+
+    distances = answer(capsys, "embed", f"{run['folder']}/model.safetensors", "--dataset", folder)
+    assert [len(distances), len(distances[0])] == [20, 8]
+
+    for command in ("predict", "embed"):
+        assert main([command, run["folder"], "--output", f"{command}.csv"]) == 0
+        rows = list(csv.reader(Path(f"{command}.csv").read_text().splitlines()))
+        assert len(rows) == 5
+        assert rows[0][0] == "graph"
+        assert main([command, run["folder"], "--output", f"{command}.csv"]) == 1
+
+
+def test_runs_are_never_overwritten(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["train", "--dataset", str(write_tu_folder(workplace / "MINE")), *QUICK]
+    assert [answer(capsys, *command)["folder"] for _ in range(2)] == ["runs/MINE-1", "runs/MINE-2"]
+    assert main([*command, "--output", "runs/MINE-1"]) == 1
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_one_seed_gives_one_file(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["train", "--dataset", str(write_tu_folder(workplace / "MINE")), "--dropout", "0.5", *QUICK]
+    folders = [Path(answer(capsys, *command)["folder"]) for _ in range(2)]
+    contents = [(folder / "model.safetensors").read_bytes() for folder in folders]
+    assert contents[0] == contents[1]
+
+
+def test_text_ends_with_the_files(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--dataset", str(write_tu_folder(workplace / "MINE")), *QUICK]) == 0
+    text = capsys.readouterr().out
+    assert "test accuracy" in text
+    assert "runs/MINE-1/model.safetensors" in text
+
+
+def test_datasets_are_listed_with_their_statistics(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = str(write_tu_folder(workplace / "MINE"))
+    found = answer(capsys, "datasets", "4-CYCLES", own)
+    assert [entry["name"] for entry in found] == ["4-CYCLES", "MINE"]
+    assert [entry["graphs"] for entry in found] == [50, 20]
+    assert main(["datasets", "--data-dir", str(workplace)]) == 0
+    assert "MUTAG" in capsys.readouterr().out
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tfgw.cli", "train", "--output", "run", *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.01)
+
+
+def test_control_c_ends_cleanly_and_the_run_goes_on(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--dataset", str(write_tu_folder(workplace / "MINE")), "--epochs", "200", "--accelerator", "cpu"]
+    process = start(*arguments)
+    wait_for(workplace / "run" / "checkpoint.safetensors")
+    process.send_signal(signal.SIGINT)
+    printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, "the run ended before it was interrupted"
+    assert printed == ""
+    assert errors.splitlines()[-1] == "tfgw: interrupted"
+    assert "Traceback" not in errors
+
+    resumed = answer(capsys, "train", "--resume", "run")
+    undisturbed = answer(capsys, "train", *arguments)
+    assert resumed["epochs"] == 200
+    for name in ("kept_epoch", "test_accuracy", "train_accuracy"):
+        assert resumed[name] == undisturbed[name]

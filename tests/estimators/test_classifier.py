@@ -1,0 +1,147 @@
+"""Classification: what is learned, in which form it is answered, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.exceptions import NotFittedError
+
+from tests.estimators.small import QUICK, as_data, as_networkx, fitted, rings_and_stars
+from tfgw.datasets import skip_circles
+from tfgw.estimators import TFGWClassifier
+
+
+@pytest.mark.slow
+def test_skip_circles(seed: int) -> None:
+    """Regular graphs without features, one permutation of each class for training, another for test."""
+    split = skip_circles(copies=1, seed=seed)
+    settings = {**QUICK, "num_templates": 10, "alpha": 1.0, "n_starts": 8, "epochs": 60, "template_lr": 0.001}
+    labels = [split.train.classes[int(graph.y)] for graph in split.train]
+    model = TFGWClassifier(**{**settings, "random_state": seed}).fit(split.train, labels)
+    assert model.classes_.tolist() == list(split.train.classes)
+    assert model.score(split.test, [split.test.classes[int(graph.y)] for graph in split.test]) == 1.0
+
+
+def test_strings_two_classes() -> None:
+    model = fitted()
+    graphs, names = rings_and_stars(16, seed=1)
+    assert model.score(graphs, names) == 1.0
+    assert model.classes_.tolist() == ["ring", "star"]
+    assert model.n_features_in_ == 3
+    assert model.n_iter_ == len(model.history_) == QUICK["epochs"]
+    proba, decision = model.predict_proba(graphs), model.decision_function(graphs)
+    assert proba.shape == (16, 2)
+    assert decision.shape == (16,)
+    np.testing.assert_allclose(proba.sum(1), 1)
+    np.testing.assert_allclose(proba[:, 1], 1 / (1 + np.exp(-decision)))
+    assert (model.classes_[(decision > 0).astype(int)] == model.predict(graphs)).all()
+
+
+def test_kinds_of_input_agree() -> None:
+    model = fitted()
+    graphs, _ = rings_and_stars(8, seed=1)
+    expected = model.predict_proba(graphs)
+    np.testing.assert_array_equal(model.predict_proba(as_data(graphs)), expected)
+    np.testing.assert_allclose(model.predict_proba(as_networkx(graphs)), expected)
+
+
+def test_multi_class() -> None:
+    graphs, names = rings_and_stars(24)
+    y = np.where(names == "ring", 30, np.where([len(C) > 5 for C, _ in graphs], 20, 10))
+    model = TFGWClassifier(**{**QUICK, "num_templates": 6, "num_layers": 1, "width": 4}).fit(graphs, y)
+    assert model.classes_.tolist() == [10, 20, 30]
+    assert model.score(graphs, y) > 0.8
+    assert model.decision_function(graphs[:5]).shape == model.predict_proba(graphs[:5]).shape == (5, 3)
+    assert model.predict(graphs).dtype == y.dtype
+
+
+def test_multi_label() -> None:
+    """One label is the shape, the other the sign of the features."""
+    graphs, names = rings_and_stars(32)
+    sign = np.tile([1, 1, -1, -1], 8)
+    graphs = [(C, F + s) for (C, F), s in zip(graphs, sign, strict=True)]
+    y = np.stack([names == "ring", sign > 0, np.ones(32)], axis=1).astype(int)
+    model = TFGWClassifier(**QUICK).fit(graphs[:24], y[:24])
+    assert model.predict(graphs).shape == (32, 3)
+    assert (model.predict(graphs) == y).all()
+    assert model.score(graphs[24:], y[24:]) == 1.0
+    assert model.classes_.tolist() == [0, 1, 2]
+    proba = model.predict_proba(graphs)
+    assert ((proba > 0.5) == (model.decision_function(graphs) > 0)).all()
+
+
+def test_random_state_decides() -> None:
+    graphs, _ = rings_and_stars(6, seed=1)
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    first, again, other = (fitted(random_state=seed, epochs=2, dropout=0.1) for seed in (3, 3, 4))
+    assert (torch.get_rng_state() == state).all()
+    np.testing.assert_array_equal(first.predict_proba(graphs), again.predict_proba(graphs))
+    assert (first.predict_proba(graphs) != other.predict_proba(graphs)).any()
+
+
+@pytest.mark.parametrize("structure", ["adjacency", "shortest_path", "precomputed"])
+def test_structures_and_node_weights(structure: Any) -> None:
+    graphs, names = rings_and_stars(16)
+    rng = np.random.default_rng(0)
+    weighted = [(2 * C, F, rng.dirichlet(np.ones(len(C)))) for C, F in graphs]
+    model = TFGWClassifier(**{**QUICK, "epochs": 3, "structure": structure, "num_layers": 1}).fit(weighted, names)
+    uniform = model.transform([graph[:2] for graph in weighted])
+    assert np.abs(model.transform(weighted) - uniform).max() > 1e-3
+    assert model.predict(graphs).shape == (16,)
+
+
+def test_validation_and_patience() -> None:
+    model = fitted(validation_fraction=0.25, patience=5, epochs=30)
+    assert model.history_[4].validation_score is not None
+    assert model.n_iter_ <= 30
+    with pytest.raises(ValueError, match="patience: early stopping needs validation"):
+        fitted(patience=5)
+
+
+def test_transform_gives_distances_to_the_learned_templates() -> None:
+    model = fitted(template_nodes=5)
+    graphs, _ = rings_and_stars(6, seed=1)
+    assert model.transform(graphs).shape == (6, 4)
+    assert model.templates_.features.shape == (4, 5, 3)
+    assert model.get_feature_names_out().tolist() == [f"tfgwclassifier{k}" for k in range(4)]
+
+
+def test_single_precision() -> None:
+    model = fitted(precision="float32", epochs=2)
+    assert model.templates_.features.dtype == torch.float32
+    assert model.predict_proba(rings_and_stars(4)[0]).dtype == np.float64
+
+
+def test_graphs_without_features() -> None:
+    graphs, names = rings_and_stars(16)
+    bare = [(C, None) for C, _ in graphs]
+    model = TFGWClassifier(**QUICK, alpha=0.9).fit(bare, names)
+    assert model.n_features_in_ == 0
+    assert model.score(bare, names) == 1.0
+    with pytest.raises(ValueError, match=r"graph 0: 3 features per node, but .* fitted on graphs with no features"):
+        model.predict(graphs)
+
+
+def test_errors() -> None:
+    graphs, names = rings_and_stars(8)
+    model = TFGWClassifier(**QUICK)
+    for method in ("predict", "predict_proba", "decision_function", "transform"):
+        with pytest.raises(NotFittedError):
+            getattr(model, method)(graphs)
+    with pytest.raises(AttributeError):  # so that hasattr says whether it was fitted
+        _ = model.templates_
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(graphs, names[:-1])
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        model.fit(graphs, np.linspace(0, 1, 8))
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        model.fit(graphs, None)
+    with pytest.raises(ValueError, match="num_templates: must be at least 1"):
+        TFGWClassifier(**{**QUICK, "num_templates": 0}).fit(graphs, names)
+    with pytest.raises(ValueError, match="lr: must be positive"):
+        TFGWClassifier(**{**QUICK, "lr": -1}).fit(graphs, names)
+    narrow = [(C, F[:, :2]) for C, F in graphs]
+    with pytest.raises(ValueError, match=r"graph 0: 2 features per node, but .* fitted on graphs with 3"):
+        fitted(epochs=1).predict(narrow)

@@ -1,0 +1,42 @@
+"""Regression of known functions of a graph."""
+
+import numpy as np
+import pytest
+
+from tests.estimators.small import QUICK, rings_and_stars
+from tfgw.estimators import TFGWRegressor
+
+
+def shifted_graphs(count: int, *, seed: int) -> tuple[list, np.ndarray]:
+    """Graphs whose features lie around a number that is then to be found."""
+    graphs, _ = rings_and_stars(count, seed=seed)
+    mean = np.random.default_rng(seed).uniform(-1, 1, size=count)
+    return [(C, F + shift) for (C, F), shift in zip(graphs, mean, strict=True)], mean
+
+
+def test_mean_feature() -> None:
+    graphs, mean = shifted_graphs(40, seed=0)
+    others, other_mean = shifted_graphs(16, seed=1)
+    model = TFGWRegressor(**QUICK).fit(graphs, 1000 + 50 * mean)
+    assert model.predict(others).shape == (16,)
+    assert model.score(others, 1000 + 50 * other_mean) > 0.9  # the mean predictor has 0
+    assert model.transform(others).shape == (16, QUICK["num_templates"])
+
+
+def test_several_targets() -> None:
+    graphs, mean = shifted_graphs(40, seed=0)
+    y = np.stack([mean, 100 * mean**2, np.full(40, 7.0)], axis=1)
+    model = TFGWRegressor(**QUICK).fit(graphs, y)
+    predicted = model.predict(graphs)
+    assert predicted.shape == (40, 3)
+    error = ((predicted - y) ** 2).mean(0)
+    assert (error[:2] < 0.1 * y.var(0)[:2]).all()
+    assert error[2] < 0.01
+    assert model.fit(graphs[:4], y[:4, :1]).predict(graphs[:2]).shape == (2, 1)
+
+
+@pytest.mark.parametrize(("y", "message"), [(np.full(8, np.nan), "NaN"), (np.zeros((8, 2, 2)), "dim 3|shape")])
+def test_errors(y: np.ndarray, message: str) -> None:
+    graphs, _ = rings_and_stars(8)
+    with pytest.raises(ValueError, match=message):
+        TFGWRegressor(**QUICK).fit(graphs, y)
