@@ -50,3 +50,9 @@ def test_ties_are_shared() -> None:
 def test_large_single_precision_entries_still_sum_to_1(offset: float) -> None:
     v = torch.linspace(0, 1, 9) + offset
     torch.testing.assert_close(project_simplex(v).sum(), torch.tensor(1.0), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1000.0])
+def test_rows_far_from_the_simplex_keep_their_sum_in_single_precision(offset: float) -> None:
+    rows = torch.rand(50, 17, generator=torch.Generator().manual_seed(3)) * 0.3 + offset
+    assert float((project_simplex(rows).double().sum(-1) - 1).abs().max()) < 1e-6

@@ -422,3 +422,14 @@ def test_one_node_templates() -> None:
     means = torch.stack([features[data.batch == b].mean(0) for b in range(2)])
     edges = torch.stack([(data.batch[data.edge_index[0]] == b).sum() for b in range(2)]) / torch.tensor([25.0, 9.0])
     torch.testing.assert_close(found, 0.5 * means + 0.5 * edges[:, None].double())
+
+
+def test_refused_templates_leave_the_old_ones() -> None:
+    layer = TFGWPooling(2, 3, 5)
+    before = {name: tensor.clone() for name, tensor in layer.state_dict().items()}
+    structure = torch.zeros(3, 5, 5)
+    with pytest.raises(ValueError, match="^weights: each template's must be non-negative and sum to 1"):
+        layer.set_templates(structure, torch.ones(3, 5, 2), torch.full((3, 5), 5))
+    with pytest.raises(ValueError, match="^features: expected shape"):
+        layer.set_templates(structure, torch.ones(3, 5, 4))
+    assert all(torch.equal(before[name], tensor) for name, tensor in layer.state_dict().items())

@@ -280,3 +280,15 @@ def test_node_order_does_not_matter(kind: str, side: str, seed: int) -> None:
     torch.testing.assert_close(
         fgw(graphs, templates, problem.alpha).distances, solve(problem).distances, rtol=1e-9, atol=0
     )
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_iterations_never_exceed_their_limit(max_iter: int) -> None:
+    """A cycle against itself starts at a saddle, which is left only while there are iterations for it."""
+    ring = torch.arange(12)
+    edges = torch.stack([torch.cat([ring, ring.roll(1)]), torch.cat([ring.roll(1), ring])])
+    structure = torch.zeros(1, 12, 12, dtype=torch.float64)
+    structure[0, edges[0], edges[1]] = 1
+    x = torch.ones(12, 1, dtype=torch.float64)
+    result = fgw(GraphBatch(x, edge_index=edges), Templates(x[None], structure), 1.0, max_iter=max_iter)
+    assert int(result.iterations) <= max_iter

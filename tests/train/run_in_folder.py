@@ -7,7 +7,9 @@ from tests.train.small import cycles_and_stars, small_model
 from tfgw.nn import TFGWModel
 from tfgw.train import FitResult, TrainConfig, fit
 
-CONFIG = TrainConfig(epochs=30, batch_size=7, validate_every=2, stratified=True, accelerator="cpu")
+CONFIG = TrainConfig(
+    epochs=30, batch_size=7, validate_every=2, checkpoint_seconds=0, stratified=True, accelerator="cpu"
+)
 
 
 def train(folder: Path | None) -> tuple[TFGWModel, FitResult]:

@@ -8,8 +8,10 @@ def project_simplex(v: Tensor) -> Tensor:
     """Euclidean projection of each row (last dimension) on the probability simplex. Entries can become exactly 0.
 
     The projection is max(v − θ, 0) for the θ at which the row sums to 1; with the entries sorted in decreasing order,
-    θ follows from the longest prefix whose members all stay positive.
+    θ follows from the longest prefix whose members all stay positive. Shifting a row changes nothing, so its largest
+    entry is moved to 0 first: what stays positive is then small, and the sum is right to the last digits.
     """
+    v = v - v.amax(-1, keepdim=True)
     ordered = v.sort(dim=-1, descending=True).values
     excess = ordered.cumsum(-1) - 1
     rank = torch.arange(1, v.shape[-1] + 1, device=v.device, dtype=v.dtype)

@@ -76,23 +76,22 @@ def project_after_step(optimizer: torch.optim.Optimizer, model: nn.Module) -> Re
     return optimizer.register_step_post_hook(project)
 
 
-def copy_checked(name: str, source: Tensor, target: Tensor) -> None:
-    """Copy into a parameter, refusing other shapes and values that are not finite."""
+def checked(name: str, source: Tensor, target: Tensor) -> Tensor:
+    """``source`` as a tensor, refusing other shapes than ``target``'s and values that are not finite."""
     source = torch.as_tensor(source)
     if source.shape != target.shape:
         raise ValueError(f"{name}: expected shape {tuple(target.shape)}, got {tuple(source.shape)}")
     if not bool(torch.isfinite(source).all()):
         raise ValueError(f"{name}: has an entry that is not finite")
-    target.copy_(source)
+    return source
 
 
-def set_weights(layer: TemplateLayer, weights: Tensor | None) -> None:
-    """Set the template weights; ``None`` is uniform."""
+def checked_weights(layer: TemplateLayer, weights: Tensor | None) -> Tensor:
+    """Template weights on the simplex; ``None`` is uniform."""
     if weights is None:
-        layer.template_weights.fill_(1 / layer.template_nodes)
-        return
-    weights = torch.as_tensor(weights)
-    on_simplex = (weights >= 0).all() and torch.allclose(weights.sum(-1), weights.new_ones(()), atol=1e-5)
-    if weights.is_floating_point() and not bool(on_simplex):
+        return torch.full_like(layer.template_weights, 1 / layer.template_nodes)
+    weights = checked("weights", weights, layer.template_weights)
+    tolerance = max(1e-6, 100 * torch.finfo(layer.template_weights.dtype).eps)  # as the solver's
+    if not bool((weights >= 0).all()) or not bool(((weights.double().sum(-1) - 1).abs() <= tolerance).all()):
         raise ValueError("weights: each template's must be non-negative and sum to 1")
-    copy_checked("weights", weights, layer.template_weights)
+    return weights

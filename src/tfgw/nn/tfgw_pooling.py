@@ -8,7 +8,7 @@ from torch.nn.functional import pad
 
 from tfgw import ot
 from tfgw.nn.structure import batched_shortest_paths, entry_index
-from tfgw.nn.template_layer import TemplateLayer, copy_checked, set_weights
+from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 
 Structure = Literal["adjacency", "shortest_path", "precomputed"]
 STRUCTURES: tuple[Structure, ...] = ("adjacency", "shortest_path", "precomputed")
@@ -118,9 +118,11 @@ class TFGWPooling(TemplateLayer):
             raise ValueError(f"structure: the diagonal must be 0 for structure={self.structure!r}")
         places = index.flatten().argsort(stable=True)
         first = torch.searchsorted(index.flatten()[places], torch.arange(self.structure_entries.shape[1]).to(index))
-        copy_checked("structure", structure.flatten(1)[:, places[first]], self.structure_entries)
-        copy_checked("features", features, self.template_features)
-        set_weights(self, weights)
+        entries = checked("structure", structure.flatten(1)[:, places[first]], self.structure_entries)
+        features, weights = checked("features", features, self.template_features), checked_weights(self, weights)
+        self.structure_entries.copy_(entries)
+        self.template_features.copy_(features)
+        self.template_weights.copy_(weights)
 
     @torch.no_grad()
     def project_(self) -> None:

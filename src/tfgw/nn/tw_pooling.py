@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from tfgw import ot
-from tfgw.nn.template_layer import TemplateLayer, copy_checked, set_weights
+from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 
 
 class TWPooling(TemplateLayer):
@@ -42,8 +42,9 @@ class TWPooling(TemplateLayer):
     @torch.no_grad()
     def set_templates(self, features: Tensor, weights: Tensor | None = None) -> None:
         """Put the clouds at the given points ``(K, m, d)``; weights ``None`` is uniform."""
-        copy_checked("features", features, self.template_features)
-        set_weights(self, weights)
+        features, weights = checked("features", features, self.template_features), checked_weights(self, weights)
+        self.template_features.copy_(features)
+        self.template_weights.copy_(weights)
 
     def forward(
         self,

@@ -69,8 +69,8 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _check_same_run(path: Path, stored: dict[str, Any], config: TrainConfig) -> None:
-    """Only the number of epochs may change: a finished run can be continued."""
+    """Settings that do not change what was computed so far may differ: a finished run can be continued."""
     wanted = asdict(config) | {"betas": list(config.betas)}
     for name in wanted:
-        if name != "epochs" and stored.get(name) != wanted[name]:
+        if name not in ("epochs", "checkpoint_seconds") and stored.get(name) != wanted[name]:
             raise FileError(f"{path}: made with {name}={stored.get(name)!r}, cannot go on with {wanted[name]!r}")

@@ -20,7 +20,8 @@ class TrainConfig:
         lr: Learning rate of Adam.
         template_lr: Learning rate of the templates (structure, features, weights and α); ``None``: the same.
         betas: Decay rates of Adam.
-        validate_every: Epochs between two validations, and between two checkpoints.
+        validate_every: Epochs between two validations.
+        checkpoint_seconds: Time between two checkpoints, the most that a killed run loses (up to a whole epoch).
         patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
         stratified: Whether every batch has the class proportions of the training graphs.
         precision: Of the networks: ``"float64"``, ``"float32"``, or ``"bf16"`` (weights in float32, matrix
@@ -38,6 +39,7 @@ class TrainConfig:
     template_lr: float | None = None
     betas: tuple[float, float] = (0.9, 0.99)
     validate_every: int = 5
+    checkpoint_seconds: float = 10.0
     patience: int | None = None
     stratified: bool = False
     precision: Precision = "float64"

@@ -4,6 +4,8 @@ fit ─▶ one process, or one per device ─▶ every epoch: batches ─ forwar
                                       ─▶ every few epochs: validate ─ keep ─ checkpoint
 """
 
+import copy
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -111,7 +113,8 @@ def _train_in_processes(fabric: Fabric, job: Job) -> Outcome:
 
 
 def _train_into_file(fabric: Fabric, job: Job, path: Path) -> None:
-    result, weights = _train(fabric, job)
+    # Tensors reach a new process in memory that all share: each needs a model of its own.
+    result, weights = _train(fabric, replace(job, model=copy.deepcopy(job.model)))
     if fabric.is_global_zero:
         write_tensors(path, weights, describe_records(*result), kind="outcome")
 

@@ -1,5 +1,6 @@
 """One process's part of a training run: epochs, validations, checkpoints."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -56,6 +57,7 @@ class Run:
         if job.resume and job.folder is not None and (job.folder / FILE_NAME).exists():
             self.progress = load_checkpoint(job.folder, self.module, self.plain_optimizer, job.config)
         self.checkpoint_folder = job.folder if fabric.is_global_zero else None
+        self.last_checkpoint = time.monotonic()
 
     def is_finished(self) -> bool:
         """Whether all epochs are done, or nothing was worth keeping for longer than the patience."""
@@ -67,8 +69,8 @@ class Run:
         """One pass over the training graphs, with validation and checkpoint when it is time for them."""
         epoch = self.progress.epoch + 1
         trained = self._pass(epoch)
-        is_time = epoch == self.config.epochs or epoch % self.config.validate_every == 0
-        validated = self._validate() if is_time and self.validation is not None else None
+        is_time_to_validate = epoch == self.config.epochs or epoch % self.config.validate_every == 0
+        validated = self._validate() if is_time_to_validate and self.validation is not None else None
         record = EpochRecord(
             epoch=epoch,
             loss=trained.loss,
@@ -78,8 +80,7 @@ class Run:
             **template_figures(self.module),
         )
         self._note(record)
-        if is_time and self.checkpoint_folder is not None:
-            save_checkpoint(self.checkpoint_folder, self.progress, self.module, self.plain_optimizer, self.config)
+        self._checkpoint()
         return record
 
     def final_weights(self) -> dict[str, Tensor]:
@@ -93,6 +94,12 @@ class Run:
             self.progress.kept = Kept(record.epoch, record.score, cast(float, record.validation_score))
             weights = self.module.state_dict().items()
             self.progress.kept_weights = {name: tensor.detach().clone() for name, tensor in weights}
+
+    def _checkpoint(self) -> None:
+        is_due = time.monotonic() - self.last_checkpoint >= self.config.checkpoint_seconds
+        if self.checkpoint_folder is not None and (is_due or self.is_finished()):
+            save_checkpoint(self.checkpoint_folder, self.progress, self.module, self.plain_optimizer, self.config)
+            self.last_checkpoint = time.monotonic()
 
     def _pass(self, epoch: int) -> Evaluation:
         self.model.train()

@@ -91,8 +91,10 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
   while (true) {
     rebuild_gradient();
     const bool tie_break = result.iterations == 0 && from_product;
-    const Outcome outcome = transport_.solve(tie_break ? tie_broken_gradient() : gradient_.data(), interrupt,
-                                             lazy && result.iterations + 1 < options.max_iter ? kLazySweeps : 0);
+    const double* cost = tie_break ? tie_broken_gradient(interrupt) : gradient_.data();
+    if (interrupt.poll()) return false;
+    const bool last = result.iterations + 1 >= options.max_iter;
+    const Outcome outcome = transport_.solve(cost, interrupt, lazy && !last ? kLazySweeps : 0);
     if (outcome == Outcome::interrupted) return false;
     ++result.iterations;
 
@@ -113,8 +115,8 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
     lazy = !flat;  // while there is a way down, any vertex that leads there will do
     if (flat && outcome == Outcome::improved) continue;
     const bool stationary = flat && !tie_break;
-    if (!stationary && result.iterations >= options.max_iter) {
-      result.status = Status::max_iter;
+    if (last) {
+      result.status = stationary ? Status::converged : Status::max_iter;
       return true;
     }
     if (stationary && count_ == 1 && vertex.same_as(atoms_[0].plan)) return true;
@@ -319,7 +321,7 @@ double FgwSolver::squared_distance(int i, const double* f, int64_t step) const {
 // The first gradient, at hh̄ᵀ, knows of a node only its features and its degree, so the first linear problem is full
 // of ties, and the vertex that breaks them decides which local minimum is reached. Ties are broken here by how alike
 // the surroundings of two nodes are: S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). This does not depend on node order.
-const double* FgwSolver::tie_broken_gradient() {
+const double* FgwSolver::tie_broken_gradient(Interrupt& interrupt) {
   const double largest = kernels().largest_magnitude(n_, m_, ld_, gradient_.data());
   similarity_.resize(size_t(n_) * ld_);
   for (int i = 0; i < n_; ++i)
@@ -330,7 +332,7 @@ const double* FgwSolver::tie_broken_gradient() {
     }
   tie_broken_ = gradient_;
   std::vector<double>& next = atoms_[count_].cross;  // free until the vertex is known
-  for (int hop = 0; hop < kTieHops; ++hop) {
+  for (int hop = 0; hop < kTieHops && !interrupt.poll(); ++hop) {
     cross_.apply(similarity_, next);
     const double peak = kernels().largest_magnitude(n_, m_, ld_, next.data());
     if (peak == 0) break;

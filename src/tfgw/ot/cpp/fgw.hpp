@@ -79,7 +79,7 @@ class FgwSolver {
   void collapse();
   void keep();
   void rebuild_gradient();
-  const double* tie_broken_gradient();
+  const double* tie_broken_gradient(Interrupt& interrupt);
   void split_costs(PairResult& result);
   double squared_distance(int i, const double* f, int64_t step) const;
   double given_cost(int i, int64_t node) const { return linear_source_.given[i * linear_source_.stride + node]; }

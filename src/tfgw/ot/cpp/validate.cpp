@@ -77,7 +77,7 @@ void validate(const BatchInput& in, double weight_tolerance) {
     const int64_t first = in.ptr[b], n = in.ptr[b + 1] - first;
     if (n == 0) continue;
     const int64_t bad = first_unusable(in.x + first * in.features, n * in.features);
-    if (bad < n * in.features) fail("x: graph ", b, " has a feature", kUnusable, " (node ", first + bad / in.features, ")");
+    if (bad < n * in.features) fail("x: graph ", b, " has a feature", kUnusable, " (node ", bad / in.features, ")");
     check_weights("node_weights", "graph", b, in.weights + first, n, weight_tolerance);
     if (in.kind == StructureKind::dense && first_unusable(in.dense + offset, n * n) < n * n)
       fail("structure: graph ", b, " has an entry", kUnusable);
