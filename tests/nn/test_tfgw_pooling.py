@@ -428,8 +428,8 @@ def test_refused_templates_leave_the_old_ones() -> None:
     layer = TFGWPooling(2, 3, 5)
     before = {name: tensor.clone() for name, tensor in layer.state_dict().items()}
     structure = torch.zeros(3, 5, 5)
-    with pytest.raises(ValueError, match="^weights: each template's must be non-negative and sum to 1"):
+    with pytest.raises(ValueError, match=r"^weights: each template's must be non-negative and sum to 1"):
         layer.set_templates(structure, torch.ones(3, 5, 2), torch.full((3, 5), 5))
-    with pytest.raises(ValueError, match="^features: expected shape"):
+    with pytest.raises(ValueError, match=r"^features: expected shape"):
         layer.set_templates(structure, torch.ones(3, 5, 4))
     assert all(torch.equal(before[name], tensor) for name, tensor in layer.state_dict().items())

@@ -147,13 +147,16 @@ _DIFFERENTIABLE = (0, 3, 5, 6, 7, 8, 9, 10)
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Outputs) -> None:
     problem = inputs[:11]
+    ctx.set_materialize_grads(False)  # no zeros in the shape of the plans
     ctx.batch_size = inputs[2]
     ctx.num_threads = inputs[15]
     ctx.with_plans = inputs[16]
     ctx.save_for_backward(*(p for i, p in enumerate(problem) if i != 2), *output[1:3], *output[6:9])
 
 
-def _backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+def _backward(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+    if grad is None:
+        return (None,) * 17
     if not ctx.with_plans:
         raise RuntimeError("tfgw::fgw: gradients need the plans; call it with with_plans=True")
     x, batch, *problem = ctx.saved_tensors[:10]

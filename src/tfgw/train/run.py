@@ -50,7 +50,9 @@ class Run:
         self.train = GraphStore(job.train, dtype=dtype, device=fabric.device)
         if self.train.y is None:
             raise ValueError("train: the graphs have no target y to learn")
-        self.validation = job.validation and GraphStore(job.validation, dtype=dtype, device=fabric.device)
+        self.validation = None
+        if job.validation is not None:
+            self.validation = GraphStore(job.validation, dtype=dtype, device=fabric.device)
         self.plain_optimizer = _optimizer(self.module, job.config)
         self.model, self.optimizer = fabric.setup(self.module, self.plain_optimizer)
         self.progress = Progress()

@@ -12,7 +12,7 @@ namespace tfgw {
 namespace {
 
 constexpr int kMaxAtoms = 32;
-constexpr int kLazySweeps = 4;
+constexpr int kLazySweeps = 2;
 constexpr int kTieHops = 3;          // how far around two nodes a tie-break looks
 constexpr double kTieShare = 1e-6;   // and how much it may change the cost
 constexpr double kRounding = 1e-14;  // gaps below this share of the objective's scale are rounding
