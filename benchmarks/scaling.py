@@ -24,7 +24,8 @@ def measure(nodes: int, templates: int, threads: int, queue: multiprocessing.Que
     graph = tot.GraphBatch(torch.randn(nodes, 8, dtype=torch.float64), edge_index=edges[:, edges[0] != edges[1]])
     structure = (torch.rand(templates, 20, 20) < 0.2).double().triu(1)
     target = tot.Templates(torch.randn(templates, 20, 8, dtype=torch.float64), structure + structure.mT)
-    tot.fgw(graph, target, 0.5, plans=None, max_iter=1)  # everything loaded
+    tiny = tot.GraphBatch(graph.x[:2], edge_index=torch.tensor([[0, 1], [1, 0]]))
+    tot.fgw(tiny, target, 0.5, plans=None)  # everything loaded
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
     result = tot.fgw(graph, target, 0.5, plans=None, num_threads=threads)
