@@ -160,7 +160,7 @@ def wait_for(path: Path) -> None:
 
 def test_control_c_ends_cleanly_and_the_run_goes_on(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--dataset", str(write_tu_folder(workplace / "MINE")), "--epochs", "200", "--accelerator", "cpu"]
-    process = start(*arguments)
+    process = start(*arguments, "--checkpoint-seconds", "0")
     wait_for(workplace / "run" / "checkpoint.safetensors")
     process.send_signal(signal.SIGINT)
     printed, errors = process.communicate(timeout=60)

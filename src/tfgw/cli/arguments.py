@@ -51,11 +51,14 @@ def _train(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="bring features to mean 0 and deviation 1 (default: if they are real-valued)",
     )
-    _model(parser.add_argument_group("model (defaults depend on the dataset; see the table that is printed)"))
-    _training(parser.add_argument_group("training"))
+    _model(
+        parser.add_argument_group("model (in brackets: the default for real data; results.json lists what was used)")
+    )
+    _training(parser.add_argument_group("training (likewise)"))
     run = parser.add_argument_group("files")
     run.add_argument("--output", type=Path, metavar="FOLDER", help="a new folder (default: runs/DATASET-NUMBER)")
     run.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with an interrupted run, all else as it was")
+    run.add_argument("--checkpoint-seconds", type=_seconds, metavar="S", help="most work that a crash costs (10)")
     run.add_argument("--tensorboard", action="store_true", help="write TensorBoard logs into the folder")
 
 
@@ -71,28 +74,36 @@ def _loading(group: Any) -> None:
 
 def _model(group: Any) -> None:
     group.add_argument("--task", choices=["classification", "regression", "multilabel"], help="what is predicted")
-    group.add_argument("--structure", choices=["adjacency", "shortest_path"], help="what templates are compared on")
-    group.add_argument("--layers", type=_count(0), metavar="N", help="message passing layers (GIN)")
-    group.add_argument("--width", type=_count(1), metavar="N", help="features that each layer computes")
-    group.add_argument("--templates", type=_count(1), metavar="N", help="number of templates")
-    group.add_argument("--template-nodes", type=_count(1), metavar="N", help="nodes of each (default: median graph)")
+    group.add_argument(
+        "--structure", choices=["adjacency", "shortest_path"], help="what templates are compared on (adjacency)"
+    )
+    group.add_argument("--layers", type=_count(0), metavar="N", help="message passing layers, of type GIN (2)")
+    group.add_argument("--width", type=_count(1), metavar="N", help="features that each layer computes (16)")
+    group.add_argument("--templates", type=_count(1), metavar="N", help="number of templates (4 per class)")
+    group.add_argument(
+        "--template-nodes", type=_count(1), metavar="N", help="nodes of each (those of the median graph)"
+    )
     group.add_argument("--fixed-templates", action="store_true", help="keep templates as drawn from the data")
     group.add_argument("--fixed-weights", action="store_true", help="keep template nodes equally heavy")
-    group.add_argument("--alpha", type=_alpha, metavar="A", help="0: features, 1: structure, or 'learned'")
-    group.add_argument("--dropout", type=_share, metavar="SHARE", help="dropped units of the classifier")
-    group.add_argument("--starts", type=_count(1), metavar="N", help="starts of the solver per pair of graphs")
+    group.add_argument("--alpha", type=_alpha, metavar="A", help="0: features, 1: structure, or 'learned' (learned)")
+    group.add_argument("--dropout", type=_share, metavar="SHARE", help="dropped units of the classifier (0)")
+    group.add_argument("--starts", type=_count(1), metavar="N", help="starts of the solver per pair of graphs (1)")
 
 
 def _training(group: Any) -> None:
-    group.add_argument("--epochs", type=_count(1), metavar="N", help="passes over the training graphs")
-    group.add_argument("--batch-size", type=_count(1), metavar="N", help="graphs per step")
-    group.add_argument("--lr", type=_positive, metavar="RATE", help="learning rate of Adam")
-    group.add_argument("--template-lr", type=_positive, metavar="RATE", help="learning rate of the templates")
-    group.add_argument("--patience", type=_count(1), metavar="N", help="stop after N epochs without a better model")
+    group.add_argument("--epochs", type=_count(1), metavar="N", help="passes over the training graphs (500)")
+    group.add_argument("--batch-size", type=_count(1), metavar="N", help="graphs per step (128)")
+    group.add_argument("--lr", type=_positive, metavar="RATE", help="learning rate of Adam (0.01)")
+    group.add_argument(
+        "--template-lr", type=_positive, metavar="RATE", help="learning rate of the templates (the same)"
+    )
+    group.add_argument(
+        "--patience", type=_count(1), metavar="N", help="stop after N epochs without a better model (never)"
+    )
     group.add_argument(
         "--stratified",
         action=argparse.BooleanOptionalAction,
-        help="give every batch the class proportions of the whole",
+        help="give every batch the class proportions of the whole (no)",
     )
     group.add_argument("--precision", choices=["float64", "float32", "bf16"], help="of the networks (float64)")
     group.add_argument("--accelerator", choices=["auto", "cpu", "cuda"], help="where to train (auto)")
@@ -133,6 +144,13 @@ def _positive(text: str) -> float:
     value = float(text)
     if not value > 0:
         raise argparse.ArgumentTypeError(f"must be positive, got {text}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
     return value
 
 
