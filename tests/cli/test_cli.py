@@ -174,3 +174,10 @@ def test_control_c_ends_cleanly_and_the_run_goes_on(workplace: Path, capsys: pyt
     assert resumed["epochs"] == 200
     for name in ("kept_epoch", "test_accuracy", "train_accuracy"):
         assert resumed[name] == undisturbed[name]
+
+
+def test_an_unknown_dataset_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TFGW_DATA", str(tmp_path))
+    assert main(["train", "--dataset", "NOPE"]) == 1
+    assert list(tmp_path.iterdir()) == []

@@ -30,14 +30,13 @@ SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed
 
 def run(args: argparse.Namespace) -> Answer:
     """Train a model, or go on training it."""
-    if args.resume is None:
-        folder, chosen = _new_folder(args), _options(args)
-        _write(folder / OPTIONS_FILE, chosen)
-    else:
-        folder, chosen = args.resume, _read_options(args.resume)
-    print(f"tfgw: training in {folder}; if it is interrupted: tfgw train --resume {folder}", file=sys.stderr)
+    chosen = _options(args) if args.resume is None else _read_options(args.resume)
     source = Source(**{name: chosen[name] for name in SOURCE_OPTIONS})
-    parts = source.parts()
+    parts = source.parts()  # before the folder is made: a wrong dataset leaves nothing behind
+    folder = args.resume or _new_folder(args)
+    if args.resume is None:
+        _write(folder / OPTIONS_FILE, chosen)
+    print(f"tfgw: training in {folder}; if it is interrupted: tfgw train --resume {folder}", file=sys.stderr)
     options = complete(chosen, dataset=source.dataset, train=parts.train)
     steps = Preprocessing.fit(parts.train, structure=options["structure"], standardize=options["standardize"])
     start = time.perf_counter()
