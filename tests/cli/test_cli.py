@@ -148,7 +148,15 @@ def test_datasets_are_listed_with_their_statistics(workplace: Path, capsys: pyte
 def start(*arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tfgw.cli", "train", "--output", "run", *arguments]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a shell in the background hands Ctrl-C down ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def wait_for(path: Path) -> None:

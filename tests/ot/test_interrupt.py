@@ -12,9 +12,10 @@ import torch
 from tfgw.ot import GraphBatch, Templates, fgw
 
 SCRIPT = """
-import sys, torch
+import signal, sys, torch
 from tfgw.ot import GraphBatch, Templates, fgw
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background hands it down ignored
 kind, threads = sys.argv[1], int(sys.argv[2])
 graphs, nodes = {many}[kind]
 generator = torch.Generator().manual_seed(0)
