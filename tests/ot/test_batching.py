@@ -1,5 +1,11 @@
 """A pair's result depends on the pair alone: bit for bit the same in any company, on any thread count."""
 
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +13,7 @@ import torch
 from tests.ot.problems import STRUCTURES, Problem, random_problem
 from tfgw.ot import GraphBatch, Templates, Transport, fgw
 
+ROOT = Path(__file__).parents[2]
 KINDS = ("none", *STRUCTURES)
 
 
@@ -115,3 +122,31 @@ def test_template_nodes_without_weight_take_no_part(kind: str) -> None:
     assert float(padded.plans[:, :, [1, 2, 6]].abs().max()) == 0
     assert torch.equal(padded.template_potentials[:, :, places], found.template_potentials)
     assert bool(padded.template_potentials.isfinite().all())
+
+
+SOLVE_WITHOUT_A_SECOND_THREAD = """
+import threading, torch
+from tests.ot.problems import random_problem
+from tfgw.ot import fgw
+torch.set_num_threads(1)
+problem = random_problem(7)
+one, two = (fgw(problem.graphs, problem.templates, problem.alpha, num_threads=t).distances for t in (1, 2))
+assert torch.equal(one, two)
+try:
+    threading.Thread(target=print).start()
+except RuntimeError:
+    print("no second thread")
+"""
+
+
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_STACK)[1] != resource.RLIM_INFINITY, reason="the stack's size has a hard limit"
+)
+def test_where_the_system_gives_no_more_threads_one_does_the_work() -> None:
+    # Each thread asks for a stack of 64 TiB, which no address space has room for.
+    command = f"ulimit -s {64 << 30} && exec {sys.executable} -c '{SOLVE_WITHOUT_A_SECOND_THREAD}'"
+    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    ran = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, env={**os.environ, **single}, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, "no second thread"), ran.stderr

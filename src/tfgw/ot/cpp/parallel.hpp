@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -24,7 +25,7 @@ void parallel_for(int64_t items, int threads, MakeWorker make_worker, Idle idle)
   std::mutex mutex;
   std::condition_variable finished;
   const int helpers = int(std::min<int64_t>(threads, items)) - 1;
-  int busy = helpers;
+  int busy = 0;
 
   const auto run = [&] {
     try {
@@ -36,17 +37,26 @@ void parallel_for(int64_t items, int threads, MakeWorker make_worker, Idle idle)
       next.store(items);
     }
   };
+  const auto help = [&] {
+    run();
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (--busy == 0) finished.notify_one();
+  };
   std::vector<std::thread> pool;
-  for (int t = 0; t < helpers; ++t)
-    pool.emplace_back([&] {
-      run();
+  pool.reserve(size_t(std::max(helpers, 0)));
+  try {
+    while (int(pool.size()) < helpers) {
+      pool.emplace_back(help);
       const std::lock_guard<std::mutex> lock(mutex);
-      if (--busy == 0) finished.notify_one();
-    });
+      ++busy;
+    }
+  } catch (const std::system_error&) {
+    // The system has no more threads to give: those that there are do the work.
+  }
   run();
   {
     std::unique_lock<std::mutex> lock(mutex);
-    while (!finished.wait_for(lock, std::chrono::milliseconds(20), [&] { return busy <= 0; })) {
+    while (!finished.wait_for(lock, std::chrono::milliseconds(20), [&] { return busy == 0; })) {
       lock.unlock();
       idle();
       lock.lock();
