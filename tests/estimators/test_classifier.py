@@ -100,6 +100,33 @@ def test_validation_and_patience() -> None:
         fitted(patience=5)
 
 
+def test_validation_graphs_choose_the_epoch() -> None:
+    graphs, names = rings_and_stars(24)
+    settings = {**QUICK, "alpha": 0.9, "epochs": 12, "batch_size": 6}
+    model = TFGWClassifier(**settings).fit(graphs[:16], names[:16], validation=(graphs[16:], names[16:]))
+    validated = [record for record in model.history_ if record.validation_score is not None]
+    assert [record.epoch for record in validated] == [5, 10, 12]
+    assert model.validation_score_ == model.score(graphs[16:], names[16:])
+    assert model.validation_score_ in [record.validation_score for record in validated]
+    assert model.num_parameters_ == sum(parameter.numel() for parameter in model.model_.parameters())
+    assert not hasattr(model.fit(graphs, names), "validation_score_")
+
+
+def test_bad_validation_graphs() -> None:
+    graphs, names = rings_and_stars(8)
+    model = TFGWClassifier(**QUICK)
+    with pytest.raises(ValueError, match=r"validation: label 'knot' does not occur among the training graphs"):
+        model.fit(graphs, names, validation=(graphs[:1], ["knot"]))
+    with pytest.raises(ValueError, match=r"validation: graph 0: 2 features per node, but .* with 3"):
+        model.fit(graphs, names, validation=([(C, F[:, :2]) for C, F in graphs], names))
+    with pytest.raises(ValueError, match="validation: X: an empty list of graphs"):
+        model.fit(graphs, names, validation=([], []))
+    with pytest.raises(ValueError, match="validation: expected a pair"):
+        model.fit(graphs, names, validation=graphs)
+    with pytest.raises(ValueError, match=r"validation: given, but validation_fraction=0\.5"):
+        TFGWClassifier(**QUICK, validation_fraction=0.5).fit(graphs, names, validation=(graphs, names))
+
+
 def test_transform_gives_distances_to_the_learned_templates() -> None:
     model = fitted(template_nodes=5)
     graphs, _ = rings_and_stars(6, seed=1)

@@ -40,3 +40,12 @@ def test_errors(y: np.ndarray, message: str) -> None:
     graphs, _ = rings_and_stars(8)
     with pytest.raises(ValueError, match=message):
         TFGWRegressor(**QUICK).fit(graphs, y)
+
+
+def test_validation_graphs_choose_the_epoch() -> None:
+    graphs, mean = shifted_graphs(24, seed=0)
+    y = 1000 + 50 * mean
+    model = TFGWRegressor(**{**QUICK, "epochs": 10}).fit(graphs[:16], y[:16], validation=(graphs[16:], y[16:]))
+    scaled = model.target_scaler_.transform(model.predict(graphs[16:])[:, None])
+    error = np.square(scaled - model.target_scaler_.transform(y[16:, None])).mean()
+    np.testing.assert_allclose(model.validation_score_, -error)

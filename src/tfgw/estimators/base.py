@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset
@@ -33,12 +34,12 @@ class GraphEstimator(BaseEstimator):
         self.n_features_in_ = int(graphs[0].x.shape[1])
         return graphs
 
-    def _read_input(self, X: Any) -> GraphDataset:
-        """The graphs of any call after ``fit``, as the model takes them."""
+    def _read_input(self, X: Any, y: Tensor | None = None) -> GraphDataset:
+        """The graphs of any call after ``fit``, as the model takes them; ``y`` is one row of targets for each."""
         check_is_fitted(self)
         graphs = as_graphs(X, structure=self.structure, directed=self.directed)
         check_features(graphs, self.n_features_in_)
-        return self.preprocessing_(as_dataset(graphs))
+        return self.preprocessing_(as_dataset(graphs, y))
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

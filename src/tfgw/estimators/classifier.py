@@ -1,18 +1,10 @@
 """Graph classification."""
 
-from typing import Any
-
-import numpy as np
-import torch
-from sklearn.base import ClassifierMixin
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-
 from tfgw.estimators.network import TemplateNetwork
-from tfgw.train import Task, probabilities
+from tfgw.estimators.neural_classifier import NeuralClassifier
 
 
-class TFGWClassifier(ClassifierMixin, TemplateNetwork):
+class TFGWClassifier(NeuralClassifier, TemplateNetwork):
     """Template based graph neural network for classification, trained by ``fit``.
 
     >>> model = TFGWClassifier(num_templates=8, epochs=100, random_state=0).fit(graphs, ["ring", "star", ...])
@@ -42,7 +34,7 @@ class TFGWClassifier(ClassifierMixin, TemplateNetwork):
         lr: Learning rate of Adam.
         template_lr: Learning rate of the templates; ``None``: the same.
         validation_fraction: Share of the graphs that is set aside to choose the epoch whose weights are kept; 0:
-            those of the last epoch, trained on all graphs.
+            those of the last epoch, trained on all graphs, unless ``fit`` is given graphs to choose it by.
         patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
         precision: Of the networks: ``"float64"``, ``"float32"`` or ``"bf16"``. The solver computes in float64.
         accelerator: Where to train: ``"cpu"``, ``"cuda"`` or ``"auto"``. A fitted estimator is on the CPU.
@@ -57,50 +49,9 @@ class TFGWClassifier(ClassifierMixin, TemplateNetwork):
         templates_: Its templates.
         history_: One :class:`tfgw.train.EpochRecord` per epoch.
         n_iter_: Number of epochs.
+        num_parameters_: Numbers that are learned.
+        validation_score_: Accuracy on the validation graphs at the kept epoch, where there were such graphs. It is what
+            the epoch was chosen by, and no estimate of the accuracy on other graphs.
         n_features_in_: Features per node; 0 for graphs without.
         preprocessing_: What is done to graphs before the model sees them.
     """
-
-    classes_: np.ndarray
-    _task: Task
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
-    def fit(self, X: Any, y: Any) -> "TFGWClassifier":
-        """Train on the graphs ``X`` with labels ``y``, ``(num_graphs,)`` or 0/1 in ``(num_graphs, num_labels)``."""
-        self._require_targets(y)
-        check_consistent_length(X, y)
-        check_classification_targets(y)
-        if type_of_target(y, input_name="y") == "multilabel-indicator":
-            labels = check_array(y, accept_sparse=True, dtype=np.float64, input_name="y")
-            labels = torch.from_numpy(labels.toarray() if hasattr(labels, "toarray") else np.array(labels))
-            self.classes_ = np.arange(labels.shape[1])
-            self._task = "multilabel"
-            self._train(X, labels, task=self._task, out_channels=labels.shape[1])
-        else:
-            self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
-            self._task = "classification"
-            classes = tuple(self.classes_.tolist())
-            self._train(X, torch.from_numpy(codes), task=self._task, out_channels=len(classes), classes=classes)
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The label of each graph, or a 0/1 matrix."""
-        scores = self._outputs(X)
-        if self._task == "multilabel":
-            return np.asarray((scores > 0).long())
-        return self.classes_[scores.argmax(1).numpy()]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class (rows sum to 1), or of each label, ``(num_graphs, num_classes)``."""
-        scores = self._outputs(X)
-        return np.asarray(probabilities(self._task, scores))
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores before the softmax, ``(num_graphs, num_classes)``; of two classes, how far the second is ahead."""
-        scores = self._outputs(X).numpy()
-        is_binary = self._task == "classification" and len(self.classes_) == 2
-        return scores[:, 1] - scores[:, 0] if is_binary else scores

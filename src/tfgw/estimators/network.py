@@ -1,5 +1,6 @@
 """The paper's model as an estimator: what classifier and regressor share."""
 
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -9,21 +10,20 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from tfgw import ot
-from tfgw.datasets import GraphDataset, random_split
-from tfgw.estimators.base import GraphEstimator
-from tfgw.estimators.graphs import as_dataset, median_nodes
+from tfgw.datasets import GraphDataset
+from tfgw.estimators.graphs import median_nodes
+from tfgw.estimators.neural import NeuralEstimator
 from tfgw.estimators.sampling import draw_templates
 from tfgw.nn import TFGWConfig, TFGWModel
 from tfgw.nn.tfgw_pooling import Structure
-from tfgw.train import EpochRecord, Preprocessing, Task, TrainConfig, embeddings, fit, outputs
+from tfgw.train import Task, TrainConfig, embeddings
 from tfgw.train.run import DTYPES
 
 
-class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
+class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralEstimator):
     """Stores the parameters that :class:`TFGWClassifier` documents, trains, and gives outputs and distances."""
 
     model_: TFGWModel
-    history_: list[EpochRecord]
 
     def __init__(
         self,
@@ -87,51 +87,15 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
             weights=pool.template_weights.detach(),
         )
 
-    @property
-    def n_iter_(self) -> int:
-        """Epochs that were trained."""
-        check_is_fitted(self, "history_")
-        return len(self.history_)
-
     def transform(self, X: Any) -> np.ndarray:
         """Distances of the graphs to the learned templates, ``(num_graphs, num_templates)``."""
         dataset = self._read_input(X)
         return embeddings(self.model_, dataset).double().numpy()
 
-    def _outputs(self, X: Any) -> Tensor:
-        """What the network gives, ``(num_graphs, out_channels)``."""
-        dataset = self._read_input(X)
-        return outputs(self.model_, dataset).double()
-
-    def _train(self, X: Any, y: Tensor, *, task: Task, out_channels: int, classes: tuple[Any, ...] = ()) -> None:
-        graphs = self._learn_input(X)
-        seed = self._seed()
-        config = self._train_config(task, seed)
-        dataset = as_dataset(graphs, y, classes=classes)
-        split = random_split(dataset, val=self.validation_fraction, test=0.0, seed=seed)
-        train = dataset[split.train]
-        self.preprocessing_ = Preprocessing.fit(train, structure=self.structure, standardize=self.standardize)
-        train = self.preprocessing_(train)
-        validation = self.preprocessing_(dataset[split.val]) if len(split.val) else None
-        self.model_ = self._new_model(train, out_channels, seed)
-        result = fit(self.model_, train, validation, config=config, progress_bar=bool(self.verbose))
-        self.model_.cpu().eval()
-        self.history_ = result.records
-
     def _train_config(self, task: Task, seed: int) -> TrainConfig:
-        return TrainConfig(
-            task=task,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            template_lr=self.template_lr,
-            patience=self.patience,
-            precision=self.precision,
-            accelerator=self.accelerator,
-            seed=seed,
-        )
+        return replace(super()._train_config(task, seed), template_lr=self.template_lr)
 
-    def _new_model(self, train: GraphDataset, out_channels: int, seed: int) -> TFGWModel:
+    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> TFGWModel:
         config = TFGWConfig(
             in_channels=self.preprocessing_.in_channels,
             out_channels=out_channels,
@@ -148,9 +112,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
             n_starts=self.n_starts,
         )
         dtype = DTYPES[self.precision]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            model = TFGWModel(config).to(dtype)
+        model = TFGWModel(config).to(dtype)
         model.pool.num_threads = self.num_threads
         templates = draw_templates(
             [_cast(graph, dtype) for graph in train],

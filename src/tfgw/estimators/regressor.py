@@ -7,8 +7,10 @@ import torch
 from sklearn.base import RegressorMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
+from torch import Tensor
 
 from tfgw.estimators.network import TemplateNetwork
+from tfgw.estimators.neural import Validation
 
 
 class TFGWRegressor(RegressorMixin, TemplateNetwork):
@@ -32,19 +34,33 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> "TFGWRegressor":
-        """Train on the graphs ``X`` with targets ``y``, ``(num_graphs,)`` or ``(num_graphs, num_targets)``."""
+    def fit(self, X: Any, y: Any, *, validation: Validation | None = None) -> "TFGWRegressor":
+        """Train on the graphs ``X`` with targets ``y``, ``(num_graphs,)`` or ``(num_graphs, num_targets)``.
+
+        ``validation``, a pair of graphs and targets, chooses the epoch whose weights are kept, as in
+        :meth:`TFGWClassifier.fit`, by the squared error of scaled targets.
+        """
         self._require_targets(y)
         check_consistent_length(X, y)
+        self._check_validation(validation)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         if targets.ndim > 2:
             raise ValueError(f"y: expected one or several numbers per graph, got shape {targets.shape}")
         self._is_single = targets.ndim == 1
         columns = targets.reshape(len(targets), -1)
         self.target_scaler_ = StandardScaler().fit(columns)
-        scaled = torch.from_numpy(self.target_scaler_.transform(columns))
-        self._train(X, scaled, task="regression", out_channels=columns.shape[1])
+        self._train(
+            X,
+            self._scaled(columns),
+            task="regression",
+            out_channels=columns.shape[1],
+            validation=None if validation is None else (validation[0], self._scaled(validation[1])),
+        )
         return self
+
+    def _scaled(self, y: Any) -> Tensor:
+        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        return torch.from_numpy(self.target_scaler_.transform(targets.reshape(len(targets), -1)))
 
     def predict(self, X: Any) -> np.ndarray:
         """The predicted values, in the shape of ``y``."""

@@ -1,0 +1,87 @@
+"""Classes in and out of a network: how labels are encoded, and in which forms its scores are answered."""
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from torch import Tensor
+
+from tfgw.estimators.neural import NeuralEstimator, Validation
+from tfgw.train import Task, probabilities
+
+
+class NeuralClassifier(ClassifierMixin, NeuralEstimator):
+    """A classifier whose scores a network gives; single-label or, with a 0/1 matrix as ``y``, multi-label."""
+
+    classes_: np.ndarray
+    _task: Task
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def fit(self, X: Any, y: Any, *, validation: Validation | None = None) -> Self:
+        """Train on the graphs ``X`` with labels ``y``, ``(num_graphs,)`` or 0/1 in ``(num_graphs, num_labels)``.
+
+        ``validation``, a pair of graphs and labels, chooses the epoch whose weights are kept: every five epochs its
+        accuracy is measured, and the weights are kept where neither it nor that of training is below the best.
+        """
+        self._require_targets(y)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+        self._check_validation(validation)
+        if type_of_target(y, input_name="y") == "multilabel-indicator":
+            self._task = "multilabel"
+            codes = _indicators(y)
+            self.classes_ = np.arange(codes.shape[1])
+            classes: tuple[Any, ...] = ()
+        else:
+            self._task = "classification"
+            self.classes_, inverse = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+            codes, classes = torch.from_numpy(inverse), tuple(self.classes_.tolist())
+        self._train(
+            X,
+            codes,
+            task=self._task,
+            out_channels=len(self.classes_),
+            classes=classes,
+            validation=None if validation is None else (validation[0], self._encoded(validation[1])),
+        )
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of each graph, or a 0/1 matrix."""
+        scores = self._outputs(X)
+        if self._task == "multilabel":
+            return np.asarray((scores > 0).long())
+        return self.classes_[scores.argmax(1).numpy()]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class (rows sum to 1), or of each label, ``(num_graphs, num_classes)``."""
+        scores = self._outputs(X)
+        return np.asarray(probabilities(self._task, scores))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores before the softmax, ``(num_graphs, num_classes)``; of two classes, how far the second is ahead."""
+        scores = self._outputs(X).numpy()
+        is_binary = self._task == "classification" and len(self.classes_) == 2
+        return scores[:, 1] - scores[:, 0] if is_binary else scores
+
+    def _encoded(self, y: Any) -> Tensor:
+        """Labels of other graphs, in the code of ``classes_``."""
+        if self._task == "multilabel":
+            return _indicators(y)
+        labels = column_or_1d(y, warn=True)
+        unknown = sorted(set(labels.tolist()) - set(self.classes_.tolist()))
+        if unknown:
+            raise ValueError(f"validation: label {unknown[0]!r} does not occur among the training graphs")
+        return torch.from_numpy(np.searchsorted(self.classes_, labels))
+
+
+def _indicators(y: Any) -> Tensor:
+    labels = check_array(y, accept_sparse=True, dtype=np.float64, input_name="y")
+    return torch.from_numpy(labels.toarray() if hasattr(labels, "toarray") else np.array(labels))
