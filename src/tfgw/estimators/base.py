@@ -28,16 +28,20 @@ class GraphEstimator(BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
+    def _as_graphs(self, X: Any) -> list[Data]:
+        """What a user gave, as the estimator's kind of graphs."""
+        return as_graphs(X, structure=self.structure, directed=self.directed)
+
     def _learn_input(self, X: Any) -> list[Data]:
         """The graphs of ``fit``, whose number of features those of other calls must have."""
-        graphs = as_graphs(X, structure=self.structure, directed=self.directed)
+        graphs = self._as_graphs(X)
         self.n_features_in_ = int(graphs[0].x.shape[1])
         return graphs
 
     def _read_input(self, X: Any, y: Tensor | None = None) -> GraphDataset:
         """The graphs of any call after ``fit``, as the model takes them; ``y`` is one row of targets for each."""
         check_is_fitted(self)
-        graphs = as_graphs(X, structure=self.structure, directed=self.directed)
+        graphs = self._as_graphs(X)
         check_features(graphs, self.n_features_in_)
         return self.preprocessing_(as_dataset(graphs, y))
 

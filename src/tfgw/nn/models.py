@@ -95,7 +95,7 @@ class TFGWModel(nn.Module):
             max_iter=config.max_iter,
             tol=config.tol,
         )
-        self.head = _head(config.num_templates, config.out_channels, dropout=config.dropout)
+        self.head = prediction_head(config.num_templates, config.out_channels, dropout=config.dropout)
 
     def init_templates(self, graphs: Sequence[Data], *, seed: int = 0) -> "TFGWModel":
         """Put the templates at encoded training graphs; see :func:`sample_templates`."""
@@ -172,7 +172,7 @@ class GINModel(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers)
-        self.head = _head(self.encoder.out_channels, out_channels, dropout=dropout)
+        self.head = prediction_head(self.encoder.out_channels, out_channels, dropout=dropout)
 
     def embed(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None
@@ -187,7 +187,7 @@ class GINModel(nn.Module):
         return self.head(self.embed(x, edge_index, batch, batch_size=batch_size))
 
 
-def _head(in_channels: int, out_channels: int, *, dropout: float) -> nn.Sequential:
+def prediction_head(in_channels: int, out_channels: int, *, dropout: float) -> nn.Sequential:
     """The paper's ψ: two hidden layers of 128."""
     if out_channels < 1:
         raise ValueError(f"out_channels: must be at least 1, got {out_channels}")

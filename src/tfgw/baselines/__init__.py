@@ -1,0 +1,12 @@
+"""The methods that the paper compares with, each a scikit-learn classifier over lists of graphs.
+
+>>> model = GIN(epochs=100, random_state=0).fit(graphs, labels, validation=(other_graphs, other_labels))
+>>> model.validation_score_, model.score(test_graphs, test_labels)
+
+docs/baselines.md says where each comes from, what was measured, and what its own paper reports.
+"""
+
+from tfgw.baselines.drop_gin import DropGIN
+from tfgw.baselines.gin import GIN
+
+__all__ = ["GIN", "DropGIN"]
