@@ -8,13 +8,21 @@ import torch
 from torch_geometric.data import Data
 
 from tests.estimators.small import as_data, rings_and_stars
-from tfgw.baselines import GIN, DropGIN
+from tfgw.baselines import GIN, MLP, OTGNN, DropGIN, RandomForest
 
 TRAINED: dict[str, Any] = {"epochs": 40, "batch_size": 16, "accelerator": "cpu", "random_state": 0}
 
-NEURAL: list[Any] = [GIN(**TRAINED, num_layers=2), DropGIN(**TRAINED, num_layers=2, width=16, drop_probability=0.1)]
-ALL: list[Any] = [*NEURAL]
-INVARIANT: list[Any] = [NEURAL[0]]
+NEURAL: list[Any] = [
+    GIN(**TRAINED, num_layers=2),
+    DropGIN(**TRAINED, num_layers=2, width=16, drop_probability=0.1),
+    MLP(**TRAINED),
+    OTGNN(**TRAINED, num_templates=4),
+]
+CLASSICAL: list[Any] = [RandomForest(random_state=0)]
+ALL: list[Any] = [*NEURAL, *CLASSICAL]
+BLIND: list[Any] = [model for model in ALL if isinstance(model, MLP | RandomForest)]
+"""Those that do not see which node is linked to which."""
+INVARIANT: list[Any] = [model for model in ALL if not isinstance(model, DropGIN)]
 """Those that promise not to depend on the order of a graph's nodes."""
 
 

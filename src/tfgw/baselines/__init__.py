@@ -8,5 +8,8 @@ docs/baselines.md says where each comes from, what was measured, and what its ow
 
 from tfgw.baselines.drop_gin import DropGIN
 from tfgw.baselines.gin import GIN
+from tfgw.baselines.mlp import MLP
+from tfgw.baselines.ot_gnn import OTGNN
+from tfgw.baselines.random_forest import RandomForest
 
-__all__ = ["GIN", "DropGIN"]
+__all__ = ["GIN", "MLP", "OTGNN", "DropGIN", "RandomForest"]

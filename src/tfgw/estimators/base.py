@@ -43,7 +43,11 @@ class GraphEstimator(BaseEstimator):
         check_is_fitted(self)
         graphs = self._as_graphs(X)
         check_features(graphs, self.n_features_in_)
-        return self.preprocessing_(as_dataset(graphs, y))
+        return self.preprocessing_(self._stack(graphs, y))
+
+    def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
+        """Checked graphs as a dataset with one row of targets each; what turns graphs into something else is here."""
+        return as_dataset(graphs, y, classes=classes)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from tfgw.datasets import GraphDataset, random_split
 from tfgw.estimators.base import GraphEstimator
-from tfgw.estimators.graphs import as_dataset
 from tfgw.train import EpochRecord, Preprocessing, Task, TrainConfig, fit, outputs
 from tfgw.train.config import Precision
 from tfgw.train.loop import FitResult
@@ -64,7 +63,7 @@ class NeuralEstimator(GraphEstimator):
         graphs = self._learn_input(X)
         seed = self._seed()
         config = self._train_config(task, seed)
-        dataset = as_dataset(graphs, y, classes=classes)
+        dataset = self._stack(graphs, y, classes=classes)
         split = random_split(dataset, val=self.validation_fraction, test=0.0, seed=seed)
         train = dataset[split.train]
         self.preprocessing_ = Preprocessing.fit(train, structure=self.structure, standardize=self.standardize)

@@ -1,0 +1,64 @@
+"""What the baselines without epochs share: graphs and labels checked, and validation graphs that only measure."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+from torch_geometric.data import Data
+
+from tfgw.estimators.base import GraphEstimator
+from tfgw.estimators.graphs import check_features
+from tfgw.estimators.neural import Validation
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClassicalBaseline(ClassifierMixin, GraphEstimator):
+    """A classifier over the features and edges of undirected graphs; subclasses say how to fit and predict.
+
+    Args:
+        random_state: Seed of whatever is random.
+    """
+
+    random_state: int | np.random.RandomState | None = None
+
+    structure = "adjacency"
+    directed = False
+
+    def fit(self, X: Any, y: Any, *, validation: Validation | None = None) -> Self:
+        """Train on the graphs ``X`` with labels ``y``.
+
+        ``validation``, a pair of graphs and labels, is not used for training: ``validation_score_`` is the accuracy
+        on it.
+        """
+        self._require_targets(y)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+        graphs = self._learn_input(X)
+        labels = column_or_1d(y, warn=True)
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y: needs graphs of at least two classes, all are {self.classes_[0]!r}")
+        self._fit(graphs, labels)
+        if validation is not None:
+            self.validation_score_ = self.score(*validation)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of each graph."""
+        return self._predict(self._read_graphs(X))
+
+    def _fit(self, graphs: list[Data], labels: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _predict(self, graphs: list[Data]) -> np.ndarray:
+        raise NotImplementedError
+
+    def _read_graphs(self, X: Any) -> list[Data]:
+        check_is_fitted(self)
+        graphs = self._as_graphs(X)
+        check_features(graphs, self.n_features_in_)
+        return graphs

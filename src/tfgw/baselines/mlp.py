@@ -1,0 +1,52 @@
+"""A perceptron that is blind to structure: what a graph network has to beat.
+
+In the spirit of the baselines of Errica, Podda, Bacciu, Micheli: A Fair Comparison of Graph Neural Networks for Graph
+Classification. ICLR 2020.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from tfgw.baselines.neural import NeuralBaseline
+from tfgw.baselines.summaries import summaries
+from tfgw.datasets import GraphDataset
+from tfgw.nn.models import prediction_head
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MLP(NeuralBaseline):
+    """TFGW's head on the number of nodes, the number of edges and the summed node features, standardised.
+
+    Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
+
+    Args:
+        dropout: Share of the hidden units that is dropped in training.
+    """
+
+    dropout: float = 0.0
+
+    def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
+        """Every graph replaced by a single node, whose features are the graph's summary."""
+        no_edges = torch.zeros(2, 0, dtype=torch.int64)
+        nodes = [Data(x=row[None], edge_index=no_edges) for row in summaries(graphs)]
+        return super()._stack(nodes, y, classes=classes)
+
+    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> "MLPModel":
+        return MLPModel(train.num_node_features, out_channels, dropout=self.dropout)
+
+
+class MLPModel(nn.Module):
+    """The head of TFGW on the features of graphs with a single node."""
+
+    def __init__(self, in_channels: int, out_channels: int, *, dropout: float) -> None:
+        super().__init__()
+        self.head = prediction_head(in_channels, out_channels, dropout=dropout)
+
+    def forward(self, x: Tensor, **_: Any) -> Tensor:
+        """Class scores, ``(batch_size, out_channels)``."""
+        scores: Tensor = self.head(x)
+        return scores
