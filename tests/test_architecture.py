@@ -12,7 +12,7 @@ ROOT = Path(tfgw.__file__).parent
 EVERYTHING = {"datasets", "ot", "nn", "train", "estimators", "baselines", "paper", "report", "cli"}
 FORBIDDEN = {
     "ot": EVERYTHING - {"ot"},
-    "datasets": EVERYTHING - {"datasets"},
+    "datasets": EVERYTHING - {"datasets", "ot"},  # ot has the canonical node order
     "nn": EVERYTHING - {"nn", "ot", "datasets"},
     "train": {"paper", "report", "cli"},
     "estimators": {"paper", "report", "cli"},

@@ -51,6 +51,12 @@ def _train(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="bring features to mean 0 and deviation 1 (default: if they are real-valued)",
     )
+    data.add_argument(
+        "--canonical-order",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="order nodes such that isomorphic graphs get the same embedding (yes)",
+    )
     _model(
         parser.add_argument_group("model (in brackets: the default for real data; results.json lists what was used)")
     )

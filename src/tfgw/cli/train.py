@@ -38,7 +38,12 @@ def run(args: argparse.Namespace) -> Answer:
         _write(folder / OPTIONS_FILE, chosen)
     print(f"tfgw: training in {folder}; if it is interrupted: tfgw train --resume {folder}", file=sys.stderr)
     options = complete(chosen, dataset=source.dataset, train=parts.train)
-    steps = Preprocessing.fit(parts.train, structure=options["structure"], standardize=options["standardize"])
+    steps = Preprocessing.fit(
+        parts.train,
+        canonical_order=options["canonical_order"],
+        structure=options["structure"],
+        standardize=options["standardize"],
+    )
     start = time.perf_counter()
     model = _model(options, parts, steps)
     result = fit(

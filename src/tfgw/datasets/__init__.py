@@ -3,10 +3,12 @@
 >>> dataset = load("ENZYMES", data_dir="~/data/tu")           # or load("./mine.zip"), from_networkx(...)
 >>> split = random_split(dataset, val=0.1, test=0.1, seed=0)
 >>> dataset = Standardize().fit(dataset, split.train).transform(dataset)
+>>> dataset = dataset.map(CanonicalOrder())                   # isomorphic graphs become equal
 >>> dataset = dataset.map(ShortestPaths())                    # data.structure, for models on shortest paths
 >>> train = torch_geometric.loader.DataLoader(dataset[split.train], batch_size=128, shuffle=True)
 """
 
+from tfgw.datasets.canonical import CanonicalOrder
 from tfgw.datasets.features import Features
 from tfgw.datasets.from_data import from_data_list
 from tfgw.datasets.from_nx import from_networkx
@@ -19,6 +21,7 @@ from tfgw.datasets.structure import ShortestPaths, shortest_paths
 from tfgw.datasets.synthetic import Split, four_cycles, skip_circles
 
 __all__ = [
+    "CanonicalOrder",
     "Features",
     "GraphDataset",
     "IndexSplit",

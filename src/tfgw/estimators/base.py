@@ -19,6 +19,8 @@ class GraphEstimator(BaseEstimator):
 
     structure: Structure
     directed: bool
+    canonical_order: bool = False
+    standardize: bool | None
     random_state: Any
     n_features_in_: int
     preprocessing_: Preprocessing
@@ -37,6 +39,14 @@ class GraphEstimator(BaseEstimator):
         graphs = self._as_graphs(X)
         self.n_features_in_ = int(graphs[0].x.shape[1])
         return graphs
+
+    def _learn_preprocessing(self, train: GraphDataset) -> Preprocessing:
+        return Preprocessing.fit(
+            train,
+            canonical_order=self.canonical_order,
+            structure=self.structure,
+            standardize=self.standardize,
+        )
 
     def _read_input(self, X: Any, y: Tensor | None = None) -> GraphDataset:
         """The graphs of any call after ``fit``, as the model takes them; ``y`` is one row of targets for each."""

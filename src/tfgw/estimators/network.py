@@ -39,6 +39,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralE
         learn_templates: bool = True,
         learn_weights: bool = True,
         n_starts: int = 1,
+        canonical_order: bool = True,
         standardize: bool | None = None,
         epochs: int = 500,
         batch_size: int = 128,
@@ -63,6 +64,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralE
         self.learn_templates = learn_templates
         self.learn_weights = learn_weights
         self.n_starts = n_starts
+        self.canonical_order = canonical_order
         self.standardize = standardize
         self.epochs = epochs
         self.batch_size = batch_size

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tfgw.datasets import GraphDataset, random_split
 from tfgw.estimators.base import GraphEstimator
-from tfgw.train import EpochRecord, Preprocessing, Task, TrainConfig, fit, outputs
+from tfgw.train import EpochRecord, Task, TrainConfig, fit, outputs
 from tfgw.train.config import Precision
 from tfgw.train.loop import FitResult
 
@@ -66,7 +66,7 @@ class NeuralEstimator(GraphEstimator):
         dataset = self._stack(graphs, y, classes=classes)
         split = random_split(dataset, val=self.validation_fraction, test=0.0, seed=seed)
         train = dataset[split.train]
-        self.preprocessing_ = Preprocessing.fit(train, structure=self.structure, standardize=self.standardize)
+        self.preprocessing_ = self._learn_preprocessing(train)
         held_out = self.preprocessing_(dataset[split.val]) if len(split.val) else None
         if validation is not None:
             held_out = self._read_validation(*validation)

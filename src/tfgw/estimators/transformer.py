@@ -14,7 +14,6 @@ from tfgw.estimators.base import GraphEstimator
 from tfgw.estimators.graphs import as_dataset, median_nodes
 from tfgw.estimators.sampling import draw_templates
 from tfgw.nn.tfgw_pooling import Structure
-from tfgw.train import Preprocessing
 from tfgw.train.batches import Batch, GraphStore
 
 BATCH_SIZE = 256
@@ -31,10 +30,12 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
     Args:
         num_templates: Number of templates.
         template_nodes: Nodes per template; ``None``: the median of the graphs.
-        structure: As in :class:`TFGWClassifier`, like ``directed``, ``n_starts``, ``standardize`` and ``num_threads``.
+        structure: As in :class:`TFGWClassifier`, like ``directed``, ``n_starts``, ``canonical_order``, ``standardize``
+            and ``num_threads``.
         directed: Whether the structures of graphs and templates may be asymmetric.
         alpha: Trade-off between features (0) and structure (1).
         n_starts: Starts of the solver for each pair.
+        canonical_order: Whether isomorphic graphs get the same distances.
         standardize: Whether features are brought to mean 0 and variance 1; ``None``: unless all are 0 or 1.
         num_threads: Threads of the solver.
         random_state: Seed of the drawing.
@@ -56,6 +57,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         directed: bool = False,
         alpha: float = 0.5,
         n_starts: int = 1,
+        canonical_order: bool = True,
         standardize: bool | None = None,
         num_threads: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -66,6 +68,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         self.directed = directed
         self.alpha = alpha
         self.n_starts = n_starts
+        self.canonical_order = canonical_order
         self.standardize = standardize
         self.num_threads = num_threads
         self.random_state = random_state
@@ -79,7 +82,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         self._check_parameters()
         graphs = self._learn_input(X)
         dataset = as_dataset(graphs, self._labels(X, y))
-        self.preprocessing_ = Preprocessing.fit(dataset, structure=self.structure, standardize=self.standardize)
+        self.preprocessing_ = self._learn_preprocessing(dataset)
         self.templates_ = draw_templates(
             list(self.preprocessing_(dataset)),
             self.num_templates,

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GINConv
 
 from tfgw.nn.batch_norm import BatchNorm
+from tfgw.nn.linear import Linear
 
 
 class Encoder(Protocol):
@@ -50,4 +51,4 @@ class GINEncoder(nn.Module):
 
 
 def _perceptron(in_channels: int, width: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(in_channels, width), BatchNorm(width), nn.ReLU(), nn.Linear(width, width))
+    return nn.Sequential(Linear(in_channels, width), BatchNorm(width), nn.ReLU(), Linear(width, width))

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import global_add_pool
 
 from tfgw.nn.encoders import Encoder, GINEncoder
+from tfgw.nn.linear import Linear
 from tfgw.nn.templates import sample_templates
 from tfgw.nn.tfgw_pooling import Structure, TFGWPooling
 
@@ -194,11 +195,11 @@ def prediction_head(in_channels: int, out_channels: int, *, dropout: float) -> n
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout: must be at least 0 and below 1, got {dropout}")
     return nn.Sequential(
-        nn.Linear(in_channels, HEAD_WIDTH),
+        Linear(in_channels, HEAD_WIDTH),
         nn.ReLU(),
         nn.Dropout(dropout),
-        nn.Linear(HEAD_WIDTH, HEAD_WIDTH),
+        Linear(HEAD_WIDTH, HEAD_WIDTH),
         nn.ReLU(),
         nn.Dropout(dropout),
-        nn.Linear(HEAD_WIDTH, out_channels),
+        Linear(HEAD_WIDTH, out_channels),
     )

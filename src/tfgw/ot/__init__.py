@@ -6,7 +6,18 @@
 >>> result.distances                                               # (B, K), with gradients
 """
 
+from tfgw.ot.order import NodeOrder, canonical_order
 from tfgw.ot.problem import GraphBatch, Templates
 from tfgw.ot.solve import Status, Transport, fgw, linear_transport, wasserstein
 
-__all__ = ["GraphBatch", "Status", "Templates", "Transport", "fgw", "linear_transport", "wasserstein"]
+__all__ = [
+    "GraphBatch",
+    "NodeOrder",
+    "Status",
+    "Templates",
+    "Transport",
+    "canonical_order",
+    "fgw",
+    "linear_transport",
+    "wasserstein",
+]

@@ -1,11 +1,11 @@
 """From a dataset as it was loaded to what a model takes, the same way in training and afterwards."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from tfgw.datasets import GraphDataset, ShortestPaths, Standardize
+from tfgw.datasets import CanonicalOrder, GraphDataset, ShortestPaths, Standardize
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,19 +14,27 @@ class Preprocessing:
 
     Args:
         in_channels: Features per node that the model takes.
+        canonical_order: Whether nodes and edges are put in canonical order, so that isomorphic graphs get the same
+            embedding, to the last bit.
         structure: The model's structure; shortest paths are computed once, ahead of training.
         mean: Subtracted from each feature; ``None`` leaves features as they are.
         scale: Each feature is divided by it, after that.
     """
 
     in_channels: int
+    canonical_order: bool = True
     structure: str = "adjacency"
     mean: tuple[float, ...] | None = None
     scale: tuple[float, ...] | None = None
 
     @classmethod
     def fit(
-        cls, train: GraphDataset, *, structure: str = "adjacency", standardize: bool | None = None
+        cls,
+        train: GraphDataset,
+        *,
+        canonical_order: bool = True,
+        structure: str = "adjacency",
+        standardize: bool | None = None,
     ) -> "Preprocessing":
         """Learn the steps from the training graphs.
 
@@ -35,17 +43,19 @@ class Preprocessing:
         channels = train.num_node_features
         if standardize is None:
             standardize = not all(_is_binary(graph.x) for graph in train)
+        steps = cls(in_channels=channels, canonical_order=canonical_order, structure=structure)
         if not standardize:
-            return cls(in_channels=channels, structure=structure)
+            return steps
         fitted = Standardize().fit(train, range(len(train)))
-        mean, scale = tuple(fitted.mean.tolist()), tuple(fitted.scale.tolist())
-        return cls(in_channels=channels, structure=structure, mean=mean, scale=scale)
+        return replace(steps, mean=tuple(fitted.mean.tolist()), scale=tuple(fitted.scale.tolist()))
 
     def __call__(self, dataset: GraphDataset) -> GraphDataset:
         """Apply the steps."""
         if dataset.num_node_features != self.in_channels:
             found = dataset.num_node_features
             raise ValueError(f"dataset: nodes have {found} features, the model takes {self.in_channels}")
+        if self.canonical_order:
+            dataset = dataset.map(CanonicalOrder())
         if self.mean is not None and self.scale is not None:
             fitted = Standardize()
             fitted.mean = torch.tensor(self.mean, dtype=torch.float64)

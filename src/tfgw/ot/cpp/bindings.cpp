@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "batch.hpp"
+#include "canonical.hpp"
 #include "validate.hpp"
 
 namespace nb = nanobind;
@@ -118,6 +119,23 @@ void backward(const Problem& problem, Doubles structure_cost, Doubles feature_co
   backward_batch(problem.batch(), problem.templates(), solved, grad_distance.data(), threads, out);
 }
 
+// Canonical orders of all graphs of a batch. `node_rows`: what describes each node, (nodes, …). `edge_rows`: likewise
+// for edges. Either of edges and dense blocks may be missing.
+void canonical_orders(Longs ptr, Doubles node_rows, MaybeLongs edge_index, MaybeDoubles edge_rows, MaybeDoubles dense,
+                      int64_t effort, Longs order, Ints exact) {
+  const OrderInput in{int64_t(ptr.shape(0)) - 1,
+                      ptr.data(),
+                      node_rows.data(),
+                      int64_t(node_rows.shape(1)),
+                      edge_index ? int64_t(edge_index->shape(1)) : 0,
+                      edge_index ? edge_index->data() : nullptr,
+                      data(edge_rows),
+                      edge_rows ? int64_t(edge_rows->shape(1)) : 0,
+                      data(dense)};
+  nb::gil_scoped_release release;
+  canonical_orders(in, effort, order.data(), exact.data());
+}
+
 }  // namespace
 }  // namespace tfgw
 
@@ -138,6 +156,12 @@ NB_MODULE(_core, module) {
           nb::arg("template_structure").none(), nb::arg("template_x"), nb::arg("template_weights"),
           nb::arg("alpha"))
       .def("check", &check, nb::arg("weight_tolerance"));
+  module.def("canonical_orders",
+             nb::overload_cast<Longs, Doubles, MaybeLongs, MaybeDoubles, MaybeDoubles, int64_t, Longs, Ints>(
+                 &canonical_orders),
+             nb::kw_only(), nb::arg("ptr"), nb::arg("node_rows"), nb::arg("edge_index").none(),
+             nb::arg("edge_rows").none(), nb::arg("dense").none(), nb::arg("effort"), nb::arg("order"),
+             nb::arg("exact"));
   module.def("offsets", &offsets, nb::arg("batch"), nb::arg("out"));
   module.def("solve", &solve, nb::arg("problem"), nb::kw_only(), nb::arg("start").none(), nb::arg("max_iter"),
              nb::arg("tol"), nb::arg("starts"), nb::arg("threads"), nb::arg("distance"), nb::arg("structure_cost"),

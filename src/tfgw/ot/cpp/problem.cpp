@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "canonical.hpp"
 #include "kernels.hpp"
 #include "transport.hpp"
 
 namespace tfgw {
 namespace {
+
+constexpr int64_t kTemplateEffort = int64_t(1) << 22;  // of canonical_order: in every call, so not much
 
 std::vector<double> normalised(const double* weights, int64_t count) {
   const double total = std::accumulate(weights, weights + count, 0.0);
@@ -141,17 +144,45 @@ Graph prepare_graph(const BatchInput& in, int64_t b, const Csr& adjacency, const
   return g;
 }
 
+// The nodes that have weight, in an order that does not depend on how they are numbered: by weight and features, and
+// where these are equal by structure.
+std::vector<int32_t> live_nodes(const TemplatesInput& in, int64_t k) {
+  const int64_t m = in.nodes, d = in.features;
+  std::vector<int32_t> live;
+  std::vector<double> rows;
+  for (int64_t l = 0; l < m; ++l) {
+    if (in.weights[k * m + l] <= 0) continue;
+    live.push_back(int32_t(l));
+    rows.push_back(in.weights[k * m + l]);
+    rows.insert(rows.end(), in.x + (k * m + l) * d, in.x + (k * m + l + 1) * d);
+  }
+  const int count = int(live.size());
+  std::vector<int32_t> rank = rank_rows(rows.data(), count, 1 + d), order(count);
+  const bool distinct = *std::max_element(rank.begin(), rank.end()) == count - 1;
+  if (distinct || !in.structure) {
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return rank[a] < rank[b]; });
+  } else {
+    std::vector<Tie> ties;
+    const double* S = in.structure + k * m * m;
+    for (int a = 0; a < count; ++a)
+      for (int b = 0; b < count; ++b)
+        if (const double c = S[live[a] * m + live[b]]; c != 0) ties.push_back({a, b, colour_of(c)});
+    order = canonical_order(ColouredGraph(std::move(rank), std::move(ties)), kTemplateEffort).order;
+  }
+  for (int32_t& l : order) l = live[l];
+  return order;
+}
+
 Template prepare_template(const TemplatesInput& in, int64_t k) {
   Template t;
   const int64_t m = in.nodes, d = in.features;
-  const double* weights = in.weights + k * m;
-  for (int64_t l = 0; l < m; ++l)
-    if (weights[l] > 0) t.live.push_back(int32_t(l));
+  t.live = live_nodes(in, k);
   t.m = int(t.live.size());
   t.ld = padded(t.m);
   t.alpha = in.alpha[k];
-  const std::vector<double> full = normalised(weights, m);
-  for (int32_t l : t.live) t.h.push_back(full[l]);
+  for (int32_t l : t.live) t.h.push_back(in.weights[k * m + l]);
+  t.h = normalised(t.h.data(), t.m);
   t.demand = positive_fixed_point(t.h);
 
   t.ft.assign(d * t.ld, 0.0);
@@ -163,13 +194,9 @@ Template prepare_template(const TemplatesInput& in, int64_t k) {
   t.square.assign(m, 0.0);
   if (!in.structure) return t;
   const double* S = in.structure + k * m * m;
+  const auto squared = [&](int64_t a, int64_t b) { return S[a * m + b] * S[a * m + b]; };
   for (int64_t a = 0; a < m; ++a)
-    for (int64_t b = 0; b < m; ++b) {
-      const double sq = S[a * m + b] * S[a * m + b];
-      t.square[a] += sq * full[b];
-      t.square[b] += sq * full[a];
-      t.constant += sq * full[a] * full[b];
-    }
+    for (int b = 0; b < t.m; ++b) t.square[a] += (squared(a, t.live[b]) + squared(t.live[b], a)) * t.h[b];
   t.C.assign(int64_t(t.m) * t.ld, 0.0);
   t.Ct = t.mean = t.C;
   t.out_mean.assign(t.m, 0.0);
@@ -182,6 +209,7 @@ Template prepare_template(const TemplatesInput& in, int64_t k) {
       t.mean[a * t.ld + b] = 0.5 * (forth + back);
       t.out_mean[a] += forth * t.h[b];
       t.in_mean[a] += back * t.h[b];
+      t.constant += forth * forth * t.h[a] * t.h[b];
     }
   return t;
 }

@@ -77,7 +77,7 @@ struct Graph {
   }
 };
 
-// A template without its weightless nodes. Matrices over its nodes have stride ld (kernels.hpp).
+// A template without its weightless nodes, the others in canonical order. Matrices over its nodes have stride ld (kernels.hpp).
 struct Template {
   int m = 0, ld = 0;
   double alpha = 0;

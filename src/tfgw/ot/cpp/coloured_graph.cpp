@@ -1,0 +1,90 @@
+#include "coloured_graph.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace tfgw {
+namespace {
+
+constexpr uint64_t kBackward = 0x5bd1e9955bd1e995ull;
+constexpr uint64_t kLoop = 0x27d4eb2f165667c5ull;
+
+// A hash over all ties says whether every one has a counterpart of the same colour in the other direction.
+bool is_symmetric(const std::vector<Tie>& ties) {
+  uint64_t difference = 0;
+  for (const Tie& t : ties) {
+    difference += mix(mix(mix(t.colour) + uint64_t(t.from)) + uint64_t(t.to));
+    difference -= mix(mix(mix(t.colour) + uint64_t(t.to)) + uint64_t(t.from));
+  }
+  return difference == 0;
+}
+
+bool has_one_colour(const std::vector<Tie>& ties) {
+  return std::all_of(ties.begin(), ties.end(), [&](const Tie& t) { return t.colour == ties[0].colour; });
+}
+
+uint64_t tie_hash(const ColouredGraph::Neighbour& neighbour) {
+  return mix(neighbour.colour + mix(uint64_t(neighbour.node)));
+}
+
+}  // namespace
+
+uint64_t colour_of(double value) {
+  value += 0.0;
+  uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+std::vector<int32_t> rank_rows(const double* rows, int64_t count, int64_t width) {
+  const auto less = [&](int64_t a, int64_t b) {
+    return std::lexicographical_compare(rows + a * width, rows + (a + 1) * width, rows + b * width,
+                                        rows + (b + 1) * width);
+  };
+  std::vector<int64_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), less);
+  std::vector<int32_t> rank(count, 0);
+  for (int64_t r = 1; r < count; ++r) rank[order[r]] = rank[order[r - 1]] + (less(order[r - 1], order[r]) ? 1 : 0);
+  return rank;
+}
+
+ColouredGraph::ColouredGraph(std::vector<int32_t> colours, std::vector<Tie> ties) : colours_(std::move(colours)) {
+  const bool one_way = is_symmetric(ties);  // what leaves a node is then also what enters it
+  ptr_.assign(size() + 1, 0);
+  for (const Tie& t : ties) ++ptr_[t.from + 1], ptr_[t.to + 1] += !one_way;
+  std::partial_sum(ptr_.begin(), ptr_.end(), ptr_.begin());
+  neighbours_.resize(ptr_.back());
+  std::vector<int64_t> fill(ptr_.begin(), ptr_.end() - 1);
+  for (const Tie& t : ties) {
+    const uint64_t colour = mix(t.from == t.to ? t.colour ^ kLoop : t.colour);
+    neighbours_[fill[t.from]++] = {t.to, colour};
+    if (!one_way) neighbours_[fill[t.to]++] = {t.from, colour ^ kBackward};
+  }
+  find_twins(ties);
+}
+
+// Twins have equal neighbourhoods (compared by hashes), or, if they are tied to each other, equal neighbourhoods once
+// each counts as a neighbour of its own. The second kind is looked for only where all ties have the same colour.
+void ColouredGraph::find_twins(const std::vector<Tie>& ties) {
+  std::vector<uint64_t> open(size(), 0), closed(size());
+  for (int v = 0; v < size(); ++v)
+    for (const Neighbour* e = begin(v); e != end(v); ++e) {
+      const bool loop = e->node == v;
+      open[v] += loop ? mix(e->colour) : tie_hash(*e);
+    }
+  const bool look_closed = !ties.empty() && has_one_colour(ties) && is_symmetric(ties);
+  for (int v = 0; v < size(); ++v) closed[v] = open[v] + tie_hash({int32_t(v), mix(look_closed ? ties[0].colour : 0)});
+  std::map<std::pair<int32_t, uint64_t>, int32_t> with_open, with_closed;
+  twins_.resize(size());
+  for (int v = 0; v < size(); ++v) {
+    const int32_t first = with_open.emplace(std::make_pair(colours_[v], open[v]), v).first->second;
+    twins_[v] = first;
+    if (look_closed && first == v) twins_[v] = with_closed.emplace(std::make_pair(colours_[v], closed[v]), v).first->second;
+  }
+}
+
+}  // namespace tfgw

@@ -1,0 +1,57 @@
+// A graph whose nodes and entries carry colours: what two graphs must agree in to count as isomorphic.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tfgw {
+
+// Scrambles 64 bits. Sums of scrambled numbers serve as hashes of multisets.
+inline uint64_t mix(uint64_t v) {
+  v += 0x9e3779b97f4a7c15ull;
+  v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9ull;
+  v = (v ^ (v >> 27)) * 0x94d049bb133111ebull;
+  return v ^ (v >> 31);
+}
+
+// The bits of a number as a colour; −0 counts as 0.
+uint64_t colour_of(double value);
+
+// Number of each row (count, width) in the sorted list of distinct rows: equal rows get equal numbers.
+std::vector<int32_t> rank_rows(const double* rows, int64_t count, int64_t width);
+
+struct Tie {
+  int32_t from, to;
+  uint64_t colour;
+};
+
+class ColouredGraph {
+ public:
+  struct Neighbour {
+    int32_t node;
+    uint64_t colour;  // of the tie, its direction included
+  };
+
+  // `colours`: nodes with equal numbers may be exchanged; the numbers decide which come first. `ties`: the entries of a
+  // matrix, both directions of an undirected edge.
+  ColouredGraph(std::vector<int32_t> colours, std::vector<Tie> ties);
+
+  int size() const { return int(colours_.size()); }
+  int64_t ties() const { return int64_t(neighbours_.size()); }
+  int32_t colour(int v) const { return colours_[v]; }
+
+  // Nodes with equal numbers are twins: alike and tied alike to all others, so that exchanging them changes nothing.
+  int32_t twin_class(int v) const { return twins_[v]; }
+
+  const Neighbour* begin(int v) const { return neighbours_.data() + ptr_[v]; }
+  const Neighbour* end(int v) const { return neighbours_.data() + ptr_[v + 1]; }
+
+ private:
+  void find_twins(const std::vector<Tie>& ties);
+
+  std::vector<int32_t> colours_, twins_;
+  std::vector<int64_t> ptr_;
+  std::vector<Neighbour> neighbours_;
+};
+
+}  // namespace tfgw

@@ -1,0 +1,184 @@
+"""Canonical order: isomorphic graphs become equal, bit for bit, whatever they carry."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from tfgw import ot
+
+
+def edges_of(graph: nx.Graph) -> Tensor:
+    graph = nx.convert_node_labels_to_integers(graph)
+    return torch.tensor(sorted(graph.to_directed().edges()), dtype=torch.int64).reshape(-1, 2).T
+
+
+def adjacency_in_order(edge_index: Tensor, nodes: int) -> tuple[Tensor, bool]:
+    """The adjacency matrix of a graph without features, in canonical order."""
+    found = ot.canonical_order(ot.GraphBatch(torch.zeros(nodes, 0), edge_index=edge_index))
+    matrix = torch.zeros(nodes, nodes)
+    matrix[edge_index[0], edge_index[1]] = 1
+    return matrix[found.order][:, found.order], bool(found.exact)
+
+
+def shuffled(edge_index: Tensor, nodes: int, rng: np.random.Generator) -> Tensor:
+    return torch.from_numpy(rng.permutation(nodes))[edge_index]
+
+
+def rook_and_shrikhande() -> nx.Graph:
+    """Strongly regular with equal parameters, but not isomorphic: refinement alone cannot tell them apart."""
+    steps = ((0, 1), (1, 0), (1, 1))
+    torus = itertools.product(range(4), repeat=2)
+    shrikhande = nx.Graph([((i, j), ((i + a) % 4, (j + b) % 4)) for i, j in torus for a, b in steps])
+    return nx.disjoint_union(nx.line_graph(nx.complete_bipartite_graph(4, 4)), shrikhande)
+
+
+SYMMETRIC = {
+    "rook and Shrikhande": rook_and_shrikhande(),
+    "cycles of two lengths": nx.disjoint_union_all([nx.cycle_graph(4), nx.cycle_graph(12), nx.cycle_graph(4)]),
+    "hypercube": nx.hypercube_graph(5),
+    "Petersen": nx.petersen_graph(),
+    "twins": nx.complete_multipartite_graph(3, 3, 5),
+    "clique": nx.complete_graph(12),
+    "isolated nodes": nx.empty_graph(9),
+    "stars": nx.disjoint_union_all([nx.star_graph(4), nx.star_graph(4), nx.star_graph(3)]),
+    "tree": nx.balanced_tree(2, 4),
+    "regular": nx.random_regular_graph(3, 30, seed=1),
+    "equal components": nx.disjoint_union_all([nx.random_regular_graph(3, 8, seed=s % 3) for s in range(9)]),
+}
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_symmetric_graphs(name: str) -> None:
+    edge_index, nodes = edges_of(SYMMETRIC[name]), SYMMETRIC[name].number_of_nodes()
+    rng = np.random.default_rng(0)
+    expected, exact = adjacency_in_order(edge_index, nodes)
+    assert exact
+    for _ in range(10):
+        found, exact = adjacency_in_order(shuffled(edge_index, nodes, rng), nodes)
+        assert exact
+        assert torch.equal(found, expected)
+
+
+@st.composite
+def attributed_graphs(draw: st.DrawFn) -> dict[str, Tensor | None]:
+    """Few different values, so that many nodes and edges are alike."""
+    nodes = draw(st.integers(1, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    weighted, directed, dense, heavy = (draw(st.booleans()) for _ in range(4))
+    matrix = rng.integers(0, 3, (nodes, nodes)) * rng.integers(0, 2, (nodes, nodes))
+    matrix = matrix if directed else np.triu(matrix) + np.triu(matrix, 1).T
+    weights = rng.integers(1, 3, nodes)
+    return {
+        "x": torch.from_numpy(rng.integers(0, 2, (nodes, draw(st.integers(0, 2)))).astype(float)),
+        "matrix": torch.from_numpy(matrix.astype(float) if weighted or dense else (matrix > 0).astype(float)),
+        "node_weights": torch.from_numpy(weights / weights.sum()) if heavy else None,
+        "dense": torch.tensor(dense),
+    }
+
+
+def as_batch(graph: dict[str, Tensor | None], order: Tensor) -> ot.GraphBatch:
+    matrix = graph["matrix"][order][:, order]
+    edge_index = matrix.nonzero().T
+    weights = graph["node_weights"]
+    structure = {"structure": matrix.flatten()}
+    sparse = {"edge_index": edge_index, "edge_weight": matrix[edge_index[0], edge_index[1]]}
+    return ot.GraphBatch(
+        graph["x"][order],
+        node_weights=None if weights is None else weights[order],
+        **(structure if graph["dense"] else sparse),
+    )
+
+
+@settings(deadline=None, max_examples=200)
+@given(attributed_graphs(), st.randoms(use_true_random=False))
+def test_attributed_graphs(graph: dict[str, Tensor | None], random: object) -> None:
+    nodes = len(graph["x"])
+    numbers = list(range(nodes))
+    random.shuffle(numbers)
+    found = []
+    for order in (torch.arange(nodes), torch.tensor(numbers)):
+        order = order[ot.canonical_order(as_batch(graph, order)).order]
+        weights = graph["node_weights"]
+        found.append(
+            (graph["x"][order], graph["matrix"][order][:, order], weights if weights is None else weights[order])
+        )
+    for first, second in zip(*found, strict=True):
+        assert first is second or torch.equal(first, second)
+
+
+def test_batch_is_graph_by_graph() -> None:
+    graphs = [nx.petersen_graph(), nx.path_graph(4), nx.cycle_graph(7)]
+    sizes = [graph.number_of_nodes() for graph in graphs]
+    starts = np.cumsum([0, *sizes[:-1]]).tolist()
+    edges = torch.cat([edges_of(graph) + start for graph, start in zip(graphs, starts, strict=True)], 1)
+    batch = torch.arange(3).repeat_interleave(torch.tensor(sizes))
+    x = torch.zeros(sum(sizes), 0)
+    order = ot.canonical_order(ot.GraphBatch(x, batch=batch, edge_index=edges)).order
+    single = [
+        ot.canonical_order(ot.GraphBatch(x[:size], edge_index=edges_of(graph))).order + start
+        for graph, size, start in zip(graphs, sizes, starts, strict=True)
+    ]
+    assert torch.equal(order, torch.cat(single))
+
+
+def test_edge_attributes_tell_edges_apart() -> None:
+    ring = edges_of(nx.cycle_graph(6))
+    attr = torch.zeros(12)
+    marked = int(((ring[0] == 2) & (ring[1] == 3)).nonzero())
+    attr[marked] = 1
+    order = ot.canonical_order(ot.GraphBatch(torch.zeros(6, 0), edge_index=ring), edge_attr=attr).order
+    turned = ot.canonical_order(ot.GraphBatch(torch.zeros(6, 0), edge_index=(ring + 1) % 6), edge_attr=attr).order
+    assert torch.equal((order + 1) % 6, turned)  # with one marked direction, no symmetry is left
+
+
+def test_search_is_bounded_and_says_so() -> None:
+    points = [(1, a, b) for a in range(7) for b in range(7)] + [(0, 1, a) for a in range(7)] + [(0, 0, 1)]
+    incident = [(p, q) for p in points for q in points if sum(a * b for a, b in zip(p, q, strict=True)) % 7 == 0]
+    plane = nx.Graph([((0, *p), (1, *q)) for p, q in incident])
+    graph = ot.GraphBatch(torch.zeros(len(plane), 0), edge_index=edges_of(plane))
+    first, second = (ot.canonical_order(graph, effort=2**20) for _ in range(2))
+    assert not bool(first.exact)
+    assert sorted(first.order.tolist()) == list(range(len(plane)))
+    assert torch.equal(first.order, second.order)
+
+
+def test_bad_input() -> None:
+    x = torch.zeros(3, 1)
+    with pytest.raises(ValueError, match="edge_index: points to a node outside 0 to 2"):
+        ot.canonical_order(ot.GraphBatch(x, edge_index=torch.tensor([[0], [3]])))
+    with pytest.raises(ValueError, match="edge_index: edge 0 joins graph 0 and graph 1"):
+        ot.canonical_order(ot.GraphBatch(x, batch=torch.tensor([0, 0, 1]), edge_index=torch.tensor([[1], [2]])))
+    with pytest.raises(ValueError, match="structure: has 4 entries"):
+        ot.canonical_order(ot.GraphBatch(x, structure=torch.zeros(4)))
+    with pytest.raises(ValueError, match="not finite"):
+        ot.canonical_order(ot.GraphBatch(torch.full((3, 1), torch.nan)))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_template_order_changes_nothing(alpha: float, symmetric: bool) -> None:
+    """Also where the nodes of a template are alike: templates are sorted inside the solver."""
+    rng = np.random.default_rng(3)
+    C = torch.from_numpy(nx.to_numpy_array(SYMMETRIC["cycles of two lengths"]))
+    m = len(C)
+    if symmetric:
+        F, h = torch.ones(1, m, 2, dtype=torch.float64), torch.full((1, m), 1 / m, dtype=torch.float64)
+    else:
+        F, h = torch.from_numpy(rng.normal(size=(1, m, 2))), torch.from_numpy(rng.dirichlet(np.ones(m), 1))
+        h[0, 4] = 0
+        h /= h.sum()
+    graph = nx.gnp_random_graph(14, 0.3, seed=4)
+    graphs = ot.GraphBatch(torch.from_numpy(rng.normal(size=(14, 2))), edge_index=edges_of(graph))
+    before = ot.fgw(graphs, ot.Templates(F, C[None], h), alpha, n_starts=3)
+    for _ in range(5):
+        order = torch.from_numpy(rng.permutation(m))
+        after = ot.fgw(graphs, ot.Templates(F[:, order], C[order][:, order][None], h[:, order]), alpha, n_starts=3)
+        assert torch.equal(before.distances, after.distances)
+        if not symmetric:
+            assert torch.equal(before.plans[..., order], after.plans)
