@@ -16,7 +16,7 @@ NEURAL: list[Any] = [
     GIN(**TRAINED, num_layers=2),
     DropGIN(**TRAINED, num_layers=2, width=16, drop_probability=0.1),
     MLP(**TRAINED),
-    OTGNN(**TRAINED, num_templates=4),
+    OTGNN(**TRAINED | {"epochs": 60}, num_templates=4),  # at 40, the score still depends on rounding
 ]
 CLASSICAL: list[Any] = [RandomForest(random_state=0)]
 ALL: list[Any] = [*NEURAL, *CLASSICAL]
