@@ -172,3 +172,23 @@ def test_errors() -> None:
     narrow = [(C, F[:, :2]) for C, F in graphs]
     with pytest.raises(ValueError, match=r"graph 0: 2 features per node, but .* fitted on graphs with 3"):
         fitted(epochs=1).predict(narrow)
+
+
+def test_fixed_templates_are_compared_with_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing before the head is learned, the shortcut gives the model that training as usual gives."""
+    fixed = {"learn_templates": False, "learn_weights": False, "alpha": 0.7, "dropout": 0.2}
+    graphs, _ = rings_and_stars(10, seed=1)
+    quick = fitted(**fixed)
+    monkeypatch.setattr("tfgw.estimators.network.is_fixed", lambda model: False)
+    usual = fitted(**fixed)
+    np.testing.assert_allclose(quick.predict_proba(graphs), usual.predict_proba(graphs), rtol=1e-9)
+    assert quick.alpha_ == pytest.approx(0.7)
+    assert [record.score for record in quick.history_] == [record.score for record in usual.history_]
+
+
+def test_parameter_count_of_the_paper() -> None:
+    """Table 3: TFGW on PTC has 25.1k parameters (L = 2, width 16, 8 templates of 13 nodes, 18 labels)."""
+    rng = np.random.default_rng(0)
+    graphs = [(C, rng.normal(size=(len(C), 18))) for C, _ in rings_and_stars(8)[0]]
+    settings = {**QUICK, "num_templates": 8, "template_nodes": 13, "num_layers": 2, "width": 16, "epochs": 1}
+    assert TFGWClassifier(**settings).fit(graphs, [0, 1] * 4).num_parameters_ == 25_099

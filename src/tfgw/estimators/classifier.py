@@ -35,6 +35,7 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
         batch_size: Graphs per optimiser step.
         lr: Learning rate of Adam.
         template_lr: Learning rate of the templates; ``None``: the same.
+        stratified: Whether every batch has the class proportions of the training graphs.
         validation_fraction: Share of the graphs that is set aside to choose the epoch whose weights are kept; 0:
             those of the last epoch, trained on all graphs, unless ``fit`` is given graphs to choose it by.
         patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
@@ -51,6 +52,7 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
         templates_: Its templates.
         history_: One :class:`tfgw.train.EpochRecord` per epoch.
         n_iter_: Number of epochs.
+        alpha_: Its trade-off between features and structure.
         num_parameters_: Numbers that are learned.
         validation_score_: Accuracy on the validation graphs at the kept epoch, where there were such graphs. It is what
             the epoch was chosen by, and no estimate of the accuracy on other graphs.

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from tfgw import ot
 from tfgw.datasets import GraphDataset
+from tfgw.estimators.fixed import Head, as_distances, is_fixed
 from tfgw.estimators.graphs import median_nodes
 from tfgw.estimators.neural import NeuralEstimator
 from tfgw.estimators.sampling import draw_templates
 from tfgw.nn import TFGWConfig, TFGWModel
 from tfgw.nn.tfgw_pooling import Structure
-from tfgw.train import Task, TrainConfig, embeddings
+from tfgw.train import FitResult, Task, TrainConfig, embeddings, fit
 from tfgw.train.run import DTYPES
 
 
@@ -45,6 +46,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralE
         batch_size: int = 128,
         lr: float = 0.01,
         template_lr: float | None = None,
+        stratified: bool = False,
         validation_fraction: float = 0.0,
         patience: int | None = None,
         precision: Literal["float64", "float32", "bf16"] = "float64",
@@ -70,6 +72,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralE
         self.batch_size = batch_size
         self.lr = lr
         self.template_lr = template_lr
+        self.stratified = stratified
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.precision = precision
@@ -89,13 +92,27 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralE
             weights=pool.template_weights.detach(),
         )
 
+    @property
+    def alpha_(self) -> float:
+        """Trade-off between features (0) and structure (1) of the trained model."""
+        check_is_fitted(self, "model_")
+        return float(self.model_.pool.alpha.detach().mean())
+
     def transform(self, X: Any) -> np.ndarray:
         """Distances of the graphs to the learned templates, ``(num_graphs, num_templates)``."""
         dataset = self._read_input(X)
         return embeddings(self.model_, dataset).double().numpy()
 
     def _train_config(self, task: Task, seed: int) -> TrainConfig:
-        return replace(super()._train_config(task, seed), template_lr=self.template_lr)
+        config = super()._train_config(task, seed)
+        return replace(config, template_lr=self.template_lr, stratified=self.stratified)
+
+    def _fit_network(self, train: GraphDataset, validation: GraphDataset | None, config: TrainConfig) -> FitResult:
+        if not is_fixed(self.model_):
+            return super()._fit_network(train, validation, config)
+        train = as_distances(self.model_, train)
+        validation = None if validation is None else as_distances(self.model_, validation)
+        return fit(Head(self.model_.head), train, validation, config=config, progress_bar=bool(self.verbose))
 
     def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> TFGWModel:
         config = TFGWConfig(

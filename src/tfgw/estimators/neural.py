@@ -75,7 +75,10 @@ class NeuralEstimator(GraphEstimator):
             torch.manual_seed(seed)
             self.model_ = self._new_network(train, out_channels, seed)
         self.num_parameters_ = sum(parameter.numel() for parameter in self.model_.parameters())
-        self._note(fit(self.model_, train, held_out, config=config, progress_bar=bool(self.verbose)))
+        self._note(self._fit_network(train, held_out, config))
+
+    def _fit_network(self, train: GraphDataset, validation: GraphDataset | None, config: TrainConfig) -> FitResult:
+        return fit(self.model_, train, validation, config=config, progress_bar=bool(self.verbose))
 
     def _read_validation(self, X: Any, y: Tensor) -> GraphDataset:
         try:
