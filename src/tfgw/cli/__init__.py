@@ -1,4 +1,4 @@
-"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``datasets``.
+"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``datasets``, ``paper``.
 
 Commands parse, call the Python API, and return an answer that is printed here, as text or as JSON.
 """
@@ -19,6 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         answer = args.command(args)
         print(json.dumps(answer.data) if args.json else answer.text, flush=True)
+        return int(answer.code)
     except KeyboardInterrupt:
         print("tfgw: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 
 class Answer(NamedTuple):
-    """The same answer for machines and for people."""
+    """The same answer for machines and for people, and the exit code."""
 
     data: Any
     text: str
+    code: int = 0
 
 
 def table(rows: Sequence[Sequence[Any]]) -> str:

@@ -1,10 +1,12 @@
 """The options of every command. What a command does is imported only when it runs: help must come at once."""
 
 import argparse
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from tfgw.cli.number_arguments import alpha, count, positive, seconds, share
+from tfgw.cli.paper_arguments import add_paper_commands
 
 DATASET_HELP = (
     "SKIP-CIRCLES or 4-CYCLES (generated), a name from the TU collection such as MUTAG, or the path of a "
@@ -29,6 +31,8 @@ def build_parser() -> argparse.ArgumentParser:
     _use(embed)
     _output_file(embed)
     _datasets(_command(commands, "datasets", "list datasets with their statistics"))
+    paper = commands.add_parser("paper", help="run the paper's experiments", description="Run the paper's experiments.")
+    add_paper_commands(paper)
     return parser
 
 
@@ -44,8 +48,8 @@ def _train(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
     data.add_argument("--dataset", default="SKIP-CIRCLES", metavar="NAME|PATH", help=DATASET_HELP)
     _loading(data)
-    data.add_argument("--validation", type=_share, default=0.1, metavar="SHARE", help="graphs to choose by (0.1)")
-    data.add_argument("--test", type=_share, default=0.1, metavar="SHARE", help="graphs to measure on (0.1)")
+    data.add_argument("--validation", type=share, default=0.1, metavar="SHARE", help="graphs to choose by (0.1)")
+    data.add_argument("--test", type=share, default=0.1, metavar="SHARE", help="graphs to measure on (0.1)")
     data.add_argument(
         "--standardize",
         action=argparse.BooleanOptionalAction,
@@ -64,7 +68,7 @@ def _train(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("files")
     run.add_argument("--output", type=Path, metavar="FOLDER", help="a new folder (default: runs/DATASET-NUMBER)")
     run.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with an interrupted run, all else as it was")
-    run.add_argument("--checkpoint-seconds", type=_seconds, metavar="S", help="most work that a crash costs (10)")
+    run.add_argument("--checkpoint-seconds", type=seconds, metavar="S", help="most work that a crash costs (10)")
     run.add_argument("--tensorboard", action="store_true", help="write TensorBoard logs into the folder")
 
 
@@ -83,28 +87,24 @@ def _model(group: Any) -> None:
     group.add_argument(
         "--structure", choices=["adjacency", "shortest_path"], help="what templates are compared on (adjacency)"
     )
-    group.add_argument("--layers", type=_count(0), metavar="N", help="message passing layers, of type GIN (2)")
-    group.add_argument("--width", type=_count(1), metavar="N", help="features that each layer computes (16)")
-    group.add_argument("--templates", type=_count(1), metavar="N", help="number of templates (4 per class)")
-    group.add_argument(
-        "--template-nodes", type=_count(1), metavar="N", help="nodes of each (those of the median graph)"
-    )
+    group.add_argument("--layers", type=count(0), metavar="N", help="message passing layers, of type GIN (2)")
+    group.add_argument("--width", type=count(1), metavar="N", help="features that each layer computes (16)")
+    group.add_argument("--templates", type=count(1), metavar="N", help="number of templates (4 per class)")
+    group.add_argument("--template-nodes", type=count(1), metavar="N", help="nodes of each (those of the median graph)")
     group.add_argument("--fixed-templates", action="store_true", help="keep templates as drawn from the data")
     group.add_argument("--fixed-weights", action="store_true", help="keep template nodes equally heavy")
-    group.add_argument("--alpha", type=_alpha, metavar="A", help="0: features, 1: structure, or 'learned' (learned)")
-    group.add_argument("--dropout", type=_share, metavar="SHARE", help="dropped units of the classifier (0)")
-    group.add_argument("--starts", type=_count(1), metavar="N", help="starts of the solver per pair of graphs (1)")
+    group.add_argument("--alpha", type=alpha, metavar="A", help="0: features, 1: structure, or 'learned' (learned)")
+    group.add_argument("--dropout", type=share, metavar="SHARE", help="dropped units of the classifier (0)")
+    group.add_argument("--starts", type=count(1), metavar="N", help="starts of the solver per pair of graphs (1)")
 
 
 def _training(group: Any) -> None:
-    group.add_argument("--epochs", type=_count(1), metavar="N", help="passes over the training graphs (500)")
-    group.add_argument("--batch-size", type=_count(1), metavar="N", help="graphs per step (128)")
-    group.add_argument("--lr", type=_positive, metavar="RATE", help="learning rate of Adam (0.01)")
+    group.add_argument("--epochs", type=count(1), metavar="N", help="passes over the training graphs (500)")
+    group.add_argument("--batch-size", type=count(1), metavar="N", help="graphs per step (128)")
+    group.add_argument("--lr", type=positive, metavar="RATE", help="learning rate of Adam (0.01)")
+    group.add_argument("--template-lr", type=positive, metavar="RATE", help="learning rate of the templates (the same)")
     group.add_argument(
-        "--template-lr", type=_positive, metavar="RATE", help="learning rate of the templates (the same)"
-    )
-    group.add_argument(
-        "--patience", type=_count(1), metavar="N", help="stop after N epochs without a better model (never)"
+        "--patience", type=count(1), metavar="N", help="stop after N epochs without a better model (never)"
     )
     group.add_argument(
         "--stratified",
@@ -113,8 +113,8 @@ def _training(group: Any) -> None:
     )
     group.add_argument("--precision", choices=["float64", "float32", "bf16"], help="of the networks (float64)")
     group.add_argument("--accelerator", choices=["auto", "cpu", "cuda"], help="where to train (auto)")
-    group.add_argument("--devices", type=_count(1), metavar="N", help="processes that share each batch (1)")
-    group.add_argument("--seed", type=_count(0), default=0, metavar="N", help="of data, split, weights, order (0)")
+    group.add_argument("--devices", type=count(1), metavar="N", help="processes that share each batch (1)")
+    group.add_argument("--seed", type=count(0), default=0, metavar="N", help="of data, split, weights, order (0)")
 
 
 def _use(parser: argparse.ArgumentParser) -> None:
@@ -134,43 +134,3 @@ def _output_file(parser: argparse.ArgumentParser) -> None:
 def _datasets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME|PATH", help="default: all that need no download")
     _loading(parser)
-
-
-def _count(least: int) -> Callable[[str], int]:
-    def count(text: str) -> int:
-        value = int(text)
-        if value < least:
-            raise argparse.ArgumentTypeError(f"must be at least {least}, got {value}")
-        return value
-
-    return count
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"must be positive, got {text}")
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
-    return value
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 0 and below 1, got {text}")
-    return value
-
-
-def _alpha(text: str) -> float | str:
-    if text == "learned":
-        return text
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"must be 'learned' or lie in [0, 1], got {text}")
-    return value

@@ -1,0 +1,50 @@
+"""Numbers as arguments, and what they may be."""
+
+import argparse
+from collections.abc import Callable
+
+
+def count(least: int) -> Callable[[str], int]:
+    """A whole number of at least ``least``."""
+
+    def whole_number(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}, got {value}")
+        return value
+
+    return whole_number
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"must be positive, got {text}")
+    return value
+
+
+def seconds(text: str) -> float:
+    """A duration."""
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
+    return value
+
+
+def share(text: str) -> float:
+    """A part of a whole."""
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 0 and below 1, got {text}")
+    return value
+
+
+def alpha(text: str) -> float | str:
+    """A trade-off."""
+    if text == "learned":
+        return text
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must be 'learned' or lie in [0, 1], got {text}")
+    return value

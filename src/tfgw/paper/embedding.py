@@ -1,0 +1,50 @@
+"""What the figures show of a trained TFGW model: distances of all graphs, and the templates."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from tfgw.datasets import GraphDataset
+from tfgw.estimators import TFGWClassifier
+
+DIGITS = 5
+
+
+def describe_embedding(model: TFGWClassifier, parts: dict[str, GraphDataset | None]) -> dict[str, Any]:
+    """Distances and labels by part, and the templates with their own distances and predicted classes, as JSON."""
+    present = {name: part for name, part in parts.items() if part is not None}
+    templates = model.templates_
+    own = _template_distances(model)
+    return {
+        "distances": {name: _numbers(model.transform(list(part))) for name, part in present.items()},
+        "labels": {name: part.y.tolist() for name, part in present.items() if part.y is not None},
+        "template_structure": _numbers(templates.structure),
+        "template_features": _numbers(templates.features),
+        "template_weights": _numbers(templates.weights),
+        "template_distances": _numbers(own),
+        "template_classes": _predicted(model, own),
+    }
+
+
+def _template_distances(model: TFGWClassifier) -> torch.Tensor:
+    """Distances of the templates to each other, as if each were a graph."""
+    pool = model.model_.pool
+    count, nodes = pool.template_weights.shape
+    with torch.no_grad():
+        return pool(
+            pool.template_features.flatten(0, 1),
+            batch=torch.arange(count).repeat_interleave(nodes),
+            structure=pool.template_structure.flatten(),
+            node_weights=pool.template_weights.flatten(),
+        )
+
+
+def _predicted(model: TFGWClassifier, distances: torch.Tensor) -> list[int]:
+    with torch.no_grad():
+        numbers = model.model_.head(distances).argmax(1)
+    return [int(model.classes_[number]) for number in numbers]
+
+
+def _numbers(values: Any) -> Any:
+    return np.round(np.asarray(values, dtype=float), DIGITS).tolist()

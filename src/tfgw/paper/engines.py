@@ -1,0 +1,130 @@
+"""Where cells run: in processes on this machine (joblib), or on a Ray cluster.
+
+An engine takes cells and yields their records as they end, in any order. A process that dies takes no other cell
+with it: its cells are tried again, and one that kills every process it runs in gets a record that says so.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import joblib
+import torch
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from tfgw.paper.cells import Cell
+from tfgw.paper.records import Record, Records, is_done, key_of
+from tfgw.paper.work import Place, run_cell
+
+CELL_BYTES = 4 * 2**30
+"""GPU memory that a cell is expected to need at most."""
+
+RETRIES = 3
+
+
+class Share(NamedTuple):
+    """How many cells run at once, and how many threads or which part of a GPU each has."""
+
+    jobs: int
+    threads: int
+    gpu: float
+
+
+def share(cells: int, *, jobs: int | None, accelerator: str, per_gpu: int | None) -> Share:
+    """Divide this machine among cells: no more threads than cores, and on GPUs as many cells as fit."""
+    cores = joblib.cpu_count()
+    gpus = _gpus() if accelerator != "cpu" else []
+    if accelerator == "cuda" and not gpus:
+        raise ValueError("accelerator: 'cuda' was asked for, but there is no GPU")
+    if gpus:
+        fitting = min(free // CELL_BYTES for free in gpus)
+        per_gpu = per_gpu or max(1, min(fitting, cores // len(gpus)))
+        at_most = per_gpu * len(gpus)
+        jobs = min(jobs or at_most, at_most)
+    count = max(1, min(jobs or cores, cells))
+    return Share(count, max(1, cores // count), 1 / (per_gpu or 1) if gpus else 0.0)
+
+
+def on_this_machine(cells: Sequence[Cell], place: Place, *, jobs: int) -> Iterator[Record]:
+    """Run cells in ``jobs`` processes."""
+    records, waiting = Records(place.results), {cell.key: cell for cell in cells}
+    while waiting:
+        before = len(waiting)
+        try:
+            for record in _parallel(list(waiting.values()), place, jobs):
+                waiting.pop(key_of(record))
+                yield record
+        except TerminatedWorkerError:
+            found = [records.get(cell) for cell in waiting.values()]
+            for record in (record for record in found if record is not None and is_done(record)):
+                waiting.pop(key_of(record))
+                yield record
+            # Nothing ended since the last time: one of the first cells may be what kills the process.
+            suspects = list(waiting.values())[:jobs] if len(waiting) == before else []
+            for cell in suspects:
+                waiting.pop(cell.key)
+                yield _alone(cell, place)
+
+
+def on_ray(cells: Sequence[Cell], place: Place, *, address: str | None, gpu: float) -> Iterator[Record]:
+    """Run cells on the Ray cluster at ``address``; ``None``: one that is started here.
+
+    Not through joblib's Ray backend: that is a pool of actors, which a dead process leaves unusable, while a task is
+    started again by Ray itself.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise ValueError("engine: Ray is not installed; pip install 'tfgw[ray]'") from error
+    if not ray.is_initialized():
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    task = ray.remote(run_cell).options(num_cpus=place.threads, num_gpus=gpu, max_retries=RETRIES)
+    records, running = Records(place.results), {task.remote(cell, place): cell for cell in cells}
+    while running:
+        (reference,), _ = ray.wait(list(running), num_returns=1)
+        cell = running.pop(reference)
+        try:
+            record = ray.get(reference)
+        except ray.exceptions.RayError as error:
+            record = _killed(cell, f"{type(error).__name__}, {RETRIES + 1} times")
+        records.put(record)  # the worker has done that, too, but perhaps not on a disk that is ours
+        yield record
+
+
+def _parallel(cells: list[Cell], place: Place, jobs: int) -> Iterator[Record]:
+    with parallel_config(backend="loky", inner_max_num_threads=place.threads):
+        parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+        yield from parallel(delayed(_run_on_own_gpu)(cell, place) for cell in cells)
+
+
+def _alone(cell: Cell, place: Place) -> Record:
+    try:
+        (record,) = _parallel([cell], place, jobs=2)  # one process: with a single job it would be this one
+    except TerminatedWorkerError:
+        record = _killed(cell, "its process was killed; perhaps memory ran out")
+        Records(place.results).put(record)
+    return record
+
+
+def _killed(cell: Cell, why: str) -> Record:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"cell": cell.as_dict(), "status": "failed", "error": why, "run": {"finished": now}}
+
+
+def _run_on_own_gpu(cell: Cell, place: Place) -> Record:
+    """Processes take the GPUs of the machine in turn; each keeps the one it has."""
+    worker = multiprocessing.current_process().name.rpartition("-")[2]
+    if place.accelerator != "cpu" and worker.isdigit() and not torch.cuda.is_initialized():
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        gpus = visible.split(",") if visible else [str(number) for number in range(torch.cuda.device_count())]
+        if len(gpus) > 1:
+            os.environ["CUDA_VISIBLE_DEVICES"] = gpus[int(worker) % len(gpus)]
+    return run_cell(cell, place)
+
+
+def _gpus() -> list[int]:
+    """Free memory of each GPU."""
+    return [torch.cuda.mem_get_info(number)[0] for number in range(torch.cuda.device_count())]

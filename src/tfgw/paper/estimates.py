@@ -1,0 +1,58 @@
+"""How long cells will take, from how long others took."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tfgw.paper.cells import Cell
+from tfgw.paper.records import Record
+
+
+class Estimates:
+    """Seconds per cell, learned from records.
+
+    A cell of the same dataset, class and configuration takes as long as its likes did on average. If only the
+    number of epochs or another parameter differs, time is taken to be in proportion to the epochs.
+    """
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self._same: dict[str, list[float]] = defaultdict(list)
+        self._similar: dict[str, list[float]] = defaultdict(list)
+        for record in records:
+            self.learn(record)
+
+    def learn(self, record: Record) -> None:
+        """Take one more record into account."""
+        seconds = record["run"].get("seconds")
+        if record["status"] == "done" and seconds is not None:
+            cell = Cell(**record["cell"])
+            self._same[_same(cell)].append(seconds)
+            self._similar[cell.group].append(seconds / _epochs(cell))
+
+    def seconds(self, cell: Cell) -> float | None:
+        """Of one cell; ``None`` if nothing like it was ever measured."""
+        if self._same[_same(cell)]:
+            return float(np.mean(self._same[_same(cell)]))
+        if self._similar[cell.group]:
+            return float(np.mean(self._similar[cell.group])) * _epochs(cell)
+        return None
+
+
+def _same(cell: Cell) -> str:
+    return f"{cell.group} {json.dumps(cell.configuration, sort_keys=True)}"
+
+
+def _epochs(cell: Cell) -> Any:
+    return cell.configuration.get("epochs", 1)
+
+
+def in_words(seconds: float) -> str:
+    """A duration as one says it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,178 @@
+"""The paper's tables and figures as data: what is in the TOML files of ``experiments/``, or in one of your own.
+
+An experiment has rows (a model with its fixed settings, its grid, and the paper's figures) and datasets. One row on one
+dataset under one protocol is a *series*: the cells from which one figure of a table is made.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+PRESETS = ("smoke", "quick", "full")
+SYNTHETIC = ("4-CYCLES", "SKIP-CIRCLES")
+KINDS = dict.fromkeys(("IMDB-BINARY", "IMDB-MULTI", "COLLAB"), "social")
+CLASSES = {
+    "MUTAG": 2,
+    "PTC_MR": 2,
+    "ENZYMES": 6,
+    "PROTEINS_full": 2,
+    "NCI1": 2,
+    "IMDB-BINARY": 2,
+    "IMDB-MULTI": 3,
+    "COLLAB": 3,
+    "4-CYCLES": 2,
+    "SKIP-CIRCLES": 10,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One model of an experiment.
+
+    Args:
+        model: Its name on the command line.
+        title: Its name in the table.
+        path: Import path of a scikit-learn classifier over graphs, ``"package.module:Class"``; ``None``: the row shows
+            the paper's figures only.
+        fixed: Constructor parameters.
+        grid: By preset, constructor parameters with lists of values.
+        presets: By preset, what is different for this model; see ``presets.toml``.
+        by_epochs: Whether the model is trained by epochs.
+        collect: What to keep of a trained model besides its scores: ``"embedding"`` or nothing.
+        paper: By dataset, the paper's mean and deviation (or parameters in thousands and milliseconds, or a statistic).
+        note: Shown below the table.
+    """
+
+    model: str
+    title: str
+    path: str | None = None
+    fixed: dict[str, Any] = field(default_factory=dict)
+    grid: dict[str, dict[str, Any]] = field(default_factory=dict)
+    presets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    by_epochs: bool = True
+    collect: str | None = None
+    paper: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    note: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A table or a figure.
+
+    Args:
+        name: As on the command line.
+        title: In words.
+        datasets: Names of datasets.
+        rows: The models.
+        protocols: Protocols that make sense for it; the first is the default.
+        presets: What each preset means here.
+        unit: How a table prints its figures: ``"percent"``, ``"fraction"``, ``"timing"``, or ``"statistics"`` of
+            datasets, for which nothing is run.
+        figure: Import path of the function that draws it; ``None``: it is a table.
+    """
+
+    name: str
+    title: str
+    datasets: tuple[str, ...]
+    rows: tuple[Row, ...]
+    protocols: tuple[str, ...]
+    presets: dict[str, dict[str, Any]]
+    unit: str = "percent"
+    figure: str | None = None
+
+    def setting(self, row: Row, dataset: str, preset: str, name: str) -> Any:
+        """What a preset says about ``epochs``, ``folds``, ``holdouts``, ``runs`` or ``seeds``."""
+        values = self.presets[preset] | row.presets.get(preset, {})
+        return _for_dataset(values[name], dataset)
+
+    def configurations(self, row: Row, dataset: str, preset: str) -> list[dict[str, Any]]:
+        """The constructor parameters that are compared with each other, in the order of the grid."""
+        fixed = {name: _for_dataset(value, dataset) for name, value in row.fixed.items()}
+        if row.by_epochs:
+            fixed["epochs"] = self.setting(row, dataset, preset, "epochs")
+        grid_preset = "quick" if preset == "smoke" else preset
+        grid = {name: _for_dataset(values, dataset) for name, values in row.grid.get(grid_preset, {}).items()}
+        found = [fixed | dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+        return [_with_templates(configuration, dataset) for configuration in found]
+
+
+def names() -> list[str]:
+    """Names of all experiments of the paper."""
+    files = resources.files("tfgw.paper.experiments").iterdir()
+    found = {file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")}
+    return sorted(found - {"presets", "grids"})
+
+
+def load_experiment(name: str) -> Experiment:
+    """An experiment of the paper by its name, or one of your own by the path of its file, which ends in ``.toml``."""
+    if name.endswith(".toml"):
+        text = Path(name).read_text()
+    elif name in names():
+        text = _shipped(name)
+    else:
+        raise ValueError(f"no experiment {name!r}; there are {', '.join(names())}, or a file that ends in .toml")
+    try:
+        return _experiment(Path(name).stem, tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"experiment {name}: not as expected, {error!r}") from error
+
+
+def _shipped(name: str) -> str:
+    return (resources.files("tfgw.paper.experiments") / f"{name}.toml").read_text()
+
+
+def _experiment(name: str, table: dict[str, Any]) -> Experiment:
+    shared_presets, grids = tomllib.loads(_shipped("presets")), tomllib.loads(_shipped("grids"))
+    grids |= table.get("grids", {})
+    return Experiment(
+        name=name,
+        title=table["title"],
+        datasets=tuple(table["datasets"]),
+        rows=tuple(_row(row, grids) for row in table.get("rows", ())),
+        protocols=tuple(table.get("protocols", ())),
+        presets={preset: shared_presets[preset] | table.get("presets", {}).get(preset, {}) for preset in PRESETS},
+        unit=table.get("unit", "percent"),
+        figure=table.get("figure"),
+    )
+
+
+def _row(row: dict[str, Any], grids: dict[str, Any]) -> Row:
+    known = {key: value for key, value in row.items() if key not in ("class", "grid", "paper")}
+    grid = row.get("grid", {})
+    return Row(
+        **known,
+        path=row.get("class"),
+        grid=grids[grid] if isinstance(grid, str) else grid,
+        paper={dataset: tuple(figures) for dataset, figures in row.get("paper", {}).items()},
+    )
+
+
+def _for_dataset(value: Any, dataset: str) -> Any:
+    """A table holds one value per dataset, per kind of datasets, or a ``default``."""
+    if not isinstance(value, dict):
+        return value
+    for name in (dataset, KINDS.get(dataset, "bio"), "default"):
+        if name in value:
+            return value[name]
+    raise ValueError(f"no value for {dataset}, nor a default: {value}")
+
+
+def _with_templates(configuration: dict[str, Any], dataset: str) -> dict[str, Any]:
+    per_class = configuration.pop("templates_per_class", None)
+    if per_class is not None:
+        if dataset not in CLASSES:
+            raise ValueError(f"templates_per_class: the classes of {dataset} are not known; give num_templates")
+        configuration["num_templates"] = per_class * CLASSES[dataset]
+    return dict(sorted(configuration.items()))
+
+
+def select(choices: Sequence[str], wanted: Sequence[str] | None, what: str) -> list[str]:
+    """Those of ``choices`` that are wanted (all, if nothing is); unknown ones are an error."""
+    unknown = [name for name in wanted or () if name not in choices]
+    if unknown:
+        raise ValueError(f"{what} {unknown[0]!r}: not in this experiment, which has {', '.join(choices)}")
+    return [name for name in choices if not wanted or name in wanted]

@@ -1,0 +1,1 @@
+"""The experiments, one file each; see :mod:`tfgw.paper.experiment`."""

@@ -1,0 +1,38 @@
+"""What a record says about where it was made."""
+
+import os
+import platform
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+PACKAGES = ("tfgw", "torch", "torch-geometric", "numpy", "scikit-learn")
+
+
+@lru_cache
+def machine(accelerator: str) -> dict[str, str | int | None]:
+    """Processor, number of cores, and the GPU where it is used."""
+    uses_gpu = accelerator != "cpu" and torch.cuda.is_available()
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "gpu": torch.cuda.get_device_name() if uses_gpu else None,
+        "system": platform.system(),
+    }
+
+
+@lru_cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

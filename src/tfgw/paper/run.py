@@ -1,0 +1,132 @@
+"""Run the cells of some series that have no record yet."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from tfgw.paper.cells import Cell
+from tfgw.paper.engines import Share, on_ray, on_this_machine
+from tfgw.paper.estimates import Estimates, in_words
+from tfgw.paper.records import Record, Records, is_done
+from tfgw.paper.series import Series
+from tfgw.paper.work import Place
+
+Engine = Callable[[Sequence[Cell]], Iterator[Record]]
+
+
+class Outcome(NamedTuple):
+    """What a run did: cells that succeeded, those that failed (with those that had failed before), and the total."""
+
+    done: int
+    failed: list[Record]
+    total: int
+
+
+class Outlook(NamedTuple):
+    """What there is to do: cells, how many of them are like none that was measured, and seconds for the others."""
+
+    cells: int
+    unknown: int
+    seconds: float
+
+
+def run(
+    series: Sequence[Series],
+    place: Place,
+    share: Share,
+    *,
+    engine: str = "local",
+    address: str | None = None,
+    retry_failed: bool = False,
+    progress_bar: bool = False,
+) -> Outcome:
+    """Run what is missing; the records are in ``place.results``. Safe to kill, and to call again."""
+    records = Records(place.results)
+    total = sum(one.total for one in series)
+
+    def start(cells: Sequence[Cell]) -> Iterator[Record]:
+        if engine == "ray":
+            return on_ray(cells, place, address=address, gpu=share.gpu)
+        return on_this_machine(cells, place, jobs=share.jobs)
+
+    done, tried = 0, set[str]()
+    progress = Progress(total, Estimates(records), share.jobs, visible=progress_bar)
+    while cells := [cell for cell in missing(series, records, retry_failed=retry_failed) if cell.key not in tried]:
+        tried |= {cell.key for cell in cells}
+        progress.begin(cells)
+        for record in start(cells):
+            progress.end(record)
+            done += is_done(record)
+    progress.close()
+    failed = [record for record in known(series, records) if record["status"] == "failed"]
+    return Outcome(done, failed, total)
+
+
+def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> list[Cell]:
+    """Cells without a record, each once; those that failed count as missing if they are to be tried again."""
+    found: dict[str, Cell] = {}
+    for one in series:
+        for cell in one.ready_cells(records):
+            record = records.get(cell)
+            if record is None or (retry_failed and not is_done(record)):
+                found[cell.key] = cell
+    return list(found.values())
+
+
+def known(series: Sequence[Series], records: Records) -> list[Record]:
+    """Records of all cells of the series."""
+    cells = {cell.key: cell for one in series for cell in one.ready_cells(records)}
+    return [record for cell in cells.values() if (record := records.get(cell)) is not None]
+
+
+def outlook(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> Outlook:
+    """What :func:`run` would do. Final runs of ``fair`` that wait for a selection count as the cells they wait for."""
+    estimates = Estimates(records)
+    cells = missing(series, records, retry_failed=retry_failed)
+    times = [estimates.seconds(cell) for cell in cells]
+    waiting = sum(one.total - len(one.ready_cells(records)) for one in series)
+    measured = [seconds for seconds in times if seconds is not None]
+    mean = sum(measured) / len(measured) if measured else 0.0
+    return Outlook(len(cells) + waiting, len(times) - len(measured), sum(measured) + waiting * mean)
+
+
+class Progress:
+    """A bar of cells, with the time that is left by what cells of their kind took so far."""
+
+    def __init__(self, total: int, estimates: Estimates, jobs: int, *, visible: bool) -> None:
+        self._estimates, self._jobs = estimates, jobs
+        self._left: dict[str, Cell] = {}
+        self._bar = tqdm(
+            total=total,
+            unit="cell",
+            disable=not visible,
+            file=sys.stderr,
+            bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} cells [{elapsed}{postfix}]",
+        )
+
+    def begin(self, cells: Sequence[Cell]) -> None:
+        """These cells start now, all others that are known have a record."""
+        self._left = {cell.key: cell for cell in cells}
+        self._show()
+
+    def end(self, record: Record) -> None:
+        """One of them has ended."""
+        cell = Cell(**record["cell"])
+        self._left.pop(cell.key, None)
+        self._estimates.learn(record)
+        self._show(f"{cell.dataset} {record['status']}")
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self._bar.close()
+
+    def _show(self, last: str = "") -> None:
+        times = [self._estimates.seconds(cell) for cell in self._left.values()]
+        measured = [seconds for seconds in times if seconds is not None]
+        left = f"about {in_words(sum(measured) / self._jobs)} left" if measured else "time unknown"
+        if 0 < len(measured) < len(times):
+            left += f" and {len(times) - len(measured)} cells of unknown length"
+        self._bar.n = self._bar.total - len(self._left)
+        self._bar.set_postfix_str(f"{left}, {last}" if last else left)

@@ -1,0 +1,33 @@
+"""The table that needs no training: statistics of the datasets."""
+
+from pathlib import Path
+from typing import Any
+
+from tfgw.datasets import load, statistics
+from tfgw.paper.experiment import Experiment, select
+
+
+def statistics_data(experiment: Experiment, data_dir: Path | None, datasets: list[str] | None) -> list[dict[str, Any]]:
+    """For each dataset, each statistic as the paper gives it and as it is."""
+    names = select(experiment.datasets, datasets, "dataset")
+    found = {name: statistics(load(name, data_dir=data_dir)) for name in names}
+    return [
+        {"dataset": name}
+        | {row.model: [_first(row.paper.get(name)), getattr(ours, row.model)] for row in experiment.rows}
+        for name, ours in found.items()
+    ]
+
+
+def statistics_rows(experiment: Experiment, data: list[dict[str, Any]]) -> list[list[str]]:
+    """Header and rows, as text: the paper's figure, then ours."""
+    header = ["dataset", *(f"{row.title}, paper / ours" for row in experiment.rows)]
+    body = [[entry["dataset"], *(_pair(*entry[row.model]) for row in experiment.rows)] for entry in data]
+    return [header, *body]
+
+
+def _first(figures: tuple[float, ...] | None) -> float | None:
+    return figures[0] if figures else None
+
+
+def _pair(paper: float | None, ours: float) -> str:
+    return " / ".join("-" if value is None else f"{value:.4g}" for value in (paper, ours))

@@ -1,0 +1,151 @@
+"""Run one cell, wherever that happens, and write its record."""
+
+import importlib
+import time
+import traceback
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from tfgw.datasets import GraphDataset, four_cycles, load, skip_circles
+from tfgw.paper.cells import Cell
+from tfgw.paper.embedding import describe_embedding
+from tfgw.paper.experiment import SYNTHETIC
+from tfgw.paper.isomorphism import isomorphism_groups
+from tfgw.paper.machine import machine, versions
+from tfgw.paper.protocol import Fold, digest, fair_folds, paper_folds, read_splits, splits_file
+from tfgw.paper.records import Record, Records
+from tfgw.paper.timing import prediction_times
+from tfgw.train import Preprocessing
+
+ATTRIBUTES = ("num_parameters_", "alpha_")
+"""Of a fitted model, where it has them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a cell runs; nothing that its result depends on.
+
+    Args:
+        results: Folder of the records.
+        data_dir: Folder of the datasets.
+        splits: File or folder of published splits.
+        accelerator: ``"cpu"``, ``"cuda"`` or ``"auto"``.
+        threads: Threads of one cell.
+    """
+
+    results: Path
+    data_dir: Path | None = None
+    splits: Path | None = None
+    accelerator: str = "auto"
+    threads: int = 1
+
+
+class Parts(NamedTuple):
+    """Graphs to train on, to choose by (``None``: nothing is chosen), and to measure on."""
+
+    train: GraphDataset
+    validation: GraphDataset | None
+    test: GraphDataset
+
+
+def run_cell(cell: Cell, place: Place) -> Record:
+    """Train, measure, and write the record, also that of a failure."""
+    torch.set_num_threads(place.threads)
+    start = time.perf_counter()
+    record: Record = {"cell": cell.as_dict()}
+    times: dict[str, float] = {}
+    try:
+        record |= {"status": "done", "result": _measure(cell, place, times)}
+    except Exception as error:
+        record |= {"status": "failed", "error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+    record["run"] = {
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.perf_counter() - start, 3),
+        "threads": place.threads,
+        "machine": machine(place.accelerator),
+        "versions": versions(),
+        **times,
+    }
+    Records(place.results).put(record)
+    return record
+
+
+def _measure(cell: Cell, place: Place, times: dict[str, float]) -> dict[str, Any]:
+    parts = _parts(cell, place)
+    model = _new_model(cell, place)
+    validation = None if parts.validation is None else (list(parts.validation), _labels(parts.validation))
+    model.fit(list(parts.train), _labels(parts.train), validation=validation)
+    if cell.protocol == "timing":
+        times |= prediction_times(model, parts.test)
+        return {"num_parameters": model.num_parameters_}
+    result: dict[str, Any] = {
+        "train_accuracy": float(model.score(list(parts.train), _labels(parts.train))),
+        "validation_accuracy": None if validation is None else float(model.validation_score_),
+        "test_accuracy": float(model.score(list(parts.test), _labels(parts.test))),
+        "train_graphs": len(parts.train),
+        "validation_graphs": 0 if validation is None else len(validation[0]),
+        "test_graphs": len(parts.test),
+    }
+    result |= {name.removesuffix("_"): getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
+    if cell.collect == "embedding":
+        result["embedding"] = describe_embedding(model, parts._asdict())
+    return result
+
+
+def _new_model(cell: Cell, place: Place) -> Any:
+    module, _, name = cell.model.partition(":")
+    kind = getattr(importlib.import_module(module), name)
+    known = kind().get_params()
+    where = {"accelerator": place.accelerator} if "accelerator" in known else {}
+    return kind(**cell.configuration, **where, random_state=_random_state(cell))
+
+
+def _random_state(cell: Cell) -> int:
+    numbers = (cell.split_seed, cell.fold, cell.seed)
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0] >> np.uint32(1))
+
+
+def _parts(cell: Cell, place: Place) -> Parts:
+    """The graphs of a cell, real-valued features standardised as measured on its training graphs."""
+    if cell.dataset in SYNTHETIC:
+        generate = four_cycles if cell.dataset == "4-CYCLES" else skip_circles
+        split = generate(seed=cell.split_seed)
+        return Parts(split.train, None, split.test)
+    dataset = _dataset(cell.dataset, place.data_dir)
+    if cell.protocol == "timing":
+        return Parts(dataset, None, dataset)
+    fold = _folds(cell.dataset, cell.protocol, cell.split_seed, cell.grouped, cell.splits, place)[cell.fold]
+    steps = Preprocessing.fit(dataset[fold.train])
+    return Parts(*(steps(dataset[part]) for part in fold))
+
+
+@lru_cache(maxsize=2)
+def _dataset(name: str, data_dir: Path | None) -> GraphDataset:
+    return load(name, data_dir=data_dir)
+
+
+@lru_cache(maxsize=8)
+def _folds(name: str, protocol: str, seed: int, grouped: bool, splits: str | None, place: Place) -> list[Fold]:
+    dataset = _dataset(name, place.data_dir)
+    labels = _labels(dataset)
+    if splits is not None:
+        if place.splits is None:
+            raise ValueError("splits: missing, the cell is one of a file of splits")
+        path = splits_file(place.splits, name)
+        if digest(path) != splits:
+            raise ValueError(f"{path}: is not the file of splits that the run began with")
+        return read_splits(path, num_graphs=len(dataset))
+    groups = isomorphism_groups(dataset) if grouped else None
+    return (paper_folds if protocol == "paper" else fair_folds)(labels, seed=seed, groups=groups)
+
+
+def _labels(dataset: GraphDataset) -> np.ndarray:
+    if dataset.y is None or not dataset.classes:
+        raise ValueError(f"{dataset.name}: the graphs have no classes")
+    return dataset.y.numpy()

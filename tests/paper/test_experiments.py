@@ -1,0 +1,60 @@
+"""The paper's experiments as data."""
+
+import pytest
+
+from tfgw.paper.experiment import PRESETS, load_experiment, names
+from tfgw.paper.series import Options, plan
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_experiment_can_be_planned(name: str) -> None:
+    experiment = load_experiment(name)
+    for preset in PRESETS if experiment.unit != "statistics" else ():
+        for protocol in experiment.protocols:
+            series = plan(experiment, Options(preset=preset, protocol=protocol))
+            assert len(series) == len(experiment.rows) * len(experiment.datasets)
+            for one in series:
+                assert (one.total > 0) == (one.row.path is not None)
+
+
+def test_the_grid_of_the_paper() -> None:
+    """K = β·classes with β in {2, 4, 6, 8} (ENZYMES {1, 2, 3, 4}), two widths for bio data, three dropouts."""
+    table = load_experiment("table2")
+    row = table.rows[0]
+    found = table.configurations(row, "MUTAG", "full")
+    assert len(found) == 4 * 2 * 3
+    assert {one["num_templates"] for one in found} == {4, 8, 12, 16}
+    assert {one["width"] for one in found} == {16, 32}
+    assert {one["dropout"] for one in found} == {0.0, 0.2, 0.5}
+    assert {one["num_templates"] for one in table.configurations(row, "ENZYMES", "full")} == {6, 12, 18, 24}
+    social = table.configurations(row, "COLLAB", "full")
+    assert {one["width"] for one in social} == {64}
+    assert {one["num_templates"] for one in social} == {6, 12, 18, 24}
+    assert {one["epochs"] for one in found} == {500}
+    assert len(table.configurations(row, "MUTAG", "quick")) == 1
+
+
+def test_cells_of_the_protocols() -> None:
+    table = load_experiment("table2")
+    chosen = {"datasets": ["MUTAG"], "models": ["tfgw-adj"]}
+    assert plan(table, Options(), **chosen)[0].total == 10 * 3
+    assert plan(table, Options(protocol="paper"), **chosen)[0].total == 3 * 10
+    assert plan(table, Options(preset="full"), **chosen)[0].total == 24 * 10 + 10 * 3
+    assert plan(table, Options(preset="full", protocol="paper"), **chosen)[0].total == 20 * 24 * 10
+
+
+def test_tables_share_cells() -> None:
+    """The ablation's L = 2 is the benchmark's TFGW: it is run once."""
+    two, four = load_experiment("table2"), load_experiment("table4")
+    (one,) = plan(two, Options(), datasets=["MUTAG"], models=["tfgw-adj"])
+    (other,) = plan(four, Options(), datasets=["MUTAG"], models=["l2-adj"])
+    assert [cell.key for cell in one.first_cells()] == [cell.key for cell in other.first_cells()]
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(ValueError, match="no experiment 'table9'"):
+        load_experiment("table9")
+    with pytest.raises(ValueError, match="model 'gat': not in this experiment"):
+        plan(load_experiment("table2"), Options(), models=["gat"])
+    with pytest.raises(ValueError, match="protocol 'kfold'"):
+        plan(load_experiment("table2"), Options(protocol="kfold"))

@@ -1,0 +1,92 @@
+"""Splits: every graph where it belongs, and nowhere twice."""
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from tfgw.datasets import from_networkx
+from tfgw.paper.isomorphism import isomorphism_groups
+from tfgw.paper.protocol import Fold, fair_folds, paper_folds, read_splits
+
+LABELS = np.array([0] * 70 + [1] * 50)
+
+
+@pytest.mark.parametrize("make", [paper_folds, fair_folds])
+def test_parts_are_disjoint_and_complete(make, seed: int) -> None:
+    folds = make(LABELS, seed=seed)
+    assert len(folds) == 10
+    for fold in folds:
+        assert sorted(np.concatenate(fold)) == list(range(120))
+        for part in fold:
+            assert abs(LABELS[part].mean() - LABELS.mean()) < 0.1
+
+
+def test_paper_sizes() -> None:
+    """81 / 9 / 10 % of the graphs; one hold-out for all folds, each graph of the rest validates once."""
+    folds = paper_folds(LABELS, seed=0)
+    assert {tuple(map(len, fold)) for fold in folds} <= {(97, 11, 12), (98, 10, 12)}
+    assert len({tuple(fold.test) for fold in folds}) == 1
+    assert len(np.unique(np.concatenate([fold.validation for fold in folds]))) == 108
+    assert tuple(paper_folds(LABELS, seed=1)[0].test) != tuple(folds[0].test)
+
+
+def test_fair_tests_each_graph_once() -> None:
+    folds = fair_folds(LABELS, seed=0)
+    assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(120))
+    assert {len(fold.validation) for fold in folds} == {11}
+
+
+@pytest.mark.parametrize("make", [paper_folds, fair_folds])
+def test_groups_stay_together(make, seed: int) -> None:
+    groups = np.random.default_rng(seed).integers(60, size=120)
+    for fold in make(LABELS, seed=seed, groups=groups):
+        parts = [set(groups[part]) for part in fold]
+        assert not parts[0] & parts[1]
+        assert not parts[0] & parts[2]
+        assert not parts[1] & parts[2]
+        assert sum(map(len, fold)) == 120
+
+
+def test_isomorphic_graphs_are_found() -> None:
+    """The two 6-node graphs have equal Weisfeiler–Lehman hashes, but only one of them is connected."""
+    ring, triangles = nx.cycle_graph(6), nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))
+    shuffled = nx.relabel_nodes(ring, {0: 3, 3: 1, 1: 0})
+    graphs = [ring, triangles, nx.Graph(shuffled), nx.path_graph(6), triangles.copy()]
+    groups = isomorphism_groups(from_networkx(graphs, features="constant"))
+    assert groups.tolist() == [0, 1, 0, 3, 1]
+
+
+def write_splits(path: Path, folds: list[Fold]) -> Path:
+    """As Errica et al. published theirs."""
+    entries = [
+        {"test": test.tolist(), "model_selection": [{"train": train.tolist(), "validation": validation.tolist()}]}
+        for train, validation, test in folds
+    ]
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_published_splits(tmp_path: Path) -> None:
+    folds = fair_folds(LABELS, seed=3)
+    found = read_splits(write_splits(tmp_path / "splits.json", folds), num_graphs=120)
+    for one, other in zip(found, folds, strict=True):
+        for part, expected in zip(one, other, strict=True):
+            np.testing.assert_array_equal(part, expected)
+
+
+def test_wrong_splits_are_refused(tmp_path: Path) -> None:
+    folds = fair_folds(LABELS, seed=3)
+    path = tmp_path / "splits.json"
+    with pytest.raises(ValueError, match="fold 0: a graph outside 0 to 99"):
+        read_splits(write_splits(path, folds), num_graphs=100)
+    with pytest.raises(ValueError, match="expected 10 folds, found 9"):
+        read_splits(write_splits(path, folds[:9]), num_graphs=120)
+    twice = folds[4]._replace(validation=folds[4].test)
+    with pytest.raises(ValueError, match="fold 4: a graph is in two parts"):
+        read_splits(write_splits(path, [*folds[:4], twice, *folds[5:]]), num_graphs=120)
+    path.write_text('{"test": 1}')
+    with pytest.raises(ValueError, match="not a file of splits"):
+        read_splits(path, num_graphs=120)

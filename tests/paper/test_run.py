@@ -1,0 +1,157 @@
+"""Runs: what is chosen and averaged, what fails, and what a kill costs."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.paper.small import CYCLES, TFGW, experiment, wait_until, without_times, write_experiment
+from tests.paper.test_protocol import write_splits
+from tfgw.paper.engines import Share
+from tfgw.paper.experiment import load_experiment
+from tfgw.paper.protocol import fair_folds
+from tfgw.paper.records import Records
+from tfgw.paper.run import missing, outlook, run
+from tfgw.paper.series import Options, plan
+from tfgw.paper.summary import summarise
+from tfgw.paper.work import Place
+
+ROOT = Path(__file__).parents[2]
+SMOKE = Options(preset="smoke")
+ONE = Share(jobs=1, threads=1, gpu=0.0)
+TWO = Share(jobs=2, threads=1, gpu=0.0)
+GRID = CYCLES + "grid = { quick = { wrong = [0.5, 0.2, 0.3] } }\n"
+
+
+def place(folder: Path) -> Place:
+    return Place(results=folder / "results", accelerator="cpu")
+
+
+def test_fair_chooses_by_validation_and_runs_again(tmp_path: Path) -> None:
+    """One run of each configuration, then the final runs of the one with the best validation accuracy."""
+    series = plan(experiment(tmp_path, GRID), SMOKE)
+    outcome = run(series, place(tmp_path), ONE)
+    assert outcome == (10 * 3 + 10 * 4, [], 70)
+    records = Records(tmp_path / "results")
+    assert {series[0].chosen(fold, records)["wrong"] for fold in range(10)} == {0.2}
+    summary = summarise(series[0], records)
+    assert (summary.test, summary.deviation, summary.units) == (1.0, 0.0, 10)
+    assert summary.validation == pytest.approx(0.8)
+    assert run(series, place(tmp_path), ONE) == (0, [], 70)
+
+
+def test_paper_chooses_for_each_holdout(tmp_path: Path) -> None:
+    changes = {"protocol": "paper", "presets": "holdouts = 2\nfolds = 10"}
+    series = plan(experiment(tmp_path, GRID, **changes), SMOKE)
+    assert run(series, place(tmp_path), ONE).done == 2 * 3 * 10
+    summary = summarise(series[0], Records(tmp_path / "results"))
+    assert (summary.units, summary.over, summary.test, summary.fold_deviation) == (2, "hold-outs", 1.0, 0.0)
+    assert summary.validation == pytest.approx(0.8)
+
+
+def test_splits_from_a_file(tmp_path: Path) -> None:
+    """Cells of published splits are other cells, and their parts are those of the file."""
+    folds = fair_folds(np.arange(40) % 2, seed=5)
+    path = write_splits(tmp_path / "splits.json", folds)
+    mine = experiment(tmp_path, CYCLES)
+    options = Options(preset="smoke", splits=path)
+    series = plan(mine, options)
+    assert run(series, Place(results=tmp_path / "results", splits=path), ONE).done == 40
+    assert len(missing(plan(mine, SMOKE), Records(tmp_path / "results"))) == 40
+    results = [record["result"] for record in Records(tmp_path / "results")]
+    assert {(r["train_graphs"], r["validation_graphs"], r["test_graphs"]) for r in results} == {(32, 4, 4)}
+
+
+def test_groups_reach_the_cells(tmp_path: Path) -> None:
+    """Cycles and paths of 4 to 6 nodes with labels are six kinds of graphs: ten folds of them cannot be filled."""
+    series = plan(experiment(tmp_path, CYCLES), Options(preset="smoke", grouped=True))
+    outcome = run(series, place(tmp_path), ONE)
+    assert outcome.done + len(outcome.failed) == 40
+    assert outcome.failed  # a fold without graphs of its own says so
+
+
+@pytest.mark.slow
+def test_a_failing_cell_stops_no_other(tmp_path: Path) -> None:
+    """Neither one that raises an error nor one that ends the process it runs in."""
+    grid = CYCLES + 'grid = { quick = { error = ["no luck", "exit"], wrong = [0.1] } }\n'
+    series = plan(experiment(tmp_path, grid, protocol="paper", presets="holdouts = 1\nfolds = 1"), SMOKE)
+    outcome = run(series, place(tmp_path), TWO)
+    errors = sorted(record["error"] for record in outcome.failed)
+    assert outcome.done == 0
+    assert errors == ["ValueError: no luck", "its process was killed; perhaps memory ran out"]
+    assert run(series, place(tmp_path), TWO).done == 0
+    assert not missing(series, Records(tmp_path / "results"))
+    assert len(missing(series, Records(tmp_path / "results"), retry_failed=True)) == 2
+
+
+def test_outlook(tmp_path: Path) -> None:
+    """Nothing is known at first; afterwards, what is left is estimated from what was measured."""
+    mine = experiment(tmp_path, CYCLES)
+    series, records = plan(mine, SMOKE), Records(tmp_path / "results")
+    assert outlook(series, records) == (40, 40, 0.0)
+    run(series, place(tmp_path), ONE)
+    assert outlook(series, records) == (0, 0, 0.0)
+    ahead = outlook(plan(mine, Options(preset="quick")), Records(tmp_path / "results"))
+    assert ahead.cells == 0  # ten folds, three runs: done
+
+
+def command(path: Path, folder: Path, *options: str) -> list[str]:
+    where = ["--results", str(folder), "--accelerator", "cpu", "--preset", "smoke"]
+    return [sys.executable, "-m", "tfgw.cli", "paper", "run", str(path), *where, *options]
+
+
+def start(arguments: list[str]) -> subprocess.Popen:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def processes_of(session: int) -> list[int]:
+    """All processes of a session that are alive, by ``/proc``."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, own_session = status.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(own_session) == session and state != "Z":
+            found.append(int(status.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
+def test_killed_ten_times(tmp_path: Path, seed: int) -> None:
+    """A run of 40 cells, of which a process (main or worker) is killed ten times, has the records of a quiet run."""
+    path = write_experiment(tmp_path, TFGW)
+    series = plan(load_experiment(str(path)), SMOKE)
+    assert run(series, Place(results=tmp_path / "quiet", accelerator="cpu"), ONE).done == 40
+    rng, folder, running, kills = random.Random(seed), tmp_path / "killed", None, 0
+    while kills < 10:
+        if running is None or running.poll() is not None:
+            running = start(command(path, folder, "--jobs", "2"))
+        written = count(folder)
+        wait_until(lambda: count(folder) > written or running.poll() is not None, seconds=100)  # noqa: B023
+        if count(folder) >= 40:
+            break
+        alive = processes_of(running.pid)
+        if alive:
+            os.kill(rng.choice(alive), signal.SIGKILL)
+            kills += 1
+    if running.poll() is None:
+        running.wait(timeout=100)
+    assert start(command(path, folder, "--jobs", "2")).wait(timeout=100) == 0
+    assert kills == 10
+    assert without_times(iter(Records(folder))) == without_times(iter(Records(tmp_path / "quiet")))
+    assert len(list(Records(folder))) == 40
+
+
+def count(folder: Path) -> int:
+    return len(list(folder.rglob("[!.]*.json")))
