@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from tests.estimators.small import as_data, rings_and_stars
-from tfgw.baselines import GIN, MLP, OTGNN, DropGIN, RandomForest
+from tfgw.baselines import GIN, MLP, OTGNN, WEGL, WL, WWL, DropGIN, FGWKernel, RandomForest
 
 TRAINED: dict[str, Any] = {"epochs": 40, "batch_size": 16, "accelerator": "cpu", "random_state": 0}
 
@@ -18,7 +18,14 @@ NEURAL: list[Any] = [
     MLP(**TRAINED),
     OTGNN(**TRAINED | {"epochs": 60}, num_templates=4),  # at 40, the score still depends on rounding
 ]
-CLASSICAL: list[Any] = [RandomForest(random_state=0)]
+CHOSEN: dict[str, Any] = {"random_state": 0, "inner_folds": 3, "C": (1.0, 100.0)}
+CLASSICAL: list[Any] = [
+    RandomForest(random_state=0, n_estimators=50),
+    WEGL(random_state=0, num_layers=2, n_estimators=50),
+    WL(**CHOSEN),
+    WWL(**CHOSEN, gamma=(0.1, 10.0)),
+    FGWKernel(**CHOSEN, gamma=(0.1, 10.0), alpha=(0.5, 0.9)),
+]
 ALL: list[Any] = [*NEURAL, *CLASSICAL]
 BLIND: list[Any] = [model for model in ALL if isinstance(model, MLP | RandomForest)]
 """Those that do not see which node is linked to which."""

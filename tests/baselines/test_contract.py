@@ -15,7 +15,7 @@ every = pytest.mark.parametrize("model", ALL, ids=name_of)
 
 @pytest.mark.parametrize("model", [model for model in ALL if model not in BLIND], ids=name_of)
 def test_learns_rings_and_stars(model: Any) -> None:
-    graphs, names = labelled_graphs()
+    graphs, names = labelled_graphs(60)
     others, other_names = labelled_graphs(16, seed=1)
     model = clone(model).fit(graphs, names)
     assert model.classes_.tolist() == ["ring", "star"]

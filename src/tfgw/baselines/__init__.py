@@ -7,9 +7,13 @@ docs/baselines.md says where each comes from, what was measured, and what its ow
 """
 
 from tfgw.baselines.drop_gin import DropGIN
+from tfgw.baselines.fgw_kernel import FGWKernel
 from tfgw.baselines.gin import GIN
 from tfgw.baselines.mlp import MLP
 from tfgw.baselines.ot_gnn import OTGNN
 from tfgw.baselines.random_forest import RandomForest
+from tfgw.baselines.wegl import WEGL
+from tfgw.baselines.wl import WL
+from tfgw.baselines.wwl import WWL
 
-__all__ = ["GIN", "MLP", "OTGNN", "DropGIN", "RandomForest"]
+__all__ = ["GIN", "MLP", "OTGNN", "WEGL", "WL", "WWL", "DropGIN", "FGWKernel", "RandomForest"]

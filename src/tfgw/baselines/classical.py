@@ -13,6 +13,9 @@ from torch_geometric.data import Data
 from tfgw.estimators.base import GraphEstimator
 from tfgw.estimators.graphs import check_features
 from tfgw.estimators.neural import Validation
+from tfgw.nn.tfgw_pooling import Structure
+
+ADJACENCY: Structure = "adjacency"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -25,7 +28,7 @@ class ClassicalBaseline(ClassifierMixin, GraphEstimator):
 
     random_state: int | np.random.RandomState | None = None
 
-    structure = "adjacency"
+    structure = ADJACENCY
     directed = False
 
     def fit(self, X: Any, y: Any, *, validation: Validation | None = None) -> Self:

@@ -1,0 +1,36 @@
+"""Tables of distances in a folder: two files each, the matrix and the keys of its graphs."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tfgw.baselines.pairwise import DistanceTable
+from tfgw.datasets.paths import written_whole
+
+_VERSION = "v1"
+"""Part of the folder's name: raised when the solver's distances change."""
+
+
+def read_table(folder: Path | None, keys: Sequence[str]) -> DistanceTable | None:
+    """A table that has all of these graphs, its matrix on disk until it is looked into; ``None``: there is none."""
+    if folder is None:
+        return None
+    for path in sorted((folder / _VERSION).glob("[!.]*.keys.npy")):
+        table = DistanceTable(np.load(path, allow_pickle=False), np.empty(0))
+        if table.covers(keys):
+            matrix = np.load(path.with_name(path.name.replace(".keys", "")), mmap_mode="r", allow_pickle=False)
+            return DistanceTable(table.keys, matrix)
+    return None
+
+
+def write_table(folder: Path | None, table: DistanceTable) -> None:
+    """Keep a complete table in the folder."""
+    if folder is None:
+        return
+    name = hashlib.sha256("".join(table.keys.tolist()).encode()).hexdigest()[:20]
+    # The keys last: where they are, the matrix is.
+    for path, array in ((f"{name}.npy", table.matrix), (f"{name}.keys.npy", table.keys)):
+        with written_whole(folder / _VERSION / path) as temporary:
+            np.save(temporary, array, allow_pickle=False)

@@ -1,0 +1,135 @@
+"""A support vector machine on exp(−γ distance), where distances between all pairs of graphs are computed once."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch_geometric.data import Data
+
+from tfgw.baselines.classical import ClassicalBaseline
+from tfgw.baselines.distance_cache import read_table, write_table
+from tfgw.baselines.kernel_svm import Choice, KernelSVM, choose
+from tfgw.baselines.pairwise import Comparison, DistanceTable, all_pairs, cross_pairs, key_of
+from tfgw.datasets import CanonicalOrder
+
+GAMMAS = tuple(2.0**power for power in range(-10, 11, 2))
+COSTS = tuple(10.0**power for power in range(-3, 5))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DistanceKernel(ClassicalBaseline):
+    """Base of the kernels on distances. Where a parameter has several values, the best ones are chosen by
+    cross-validation inside the training graphs.
+
+    Args:
+        C: Cost of errors of the support vector machine: one value or several.
+        gamma: γ of exp(−γ distance): one value or several.
+        inner_folds: Folds of the cross-validation that chooses; classes with fewer graphs lower it.
+        cache: Folder in which distances are kept; ``None``: nowhere. What is in it is used wherever the same graphs
+            are compared again.
+        num_threads: Threads of the solver; ``None`` follows :func:`torch.get_num_threads`.
+        random_state: Seed of the folds.
+        verbose: Whether to show a progress bar while distances are computed.
+
+    Attributes:
+        classes_: The labels.
+        C_, gamma_: The values that were chosen.
+        comparison_: The distance that was chosen.
+        inner_score_: Accuracy of the choice in cross-validation; ``None`` if there was nothing to choose.
+    """
+
+    C: float | Sequence[float] = COSTS
+    gamma: float | Sequence[float] = GAMMAS
+    inner_folds: int = 10
+    cache: str | os.PathLike[str] | None = None
+    num_threads: int | None = None
+    verbose: bool = False
+
+    def _as_graphs(self, X: Any) -> list[Data]:
+        """In canonical order isomorphic graphs are equal: their distances are too, and are computed once."""
+        plain = [Data(x=graph.x, edge_index=graph.edge_index) for graph in super()._as_graphs(X)]
+        return [CanonicalOrder()(graph) for graph in plain]
+
+    def _comparisons(self, graphs: Sequence[Data]) -> list[Comparison]:
+        """The distances to choose from, for these graphs."""
+        raise NotImplementedError
+
+    def _is_indefinite(self) -> bool:
+        """Whether the machine is one for indefinite kernels; see :class:`KernelSVM`."""
+        return False
+
+    def precompute(self, X: Any, cache: str | os.PathLike[str] | None = None) -> None:
+        """Compare all pairs of the graphs ``X``, which need no labels, and keep the distances in ``cache``.
+
+        Whatever is fitted on some of these graphs, here or in another process with the same ``cache``, finds
+        them there.
+        """
+        self.cache = self.cache if cache is None else cache
+        if self.cache is None:
+            raise ValueError("cache: missing; distances are kept in a folder")
+        graphs = self._as_graphs(X)
+        for comparison in self._comparisons(graphs):
+            self._table(graphs, comparison)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Distances to the margins; of two classes ``(num_graphs,)``."""
+        return self.machine_.decision_function(self._kernel(self._read_graphs(X)))
+
+    def _fit(self, graphs: list[Data], labels: np.ndarray) -> None:
+        keys = [key_of(graph) for graph in graphs]
+        comparisons, gammas, costs = self._comparisons(graphs), values(self.gamma), values(self.C)
+        tables = [self._table(graphs, comparison) for comparison in comparisons]
+        if len(comparisons) * len(gammas) * len(costs) == 1:
+            choice = Choice((0, gammas[0]), costs[0], None)
+        else:
+            kernels = (
+                ((number, gamma), np.exp(-gamma * table.between(keys, keys)))
+                for number, table in enumerate(tables)
+                for gamma in gammas
+            )
+            choice = choose(
+                kernels,
+                labels,
+                costs=costs,
+                folds=self.inner_folds,
+                indefinite=self._is_indefinite(),
+                seed=self._seed(),
+            )
+        number, self.gamma_ = choice.kernel
+        self.comparison_, self.C_, self.inner_score_ = comparisons[number], choice.cost, choice.score
+        self.graphs_ = graphs
+        kernel = np.exp(-self.gamma_ * tables[number].between(keys, keys))
+        self.machine_ = KernelSVM(self.C_, indefinite=self._is_indefinite()).fit(kernel, labels)
+
+    def _predict(self, graphs: list[Data]) -> np.ndarray:
+        return self.machine_.predict(self._kernel(graphs))
+
+    def _kernel(self, graphs: list[Data]) -> np.ndarray:
+        """exp(−γ distance) of graphs to the training graphs."""
+        rows, columns = ([key_of(graph) for graph in part] for part in (graphs, self.graphs_))
+        table = read_table(self._folder(self.comparison_), [*rows, *columns])
+        if table is None:
+            table = cross_pairs(graphs, self.graphs_, self.comparison_, progress_bar=self.verbose)
+        return np.exp(-self.gamma_ * table.between(rows, columns))
+
+    def _table(self, graphs: list[Data], comparison: Comparison) -> DistanceTable:
+        folder = self._folder(comparison)
+        table = read_table(folder, [key_of(graph) for graph in graphs])
+        if table is None:
+            table = all_pairs(graphs, comparison, progress_bar=self.verbose)
+            write_table(folder, table)
+        return table
+
+    def _folder(self, comparison: Comparison) -> Path | None:
+        return None if self.cache is None else Path(self.cache) / comparison.name
+
+
+def values(parameter: float | Sequence[float]) -> list[Any]:
+    """A parameter that has one value or several, as a list."""
+    found = [parameter] if np.isscalar(parameter) else list(parameter)  # type: ignore[arg-type]
+    if not found:
+        raise ValueError("a parameter with several values needs at least one")
+    return found

@@ -1,0 +1,132 @@
+"""All pairs in batches: the same as pair by pair, whatever the order, and kept on disk."""
+
+from pathlib import Path
+
+import numpy as np
+import ot as pot
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from tests.baselines.small import awkward_graphs, labelled_graphs
+from tfgw.baselines import WWL, FGWKernel, pairwise
+from tfgw.baselines.distance_cache import read_table, write_table
+from tfgw.baselines.fgw_kernel import FGWComparison
+from tfgw.baselines.pairwise import all_pairs, cross_pairs, key_of
+from tfgw.baselines.wwl import WWLComparison
+from tfgw.nn.tfgw_pooling import Structure
+
+COMPARISONS = [FGWComparison(0.5, "adjacency"), FGWComparison(0.3, "shortest_path"), WWLComparison(2, "discrete")]
+
+
+def graphs() -> list[Data]:
+    """Eleven graphs of different sizes, one of them twice."""
+    different = [*awkward_graphs(), *labelled_graphs(4)[0]]
+    return [*different, different[4].clone()]
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairwise, "TEMPLATES", 3)
+    monkeypatch.setattr(pairwise, "ENTRIES", 500)
+
+
+@pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda c: c.name)
+@pytest.mark.usefixtures("small_chunks")
+def test_chunks_equal_pair_by_pair(comparison: FGWComparison) -> None:
+    table = all_pairs(graphs(), comparison)
+    assert len(table.keys) == 10
+    keys = [key_of(graph) for graph in graphs()]
+    found = table.between(keys, keys)
+    by_size = sorted(graphs(), key=lambda graph: (graph.num_nodes, key_of(graph)))
+    for i, small in enumerate(by_size):
+        for large in by_size[i + 1 :]:
+            alone = comparison.distances([comparison.prepare(large)], [comparison.prepare(small)])
+            expected = 0 if key_of(small) == key_of(large) else float(alone)
+            assert table.between([key_of(large)], [key_of(small)]) == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_array_equal(found, found.T)
+    assert (np.diag(found) == 0).all()
+    assert (found[keys.index(keys[4])] == found[-1]).all()
+
+
+@pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda c: c.name)
+@pytest.mark.usefixtures("small_chunks")
+def test_cross_pairs_are_those_of_the_whole(comparison: FGWComparison) -> None:
+    everything = graphs()
+    keys = [key_of(graph) for graph in everything]
+    whole = all_pairs(everything, comparison).between(keys, keys)
+    part = cross_pairs(everything[:5], everything[3:], comparison).between(keys[:5], keys[3:])
+    np.testing.assert_array_equal(part, whole[:5, 3:])
+    backwards = all_pairs(everything[::-1], comparison).between(keys, keys)
+    np.testing.assert_array_equal(backwards, whole)
+
+
+@pytest.mark.parametrize("structure", ["adjacency", "shortest_path"])
+def test_fgw_agrees_with_pot(structure: Structure) -> None:
+    """Local minima, of which there are few where features have no ties and weigh most."""
+    some, rng = labelled_graphs(12)[0], np.random.default_rng(0)
+    for graph in some:
+        graph.x = graph.x + 0.3 * torch.from_numpy(rng.normal(size=tuple(graph.x.shape)))
+    comparison = FGWComparison(0.05, structure)
+    keys = [key_of(graph) for graph in some]
+    found = all_pairs(some, comparison).between(keys, keys)
+    ours, theirs = [], []
+    for i, j in zip(*np.triu_indices(len(some), 1), strict=True):
+        large, small = (comparison.prepare(some[k]) for k in sorted((i, j), key=lambda k: -some[k].num_nodes))
+        cost = pot.dist(large.x.numpy(), small.x.numpy())
+        theirs.append(pot.fused_gromov_wasserstein2(cost, large.matrix.numpy(), small.matrix.numpy(), alpha=0.05))
+        ours.append(found[i, j])
+    assert np.mean(np.isclose(ours, theirs, rtol=1e-5)) > 0.8
+    assert np.mean(ours) <= np.mean(theirs) * 1.001
+
+
+@pytest.mark.parametrize("version", ["discrete", "continuous"])
+def test_wwl_is_the_optimum_of_its_linear_problem(version: str) -> None:
+    some = [*awkward_graphs()[:5], *labelled_graphs(4)[0]]
+    comparison = WWLComparison(2, version)
+    keys = [key_of(graph) for graph in some]
+    found = all_pairs(some, comparison).between(keys, keys)
+    prepared = [comparison.prepare(graph).numpy() for graph in some]
+    for i, a in enumerate(prepared):
+        for j, b in enumerate(prepared):
+            if version == "discrete":
+                cost = (a[:, None] != b[None]).mean(-1)
+            else:
+                cost = np.linalg.norm(a[:, None] - b[None], axis=-1)
+            weights = np.full(len(a), 1 / len(a)), np.full(len(b), 1 / len(b))
+            assert found[i, j] == pytest.approx(pot.emd2(*weights, cost), abs=1e-9)
+
+
+def test_keys_see_features_and_edges_and_not_the_order_of_edges() -> None:
+    graph = labelled_graphs(1)[0][0]
+    shuffled = Data(x=graph.x, edge_index=graph.edge_index.flip(1))
+    assert key_of(shuffled) == key_of(graph)
+    assert key_of(Data(x=graph.x + 1e-12, edge_index=graph.edge_index)) != key_of(graph)
+    assert key_of(Data(x=graph.x, edge_index=graph.edge_index[:, :-2])) != key_of(graph)
+    no_edges = torch.zeros(2, 0, dtype=torch.int64)
+    sizes = [Data(x=torch.zeros(2, 0), edge_index=no_edges), Data(x=torch.zeros(3, 0), edge_index=no_edges)]
+    assert key_of(sizes[0]) != key_of(sizes[1])
+
+
+def test_cache_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    some, names = labelled_graphs(16)
+    model = FGWKernel(C=1.0, gamma=1.0, alpha=0.5, random_state=0)
+    expected = model.fit(some[:12], names[:12]).decision_function(some)
+    model = FGWKernel(C=1.0, gamma=1.0, alpha=0.5, random_state=0)
+    model.precompute(some, tmp_path)
+    monkeypatch.setattr(FGWComparison, "distances", lambda *_: pytest.fail("computed again"))
+    again = FGWKernel(C=1.0, gamma=1.0, alpha=0.5, random_state=0, cache=tmp_path)
+    for fitted in (model, again):
+        np.testing.assert_array_equal(fitted.fit(some[:12], names[:12]).decision_function(some), expected)
+
+
+def test_cache_of_other_graphs_or_parameters_is_not_used(tmp_path: Path) -> None:
+    some = labelled_graphs(4)[0]
+    table = all_pairs(some, WWLComparison(2, "discrete"))
+    write_table(tmp_path, table)
+    assert read_table(tmp_path, table.keys[:2].tolist()) is not None
+    assert read_table(tmp_path, [*table.keys.tolist(), "another"]) is None
+    assert WWLComparison(2, "discrete").name != WWLComparison(3, "discrete").name
+    assert FGWComparison(0.1, "adjacency").name != FGWComparison(0.1, "shortest_path").name
+    with pytest.raises(ValueError, match="cache: missing"):
+        WWL().precompute(some)
