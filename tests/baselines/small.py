@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from tests.estimators.small import as_data, rings_and_stars
-from tfgw.baselines import GIN, MLP, OTGNN, WEGL, WL, WWL, DropGIN, FGWKernel, RandomForest
+from tfgw.baselines import GIN, MLP, OTGNN, PPGN, WEGL, WL, WWL, DiffPool, DropGIN, FGWKernel, PatchySAN, RandomForest
 
 TRAINED: dict[str, Any] = {"epochs": 40, "batch_size": 16, "accelerator": "cpu", "random_state": 0}
 
@@ -17,6 +17,9 @@ NEURAL: list[Any] = [
     DropGIN(**TRAINED, num_layers=2, width=16, drop_probability=0.1),
     MLP(**TRAINED),
     OTGNN(**TRAINED | {"epochs": 60}, num_templates=4),  # at 40, the score still depends on rounding
+    PPGN(**TRAINED, width=16, lr=0.003, precision="float64"),
+    DiffPool(**TRAINED, width=8),
+    PatchySAN(**TRAINED, field_size=4),
 ]
 CHOSEN: dict[str, Any] = {"random_state": 0, "inner_folds": 3, "C": (1.0, 100.0)}
 CLASSICAL: list[Any] = [

@@ -41,6 +41,22 @@ def test_one_seed_gives_one_model(precision: str) -> None:
     assert {parameter.dtype for parameter in models[0].parameters()} == {expected}
 
 
+class Penalised(GINModel):
+    """Its scores are judged, and its weights drawn towards 1."""
+
+    def forward(self, *arguments: object, **named: object) -> torch.Tensor:
+        self.auxiliary_loss = 1000 * sum(((p - 1) ** 2).sum() for p in self.parameters())
+        return super().forward(*arguments, **named)
+
+
+def test_auxiliary_loss_is_descended_and_not_reported() -> None:
+    train = cycles_and_stars()
+    model = Penalised(train.num_node_features, 2, num_layers=1, width=4)
+    result = fit(model, train, config=TrainConfig(epochs=300, accelerator="cpu"))
+    assert max(float((p - 1).detach().abs().max()) for p in model.parameters()) < 0.1
+    assert result.records[0].loss < 100
+
+
 def test_another_seed_gives_another_model() -> None:
     train = cycles_and_stars()
     models = [small_model(train) for _ in range(2)]

@@ -6,14 +6,30 @@
 docs/baselines.md says where each comes from, what was measured, and what its own paper reports.
 """
 
+from tfgw.baselines.diffpool import DiffPool
 from tfgw.baselines.drop_gin import DropGIN
 from tfgw.baselines.fgw_kernel import FGWKernel
 from tfgw.baselines.gin import GIN
 from tfgw.baselines.mlp import MLP
 from tfgw.baselines.ot_gnn import OTGNN
+from tfgw.baselines.patchy_san import PatchySAN
+from tfgw.baselines.ppgn import PPGN
 from tfgw.baselines.random_forest import RandomForest
 from tfgw.baselines.wegl import WEGL
 from tfgw.baselines.wl import WL
 from tfgw.baselines.wwl import WWL
 
-__all__ = ["GIN", "MLP", "OTGNN", "WEGL", "WL", "WWL", "DropGIN", "FGWKernel", "RandomForest"]
+__all__ = [
+    "GIN",
+    "MLP",
+    "OTGNN",
+    "PPGN",
+    "WEGL",
+    "WL",
+    "WWL",
+    "DiffPool",
+    "DropGIN",
+    "FGWKernel",
+    "PatchySAN",
+    "RandomForest",
+]

@@ -59,7 +59,7 @@ def fit(
     Args:
         model: Called as ``model(x=..., edge_index=..., batch=..., batch_size=...)``, and with
             ``edge_weight``, ``structure`` and ``node_weights`` where the graphs have them. It is converted to
-            ``config.precision``.
+            ``config.precision``. What its call leaves in an attribute ``auxiliary_loss`` is added to the mean loss.
         train: Training graphs, with targets ``y``.
         validation: Validation graphs.
         config: The settings.

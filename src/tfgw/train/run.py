@@ -122,7 +122,8 @@ class Run:
         if not bool(measured.loss.isfinite()):
             raise FloatingPointError(f"the loss of epoch {epoch} is not finite; try a smaller learning rate")
         # Gradients are averaged over processes: this makes them those of the mean over the whole batch.
-        self.fabric.backward(measured.loss * self.fabric.world_size / len(graphs))
+        loss = measured.loss * self.fabric.world_size / len(graphs)
+        self.fabric.backward(loss + getattr(self.module, "auxiliary_loss", 0.0))
         self.optimizer.step()
         self.optimizer.zero_grad()
         return _figures(measured)

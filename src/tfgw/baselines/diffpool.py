@@ -1,0 +1,140 @@
+"""DIFFPOOL: networks that learn which nodes to merge.
+
+Ying, You, Morris, Ren, Hamilton, Leskovec: Hierarchical Graph Representation Learning with Differentiable Pooling.
+NeurIPS 2018.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import DenseSAGEConv, dense_diff_pool
+from torch_geometric.utils import to_dense_adj, to_dense_batch
+
+from tfgw.baselines.neural import NeuralBaseline
+from tfgw.datasets import GraphDataset
+from tfgw.nn.models import prediction_head
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DiffPool(NeuralBaseline):
+    """Dense GraphSAGE networks, between which nodes are merged softly into fewer and fewer clusters.
+
+    Of every level the largest value of each feature is read out. The link and entropy losses of the original are part
+    of the training loss. Adjacency matrices are dense, so that memory grows with ``batch_size`` × nodes² of the largest
+    graph in a batch. Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
+
+    Args:
+        num_pools: How often nodes are merged.
+        ratio: Clusters of a level, as a share of the nodes of the largest training graph, or of the clusters before.
+        num_layers: Layers of each network.
+        width: Features that each layer computes.
+        dropout: Share of the head's hidden units that is dropped in training.
+    """
+
+    num_pools: int = 1
+    ratio: float = 0.25
+    num_layers: int = 3
+    width: int = 32
+    dropout: float = 0.0
+    batch_size: int = 32
+    lr: float = 0.001
+
+    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> "DiffPoolModel":
+        return DiffPoolModel(
+            train.num_node_features,
+            out_channels,
+            max_nodes=max(graph.num_nodes for graph in train),
+            num_pools=self.num_pools,
+            ratio=self.ratio,
+            num_layers=self.num_layers,
+            width=self.width,
+            dropout=self.dropout,
+        )
+
+
+class DiffPoolModel(nn.Module):
+    """The network; arguments as in :class:`DiffPool`.
+
+    Attributes:
+        auxiliary_loss: Link and entropy losses of the last call, summed over the levels.
+    """
+
+    auxiliary_loss: Tensor
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        max_nodes: int,
+        num_pools: int = 1,
+        ratio: float = 0.25,
+        num_layers: int = 3,
+        width: int = 32,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        for name, value in (("num_pools", num_pools), ("num_layers", num_layers), ("width", width)):
+            if value < 1:
+                raise ValueError(f"{name}: must be at least 1, got {value}")
+        if not 0 < ratio <= 1:
+            raise ValueError(f"ratio: must be positive and at most 1, got {ratio}")
+        self.embeddings = nn.ModuleList([DenseSAGE(in_channels, width, num_layers)])
+        self.assignments = nn.ModuleList()
+        channels, clusters = in_channels, max_nodes
+        for _ in range(num_pools):
+            clusters = ceil(ratio * clusters)
+            self.assignments.append(DenseSAGE(channels, width, num_layers, out_channels=clusters))
+            channels = num_layers * width
+            self.embeddings.append(DenseSAGE(channels, width, num_layers))
+        self.head = prediction_head((num_pools + 1) * num_layers * width, out_channels, dropout=dropout)
+
+    def forward(
+        self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None
+    ) -> Tensor:
+        """Class scores, ``(batch_size, out_channels)``."""
+        dense, mask = to_dense_batch(x, batch, batch_size=batch_size)
+        adjacency = to_dense_adj(edge_index, batch, max_num_nodes=dense.shape[1], batch_size=len(dense)).to(x)
+        losses, readouts = [x.new_zeros(())], []
+        features, is_node = dense, cast(Tensor | None, mask)
+        for embedding, assignment in zip(self.embeddings, self.assignments, strict=False):
+            encoded = embedding(features, adjacency, is_node)
+            readouts.append(_largest(encoded, is_node))
+            clusters = assignment(features, adjacency, is_node)
+            features, adjacency, link_loss, entropy_loss = dense_diff_pool(encoded, adjacency, clusters, is_node)
+            losses += [link_loss, entropy_loss]
+            is_node = None
+        readouts.append(_largest(self.embeddings[-1](features, adjacency, None), None))
+        self.auxiliary_loss = torch.stack(losses).sum()
+        scores: Tensor = self.head(torch.cat(readouts, dim=1))
+        return scores
+
+
+class DenseSAGE(nn.Module):
+    """GraphSAGE layers on dense adjacency matrices; all layers' outputs side by side, or a linear map of them."""
+
+    def __init__(self, in_channels: int, width: int, num_layers: int, *, out_channels: int | None = None) -> None:
+        super().__init__()
+        inputs = [in_channels, *[width] * (num_layers - 1)]
+        self.convs = nn.ModuleList(DenseSAGEConv(size, width) for size in inputs)
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in inputs)
+        self.last = nn.Identity() if out_channels is None else nn.Linear(num_layers * width, out_channels)
+
+    def forward(self, x: Tensor, adjacency: Tensor, mask: Tensor | None) -> Tensor:
+        """Features ``(batch, nodes, channels)``; those of nodes outside ``mask`` are 0 before the last map."""
+        mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask
+        levels = []
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            x = conv(x, adjacency, mask)
+            # Statistics of real nodes alone: a graph's answer does not depend on how much its batch is padded.
+            x = torch.zeros_like(x).masked_scatter(mask.unsqueeze(2), norm(x[mask]).relu())
+            levels.append(x)
+        encoded: Tensor = self.last(torch.cat(levels, dim=2))
+        return encoded
+
+
+def _largest(x: Tensor, mask: Tensor | None) -> Tensor:
+    return (x if mask is None else x.masked_fill(~mask.unsqueeze(2), -torch.inf)).amax(1)
