@@ -63,3 +63,14 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
         records.put(record(cell(), "failed"))
     assert Records(tmp_path).get(cell())["status"] == "done"
     assert len(list(tmp_path.rglob("*.json"))) == 1
+
+
+def test_records_of_another_machine(tmp_path: Path) -> None:
+    here, there = Records(tmp_path / "here"), Records(tmp_path / "there")
+    for fold, status in enumerate(["done", "failed"]):
+        here.put(record(cell(fold=fold), status) | {"where": "here"})
+    for fold in range(3):
+        there.put(record(cell(fold=fold)) | {"where": "there"})
+    there.pack()
+    here.take_over(Records(tmp_path / "there"))
+    assert [here.get(cell(fold=fold))["where"] for fold in range(3)] == ["here", "there", "there"]

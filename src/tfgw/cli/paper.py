@@ -93,7 +93,10 @@ def plot_(args: argparse.Namespace) -> Answer:
 
 def pack_(args: argparse.Namespace) -> Answer:
     """One file for the records of each dataset and class."""
-    count = Records(args.results).pack()
+    records = Records(args.results)
+    for folder in args.take_over:
+        records.take_over(Records(folder))
+    count = records.pack()
     return Answer({"records": count}, f"{count} records in {args.results}")
 
 

@@ -18,7 +18,11 @@ def add_paper_commands(parser: argparse.ArgumentParser) -> None:
     _run(_command(commands, "run", "run the cells of a table or figure that have no record yet"))
     _show(_command(commands, "show", "print a table, the paper's figures and ours side by side"))
     _plot(_command(commands, "plot", "draw a figure from its records"))
-    _results(_command(commands, "pack", "gather the records of each dataset and model in one file"))
+    pack = _command(commands, "pack", "gather the records of each dataset and model in one file")
+    _results(pack)
+    pack.add_argument(
+        "--take-over", type=Path, action="append", default=[], metavar="FOLDER", help="add the records of this folder"
+    )
 
 
 def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:

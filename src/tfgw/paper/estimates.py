@@ -14,8 +14,8 @@ from tfgw.paper.records import Record
 class Estimates:
     """Seconds per cell, learned from records.
 
-    A cell of the same dataset, class and configuration takes as long as its likes did on average. If only the
-    number of epochs or another parameter differs, time is taken to be in proportion to the epochs.
+    A cell of the same dataset, class and configuration takes as long as its likes did on average. If only numbers of
+    the configuration differ, time is taken to be in proportion to the epochs.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
@@ -30,19 +30,24 @@ class Estimates:
         if record["status"] == "done" and seconds is not None:
             cell = Cell(**record["cell"])
             self._same[_same(cell)].append(seconds)
-            self._similar[cell.group].append(seconds / _epochs(cell))
+            self._similar[_similar(cell)].append(seconds / _epochs(cell))
 
     def seconds(self, cell: Cell) -> float | None:
         """Of one cell; ``None`` if nothing like it was ever measured."""
         if self._same[_same(cell)]:
             return float(np.mean(self._same[_same(cell)]))
-        if self._similar[cell.group]:
-            return float(np.mean(self._similar[cell.group])) * _epochs(cell)
+        if self._similar[_similar(cell)]:
+            return float(np.mean(self._similar[_similar(cell)])) * _epochs(cell)
         return None
 
 
 def _same(cell: Cell) -> str:
     return f"{cell.group} {json.dumps(cell.configuration, sort_keys=True)}"
+
+
+def _similar(cell: Cell) -> str:
+    kinds = {name: value for name, value in cell.configuration.items() if isinstance(value, bool | str)}
+    return f"{cell.group} {json.dumps(kinds, sort_keys=True)}"
 
 
 def _epochs(cell: Cell) -> Any:

@@ -116,13 +116,18 @@ def load_experiment(name: str) -> Experiment:
     else:
         raise ValueError(f"no experiment {name!r}; there are {', '.join(names())}, or a file that ends in .toml")
     try:
-        return _experiment(Path(name).stem, tomllib.loads(text))
+        return _experiment(Path(name).stem, _with_base(tomllib.loads(text)))
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise ValueError(f"experiment {name}: not as expected, {error!r}") from error
 
 
 def _shipped(name: str) -> str:
     return (resources.files("tfgw.paper.experiments") / f"{name}.toml").read_text()
+
+
+def _with_base(table: dict[str, Any]) -> dict[str, Any]:
+    """``like`` names an experiment of the paper that this one shares everything with which it does not say itself."""
+    return tomllib.loads(_shipped(table["like"])) | table if "like" in table else table
 
 
 def _experiment(name: str, table: dict[str, Any]) -> Experiment:

@@ -44,6 +44,12 @@ class Records:
             for key in sorted(found):
                 yield found[key]
 
+    def take_over(self, other: "Records") -> None:
+        """Copy the records of another folder, say of another machine; where both have one that is done, ours stays."""
+        for record in other:
+            if not is_done(self.get(Cell(**record["cell"]))):
+                self.put(record)
+
     def pack(self) -> int:
         """Gather the files of each group in one, while nothing runs; returns how many records there are."""
         count = 0

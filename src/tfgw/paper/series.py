@@ -11,8 +11,6 @@ from tfgw.paper.experiment import Experiment, Row, select
 from tfgw.paper.protocol import digest, splits_file
 from tfgw.paper.records import Record, Records, is_done
 
-PROTOCOLS = ("fair", "paper", "synthetic", "timing")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -33,7 +31,12 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One row on one dataset under one protocol."""
+    """One row on one dataset under one protocol: those of :mod:`tfgw.paper.protocol`, and
+
+    ``synthetic``  generated datasets, each with training and test graphs of its own
+    ``sweep``      every configuration on every fold of ``fair``; nothing is chosen
+    ``timing``     how long predictions take
+    """
 
     row: Row
     dataset: str
@@ -58,12 +61,13 @@ class Series:
             return []
         if self.protocol == "fair" and not self._chooses:
             return [cell for fold in self._folds for cell in self.final_cells(fold, self.configurations[0])]
-        if self.protocol == "fair":
+        if self.protocol in ("fair", "sweep"):
             return [cell for fold in self._folds for cell in self.selection_cells(fold)]
         if self.protocol == "paper":
             return [cell for number in range(self.sizes["holdouts"]) for cell in self.holdout_cells(number)]
         if self.protocol == "synthetic":
-            return [self._cell(self.configurations[0], split_seed=seed) for seed in range(self.sizes["seeds"])]
+            seeds = range(self.sizes["seeds"])
+            return [self._cell(one, split_seed=seed) for one in self.configurations for seed in seeds]
         return [self._cell(configuration) for configuration in self.configurations]
 
     def ready_cells(self, records: Records) -> list[Cell]:
@@ -75,7 +79,7 @@ class Series:
         return cells
 
     def selection_cells(self, fold: int) -> list[Cell]:
-        """``fair``: one run of each configuration, of which the validation accuracy chooses."""
+        """One run of each configuration: in ``fair``, those among which the validation accuracy chooses."""
         return [self._cell(configuration, fold=fold) for configuration in self.configurations]
 
     def final_cells(self, fold: int, configuration: dict[str, Any]) -> list[Cell]:
@@ -113,7 +117,7 @@ class Series:
             dataset=self.dataset,
             model=str(self.row.path),
             configuration=configuration,
-            protocol=self.protocol,
+            protocol="fair" if self.protocol == "sweep" else self.protocol,
             grouped=self.grouped,
             splits=self.splits,
             collect=self.row.collect,

@@ -50,7 +50,7 @@ class Summary(NamedTuple):
     gpu: str
 
 
-UNITS = {"fair": "folds", "paper": "hold-outs", "synthetic": "seeds", "timing": "runs"}
+UNITS = {"fair": "folds", "paper": "hold-outs", "synthetic": "seeds", "sweep": "runs", "timing": "runs"}
 
 
 def summarise(series: Series, records: Records) -> Summary:
@@ -81,6 +81,15 @@ def summarise(series: Series, records: Records) -> Summary:
         ms_one_graph=last["run"].get("ms_one_graph"),
         gpu=_gpu(done),
     )
+
+
+def by_configuration(series: Series, records: Records) -> list[tuple[dict[str, Any], list[Record]]]:
+    """Each configuration with the records of its cells that are done; for figures that compare configurations."""
+    done = [record for record in finished(series, records) if is_done(record)]
+    return [
+        (configuration, [record for record in done if record["cell"]["configuration"] == configuration])
+        for configuration in series.configurations
+    ]
 
 
 def _complete_groups(series: Series, records: Records) -> list[list[Record]]:

@@ -69,6 +69,7 @@ EXPLAINED = {
         "Ours: mean over hold-outs of the mean of the fold models that predict them; ± the standard deviation over "
         "hold-outs, then in brackets that over the folds around one hold-out."
     ),
+    "sweep": "Ours: mean and standard deviation over all configurations and test folds; nothing is chosen.",
     "synthetic": "Ours: mean and standard deviation over generated datasets; the weights of the last epoch are kept.",
 }
 

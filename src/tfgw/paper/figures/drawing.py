@@ -4,6 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfgw.datasets.paths import written_whole
+from tfgw.paper.experiment import Experiment
+from tfgw.paper.records import Record
+from tfgw.paper.series import Series
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,3 +36,17 @@ def save(figure: "Figure", path: Path) -> None:
         raise ValueError(f"--output {path}: must end in {', '.join(FORMATS)}")
     with written_whole(path) as temporary:
         figure.savefig(temporary, dpi=150)
+
+
+def require(found: Any, experiment: Experiment, series: Series) -> None:
+    """A figure without its records is an error that says how to get them."""
+    if not len(found):
+        raise ValueError(
+            f"no records of {series.row.model} on {series.dataset} yet: tfgw paper run {experiment.name}"
+            f" --dataset {series.dataset} --model {series.row.model}"
+        )
+
+
+def percent(done: list[Record]) -> list[float]:
+    """Test accuracies."""
+    return [100 * record["result"]["test_accuracy"] for record in done]
