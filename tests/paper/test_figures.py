@@ -1,0 +1,106 @@
+"""Figures from records with known content: what is drawn is what the records say."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfgw.cli import main
+from tfgw.paper.cells import Cell
+from tfgw.paper.experiment import load_experiment, names
+from tfgw.paper.figures import alpha, by_templates, layers
+from tfgw.paper.figures.graphs import cycle_layout, spread_layout
+from tfgw.paper.records import Records
+from tfgw.paper.series import Options, Series, plan
+
+FIGURES = [name for name in names() if load_experiment(name).figure]
+SMOKE = Options(preset="smoke")
+
+
+def accuracy(cell: Cell) -> float:
+    """Grows with templates and layers, and differs between folds and generated datasets."""
+    size = cell.configuration.get("num_templates", 0) + cell.configuration.get("num_layers", 0)
+    return 0.4 + 0.01 * size + 0.02 * (cell.fold + cell.split_seed)
+
+
+def embedding(templates: int, nodes: int = 13, features: int = 18) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    C = np.triu(rng.random((templates, nodes, nodes)) < 0.2, 1).astype(float)
+    return {
+        "distances": {part: rng.random((20, templates)).tolist() for part in ("train", "validation", "test")},
+        "labels": {part: [0, 1] * 10 for part in ("train", "validation", "test")},
+        "template_structure": (C + C.transpose(0, 2, 1)).tolist(),
+        "template_features": rng.random((templates, nodes, features)).tolist(),
+        "template_weights": rng.dirichlet(np.ones(nodes), size=templates).tolist(),
+        "template_distances": rng.random((templates, templates)).tolist(),
+        "template_classes": [k % 2 for k in range(templates)],
+    }
+
+
+def invented(folder: Path, name: str) -> tuple[list[Series], Records]:
+    series, records = plan(load_experiment(name), SMOKE), Records(folder)
+    for one in series:
+        for cell in one.first_cells():
+            result = {"test_accuracy": accuracy(cell), "alpha": 0.3 + 0.1 * cell.fold}
+            if cell.collect:
+                result["embedding"] = embedding(cell.configuration["num_templates"])
+            records.put({"cell": cell.as_dict(), "status": "done", "result": result, "run": {}})
+    return series, records
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "fig-templates"])
+def test_every_figure_can_be_drawn(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    invented(tmp_path / "results", name)
+    for suffix in ("png", "svg", "pdf"):
+        path = tmp_path / f"{name}.{suffix}"
+        command = ["paper", "plot", name, "--preset", "smoke", "--results", str(tmp_path / "results")]
+        assert main([*command, "--output", str(path)]) == 0, capsys.readouterr().err
+        assert path.stat().st_size > 5000
+
+
+def test_accuracy_by_templates(tmp_path: Path) -> None:
+    series, records = invented(tmp_path, "fig-4cycles")
+    (axis,) = by_templates.draw(load_experiment("fig-4cycles"), series, records, None).axes
+    for line in axis.lines:
+        counts, means = line.get_data()
+        np.testing.assert_allclose(means, 0.4 + 0.01 * np.array(counts) + 0.02 * 0.5)
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["fixed (2 runs)", "learned (2 runs)"]
+
+
+def test_accuracy_by_layers(tmp_path: Path) -> None:
+    """One box for each L and K, in order; their means grow with both."""
+    series, records = invented(tmp_path, "fig-layers")
+    (axis,) = layers.draw(load_experiment("fig-layers"), series, records, None).axes
+    means = [line.get_ydata()[0] for line in axis.lines if line.get_marker() == "D"]
+    expected = [100 * (0.4 + 0.01 * (K + L) + 0.02 * 0.5) for L in range(5) for K in (4, 8, 12, 16)]
+    np.testing.assert_allclose(means, expected)
+
+
+def test_every_alpha_is_counted(tmp_path: Path) -> None:
+    series, records = invented(tmp_path, "fig-alpha")
+    figure = alpha.draw(load_experiment("fig-alpha"), series, records, None)
+    legends = [text.get_text() for axis in figure.axes for text in axis.get_legend().get_texts()]
+    assert legends == ["ADJ (2 models)", "SP (2 models)"] * 2
+
+
+def test_missing_records_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["paper", "plot", "fig-pca", "--results", str(tmp_path)]) == 1
+    assert "tfgw paper run fig-pca --dataset PTC_MR --model l0-k4" in capsys.readouterr().err
+    assert main(["paper", "plot", "table1", "--results", str(tmp_path)]) == 1
+    assert "is a table" in capsys.readouterr().err
+    assert main(["paper", "plot", "fig-samples", "--output", str(tmp_path / "a.jpg")]) == 1
+    assert "must end in .png, .svg, .pdf" in capsys.readouterr().err
+
+
+def test_layouts() -> None:
+    """Cycles apart from each other; strong edges shorter than weak ones."""
+    edges = np.array([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 6), (6, 3)])
+    places = cycle_layout(np.concatenate([edges, edges[:, ::-1]]).T, 7)
+    assert places[:3, 0].max() < places[3:, 0].min()
+    C = np.zeros((4, 4))
+    C[0, 1] = C[1, 0] = C[2, 3] = C[3, 2] = 1
+    C[1, 2] = C[2, 1] = 0.25
+    places = spread_layout(C)
+    lengths = [np.linalg.norm(places[a] - places[b]) for a, b in ((0, 1), (1, 2), (2, 3))]
+    np.testing.assert_allclose(lengths, [1, 4, 1], atol=0.05)
