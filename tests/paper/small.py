@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +84,10 @@ def cell(**changes: Any) -> Cell:
     return Cell(**(settings | changes))
 
 
-def wait_until(condition: Any, *, seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], Any], *, seconds: float = 60) -> Any:
+    """The first answer of ``condition`` that is true."""
     end = time.monotonic() + seconds
-    while not condition():
+    while not (answer := condition()):
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.02)
+    return answer

@@ -6,8 +6,8 @@ per record, which is what one keeps and commits. Both are read.
 """
 
 import json
-import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class Records:
                 self.put(record)
 
     def pack(self) -> int:
-        """Gather the files of each group in one, while nothing runs; returns how many records there are."""
+        """Gather the files of each group in one; returns how many records there are."""
         count = 0
         for group in self._groups():
             loose = self._loose(group)
@@ -59,7 +59,10 @@ class Records:
             with written_whole(self._pack_path(group)) as temporary:
                 temporary.write_text("".join(_line(found[key]) for key in sorted(found)))
             # Only now: a record that is in both places is read once.
-            shutil.rmtree(self.folder / group, ignore_errors=True)
+            for path in loose.values():
+                path.unlink()
+            with suppress(OSError):  # there is none, or something was written meanwhile
+                (self.folder / group).rmdir()
             self._packed.pop(group, None)
             count += len(found)
         return count

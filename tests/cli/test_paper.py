@@ -1,0 +1,90 @@
+"""``tfgw paper`` as a user meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.paper.small import CYCLES, write_experiment
+from tfgw.cli import main
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An experiment of the user's own, in a working directory and with a cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return str(write_experiment(tmp_path, CYCLES + 'note = "knows the answer"'))
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> object:
+    """What a command prints with ``--json``."""
+    assert main(["paper", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_list_names_tables_and_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {entry["name"]: entry for entry in answer(capsys, "list")}
+    assert {"table1", "table2", "table3", "table4", "table5", "fig-pca", "fig-templates"} <= found.keys()
+    assert {"tfgw-adj", "gin", "dropgin"} <= set(found["table2"]["models"])
+
+
+def test_run_show_pack(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [mine, "--preset", "smoke"]
+    ahead = answer(capsys, "run", *options, "--dry-run", "--jobs", "1")
+    assert (ahead["cells"], ahead["unknown"], ahead["jobs"]) == (40, 40, 1)
+    assert not Path("results").exists()
+    assert answer(capsys, "run", *options, "--jobs", "1")["ran"] == 40
+    assert answer(capsys, "run", *options, "--jobs", "1")["ran"] == 0
+    (row,) = answer(capsys, "show", *options)
+    assert (row["test"], row["validation"], row["done"], row["total"], row["over"]) == (1.0, 1.0, 40, 40, "folds")
+    assert answer(capsys, "pack") == {"records": 40}
+    assert answer(capsys, "show", *options) == [row]
+    main(["paper", "show", *options])
+    text = capsys.readouterr().out
+    assert "Protocol `fair`, preset `smoke`; 40 of 40 cells done." in text
+    assert "It: knows the answer." in text
+    assert "no result" in text  # said of the validation accuracy
+    main(["paper", "show", *options, "--markdown"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "## mine."
+    header = next(line for line in lines if line.startswith("| dataset"))
+    assert [header.split(" | ")[3], header.split(" | ")[5]] == ["ours, test", "validation"]
+
+
+def test_failures_are_reported(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(mine)
+    path.write_text(path.read_text() + 'fixed = { error = "no luck" }\n')
+    command = ["paper", "run", mine, "--preset", "smoke", "--jobs", "1"]
+    assert main(command) == 1
+    assert "40 cells failed; --retry-failed tries them again" in capsys.readouterr().out
+    path.write_text(path.read_text().replace("no luck", "none"))
+    assert main(["paper", "show", mine, "--preset", "smoke"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "table9"], "no experiment 'table9'"),
+        (["run", "table2", "--dataset", "ZINC"], "dataset 'ZINC': not in this experiment"),
+        (["show", "table2", "--model", "gat"], "model 'gat': not in this experiment"),
+        (["run", "table2", "--protocol", "random"], "protocol 'random'"),
+        (["run", "table2", "--splits", "nowhere.json"], "no such file of splits"),
+        (["run", "table2", "--protocol", "paper", "--splits", "a.json"], "a file of splits is for the protocol 'fair'"),
+        (["run", "table5"], "needs no runs"),
+        (["run", "./mine.toml"], "mine.toml"),
+    ],
+)
+def test_bad_input(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["paper", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
