@@ -28,7 +28,7 @@ PAPER: dict[str, Any] = {
 REGULAR = PAPER | {"layers": 0, "alpha": 1.0, "stratified": True, "template_lr": 0.001}
 
 RECIPES: dict[str, dict[str, Any]] = {
-    "SKIP-CIRCLES": REGULAR | {"starts": 5, "epochs": 20, "batch_size": 20},
+    "SKIP-CIRCLES": REGULAR | {"starts": 4, "epochs": 20, "batch_size": 20},
     "4-CYCLES": REGULAR | {"starts": 8, "epochs": 200, "batch_size": 50},
 }
 

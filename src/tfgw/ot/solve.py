@@ -69,7 +69,8 @@ def fgw(
         max_iter: Frank–Wolfe iterations after which a start ends with :attr:`Status.MAX_ITER`.
         tol: Gap, relative to the value, at which a start has converged.
         n_starts: Number of starts, of which the best is kept: the first is hh̄ᵀ (or ``initial_plans``), each other
-            one pins a link of the graph to a link of the template. Regular graphs without features need several.
+            one pins a link of the graph to a link of the template, and each ends where exchanging two entries of
+            the plan does not help either. Regular graphs without features need several; take 4.
         initial_plans: Couplings ``(N, K, m)`` to start from, in the layout of :attr:`Transport.plans`.
         plans: ``"dense"``, ``"sparse"``, or ``None`` to leave out plans and potentials.
         num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "exchange.hpp"
 #include "kernels.hpp"
 #include "simplex_qp.hpp"
 #include "starts.hpp"
@@ -15,6 +16,9 @@ constexpr int kMaxAtoms = 32;
 constexpr int kLazySweeps = 2;
 constexpr int kTieHops = 3;          // how far around two nodes a tie-break looks
 constexpr double kTieShare = 1e-6;   // and how much it may change the cost
+constexpr int kMaxExchanges = 100;
+constexpr double kLeastGain = 1e-10;  // of an exchange, relative to the value
+constexpr double kFlat = 1e-12;       // relative differences of a gradient below this are none
 constexpr double kRounding = 1e-14;  // gaps below this share of the objective's scale are rounding
 
 // ⟨plan, matrix⟩; four sums, because each addition would otherwise wait for the one before.
@@ -48,24 +52,29 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
   build_linear_cost();
 
   if (alpha_ <= 0) return solve_linear(interrupt, result);
+  int anchored = 0;  // starts that pin a link, so far
   for (int s = 0; s < options.starts; ++s) {
     count_ = 0;
     weights_.clear();
-    if (s > 0) {
-      if (!anchored_start(s - 1, interrupt)) return false;
-    } else if (start) {
+    bool from_product = false;
+    if (s == 0 && start) {
       atoms_[0].plan = round_to_marginals(graph, tmpl, start, start_stride);
       add_atom();
-    } else {
+    } else if (s == 0 && (options.starts == 1 || !product_says_nothing())) {
       product_start();
+      from_product = true;
+    } else if (!anchored_start(anchored++, interrupt)) {
+      return false;
     }
     weights_[0] = 1.0;
     PairResult found;
-    if (!descend(s == 0 && !start, options, interrupt, found)) return false;
+    if (!descend(from_product, options, interrupt, found)) return false;
+    if (options.starts > 1 && !improve(options, interrupt, found)) return false;
     if (s == 0 || found.distance < result.distance) {
       result = found;
       keep();
     }
+    if (result.distance <= kRounding * structure_scale()) break;  // nothing is lower than 0
   }
   split_costs(result);
   return true;
@@ -85,7 +94,6 @@ bool FgwSolver::solve_linear(Interrupt& interrupt, PairResult& result) {
 
 // Frank-Wolfe from the atoms at hand. `result` gets everything but the two separate costs.
 bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result) {
-  const double structure_scale = alpha_ * (graph_->constant + tmpl_->constant);
   result = {};
   bool lazy = false;
   while (true) {
@@ -103,8 +111,8 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
       linear += weights_[s] * linear_[s];
       squared += weights_[s] * quadratic(s);
     }
-    const double value = structure_scale + linear - 2 * alpha_ * squared;
-    const double scale = structure_scale + std::abs(linear);
+    const double value = structure_scale() + linear - 2 * alpha_ * squared;
+    const double scale = structure_scale() + std::abs(linear);
     SparsePlan& vertex = atoms_[count_].plan;
     transport_.flow(vertex);
     result.distance = value;
@@ -133,6 +141,42 @@ bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrup
     }
     line_search(result.gap, curvature);
   }
+}
+
+// Exchanges entries of the plan as long as that lowers E, descending again after each exchange.
+bool FgwSolver::improve(SolveOptions options, Interrupt& interrupt, PairResult& result) {
+  for (int round = 0; round < kMaxExchanges && result.status == Status::converged; ++round) {
+    SparsePlan plan;
+    merge(plan);
+    const double scale = structure_scale() + std::abs(result.distance);
+    const double least = kLeastGain * std::abs(result.distance) + kRounding * scale;
+    const Exchange found = best_exchange(*graph_, *tmpl_, alpha_, gradient_, plan, least);
+    options.max_iter -= result.iterations;
+    if (!found.exists() || options.max_iter < 1) return true;
+    apply(found, plan);
+    restart_from(std::move(plan));
+    const int before = result.iterations;
+    if (!descend(false, options, interrupt, result)) return false;
+    options.max_iter += result.iterations;
+    result.iterations += before;
+  }
+  return true;
+}
+
+// Whether the gradient at hh̄ᵀ is the same for all couplings: a row term plus a column term. It is on regular graphs
+// without features.
+bool FgwSolver::product_says_nothing() {
+  product_start();
+  weights_[0] = 1.0;
+  rebuild_gradient();
+  count_ = 0;
+  weights_.clear();
+  const double largest = kernels().largest_magnitude(n_, m_, ld_, gradient_.data());
+  const auto G = [&](int i, int k) { return gradient_[size_t(i) * ld_ + k]; };
+  for (int i = 1; i < n_; ++i)
+    for (int k = 1; k < m_; ++k)
+      if (std::abs(G(i, k) - G(i, 0) - G(0, k) + G(0, 0)) > kFlat * largest) return false;
+  return true;
 }
 
 bool FgwSolver::anchored_start(int index, Interrupt& interrupt) {
@@ -275,7 +319,11 @@ void FgwSolver::merge(SparsePlan& out) {
 void FgwSolver::collapse() {
   SparsePlan merged;
   merge(merged);
-  atoms_[0].plan = std::move(merged);
+  restart_from(std::move(merged));
+}
+
+void FgwSolver::restart_from(SparsePlan plan) {
+  atoms_[0].plan = std::move(plan);
   count_ = 0;
   weights_.clear();
   add_atom();

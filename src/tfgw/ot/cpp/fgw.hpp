@@ -66,6 +66,9 @@ class FgwSolver {
   };
 
   bool descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
+  bool improve(SolveOptions options, Interrupt& interrupt, PairResult& result);
+  bool product_says_nothing();
+  void restart_from(SparsePlan plan);
   void build_linear_cost();
   void add_atom();  // from the plan in atoms_[count_]
   bool solve_linear(Interrupt& interrupt, PairResult& result);
@@ -83,6 +86,7 @@ class FgwSolver {
   void split_costs(PairResult& result);
   double squared_distance(int i, const double* f, int64_t step) const;
   double given_cost(int i, int64_t node) const { return linear_source_.given[i * linear_source_.stride + node]; }
+  double structure_scale() const { return alpha_ * (graph_->constant + tmpl_->constant); }
   double quadratic(int s) const;  // ⟨plan_s, X(T)⟩
   double dead_potential(const TemplatesInput& templates, int64_t k, int64_t node);
 

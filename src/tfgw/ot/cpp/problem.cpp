@@ -216,6 +216,14 @@ Template prepare_template(const TemplatesInput& in, int64_t k) {
 
 }  // namespace
 
+double Graph::at(int i, int j) const {
+  if (kind == StructureKind::dense) return dense[int64_t(i) * n + j];
+  if (kind == StructureKind::none) return 0;
+  const auto first = C.col.begin() + C.ptr[i], last = C.col.begin() + C.ptr[i + 1];
+  const auto found = std::lower_bound(first, last, j);
+  return found != last && *found == j ? C.value[size_t(found - C.col.begin())] : 0.0;
+}
+
 std::vector<Graph> prepare_graphs(const BatchInput& in) {
   const Csr adjacency = in.kind == StructureKind::sparse ? build_adjacency(in) : Csr{};
   const double* dense = in.dense;

@@ -65,6 +65,9 @@ struct Graph {
     }
   }
 
+  // C_ij
+  double at(int i, int j) const;
+
   // Calls visit(i, C_ij) for every stored entry of column j.
   template <class Visit>
   void for_each_in_column(int j, Visit visit) const {

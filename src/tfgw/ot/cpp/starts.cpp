@@ -2,25 +2,85 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
+#include <iterator>
+#include <utility>
 
 #include "kernels.hpp"
 
 namespace tfgw {
 namespace {
 
-constexpr int kWalkLength = 8;
-constexpr int kLinksPerNode = 4;
+// Steps of a walk at which it is looked at: near the pinned node one by one, far from it ever more rarely.
+constexpr int kSteps[] = {0, 1, 2, 3, 4, 8, 16, 32};
+constexpr int kLooks = int(std::size(kSteps));
+constexpr int kFirstLinks = 4, kOtherLinks = 2;
 
-using Apply = std::function<void(const std::vector<double>&, std::vector<double>&)>;  // out = (A + Aᵀ) in
+// One start: ranks of the template's node and of the graph's node that are pinned, and of the template's link.
+struct Pin {
+  int template_rank, graph_rank, link;
+};
 
-// Node signatures: after t = 0 … kWalkLength steps from `anchor`, where a walker is, scaled to a largest value of 1.
-std::vector<double> walk_signature(int nodes, int anchor, const Apply& step) {
-  std::vector<double> signature, now(nodes, 0.0), next(nodes);
+// Ranks (0, 0) first; then (0, 1), (1, 0), (0, 2), (1, 1), (2, 0), …
+Pin pin(int index) {
+  if (index < kFirstLinks) return {0, 0, index};
+  int rest = (index - kFirstLinks) / kOtherLinks + 1, diagonal = 0;
+  while (rest > diagonal) rest -= ++diagonal;
+  return {rest, diagonal - rest, (index - kFirstLinks) % kOtherLinks};
+}
+
+struct Link {
+  int from = -1, to = -1;
+};
+
+// Place in [0, count) of the element that comes at `rank` when all are sorted by `key`; ties by place.
+template <class Key>
+int at_rank(int count, int rank, Key key) {
+  std::vector<std::pair<double, int>> order(count);
+  for (int i = 0; i < count; ++i) order[i] = {key(i), i};
+  std::nth_element(order.begin(), order.begin() + rank, order.end());
+  return order[rank].second;
+}
+
+Link template_link(const Template& t, const Pin& pin) {
+  const auto strength = [&](int a, int b) { return a == b ? 0.0 : std::abs(t.mean[size_t(a) * t.ld + b]); };
+  const auto total = [&](int a) {
+    double sum = 0;
+    for (int b = 0; b < t.m; ++b) sum += strength(a, b) * t.h[b];
+    return sum;
+  };
+  Link link;
+  link.from = at_rank(t.m, pin.template_rank % t.m, [&](int a) { return -total(a); });
+  const int to = at_rank(t.m, std::min(pin.link, t.m - 1), [&](int b) { return -strength(link.from, b); });
+  if (strength(link.from, to) > 0) link.to = to;
+  return link;
+}
+
+// A link of the graph that is like the template's: by features and by how strongly nodes are tied to the rest.
+Link graph_link(const Graph& g, const Template& t, double alpha, const std::vector<double>& feature_cost,
+                const Link& target, const Pin& pin) {
+  const auto mismatch = [&](int i, int k) {
+    const double degree = 0.5 * (g.out_mean[i] + g.in_mean[i] - t.out_mean[k] - t.in_mean[k]);
+    return feature_cost[size_t(i) * t.ld + k] + alpha * degree * degree;
+  };
+  Link link;
+  link.from = at_rank(g.n, pin.graph_rank % g.n, [&](int i) { return mismatch(i, target.from); });
+  if (target.to < 0) return link;
+  g.for_each_entry([&](int i, int j, double c) {
+    const int other = i == link.from ? j : j == link.from ? i : -1;
+    if (c == 0 || other < 0 || other == link.from) return;
+    if (link.to < 0 || mismatch(other, target.to) < mismatch(link.to, target.to)) link.to = other;
+  });
+  return link;
+}
+
+// Where a walker from `anchor` is after each of kSteps, scaled to a largest value of 1: look(s, values). `step` adds
+// (A + Aᵀ) times its first argument to the second.
+template <class Step, class Look>
+void walk(int nodes, int anchor, Step step, Look look) {
+  std::vector<double> now(nodes, 0.0), next(nodes);
   now[anchor] = 1.0;
-  for (int t = 0; t <= kWalkLength; ++t) {
-    signature.insert(signature.end(), now.begin(), now.end());
+  for (int t = 0, s = 0; s < kLooks; ++t) {
+    if (t == kSteps[s]) look(s++, now);
     std::fill(next.begin(), next.end(), 0.0);
     step(now, next);
     double peak = 0;
@@ -28,55 +88,6 @@ std::vector<double> walk_signature(int nodes, int anchor, const Apply& step) {
     if (peak == 0) peak = 1;
     for (int j = 0; j < nodes; ++j) now[j] = next[j] / peak;
   }
-  return signature;  // (kWalkLength + 1, nodes)
-}
-
-struct Link {
-  int from = -1, to = -1;
-};
-
-Link template_link(const Template& t, int index) {
-  const auto link = [&](int a, int b) { return a == b ? 0.0 : std::abs(t.mean[size_t(a) * t.ld + b]); };
-  std::vector<double> strength(t.m, 0.0);
-  for (int a = 0; a < t.m; ++a)
-    for (int b = 0; b < t.m; ++b) strength[a] += link(a, b) * t.h[b];
-  std::vector<int> order(t.m);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return strength[a] > strength[b]; });
-  const int from = order[index / kLinksPerNode % t.m];
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return link(from, a) > link(from, b); });
-  const int to = order[std::min(index % kLinksPerNode, t.m - 1)];
-  return {from, link(from, to) > 0 ? to : -1};
-}
-
-// The graph's link most like the template's: by features and by how strongly nodes are tied to the rest.
-Link graph_link(const Graph& g, const Template& t, double alpha, const std::vector<double>& feature_cost,
-                const Link& target) {
-  const auto mismatch = [&](int i, int k) {
-    const double degree = 0.5 * (g.out_mean[i] + g.in_mean[i] - t.out_mean[k] - t.in_mean[k]);
-    return feature_cost[size_t(i) * t.ld + k] + alpha * degree * degree;
-  };
-  Link best;
-  for (int i = 0; i < g.n; ++i)
-    if (best.from < 0 || mismatch(i, target.from) < mismatch(best.from, target.from)) best.from = i;
-  if (target.to < 0) return best;
-  g.for_each_entry([&](int i, int j, double c) {
-    const int other = i == best.from ? j : j == best.from ? i : -1;
-    if (c == 0 || other < 0 || other == best.from) return;
-    if (best.to < 0 || mismatch(other, target.to) < mismatch(best.to, target.to)) best.to = other;
-  });
-  return best;
-}
-
-void add_signature_cost(const std::vector<double>& graph, const std::vector<double>& tmpl, int n, int m, int ld,
-                        double scale, std::vector<double>& cost) {
-  for (int t = 0; t <= kWalkLength; ++t)
-    for (int i = 0; i < n; ++i)
-      for (int k = 0; k < m; ++k) {
-        const double diff = graph[size_t(t) * n + i] - tmpl[size_t(t) * m + k];
-        cost[size_t(i) * ld + k] += scale * diff * diff;
-      }
 }
 
 }  // namespace
@@ -116,22 +127,33 @@ SparsePlan round_to_marginals(const Graph& graph, const Template& tmpl, const do
 void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const std::vector<double>& feature_cost,
                    int index, std::vector<double>& cost) {
   const int n = graph.n, m = tmpl.m, ld = tmpl.ld;
-  cost = feature_cost;
-  const double largest = kernels().largest_magnitude(n, m, ld, cost.data());
+  const Pin chosen = pin(index);
+  const Link to = template_link(tmpl, chosen), from = graph_link(graph, tmpl, alpha, feature_cost, to, chosen);
+  const int anchors = from.to < 0 || to.to < 0 ? 1 : 2, width = anchors * kLooks;
+  std::vector<double> graph_signature(size_t(n) * width), template_signature(size_t(width) * ld, 0.0);
+  for (int a = 0; a < anchors; ++a) {
+    const auto graph_step = [&](const std::vector<double>& in, std::vector<double>& out) {
+      graph.for_each_entry([&](int i, int j, double c) { out[i] += c * in[j], out[j] += c * in[i]; });
+    };
+    const auto template_step = [&](const std::vector<double>& in, std::vector<double>& out) {
+      for (int b = 0; b < m; ++b) kernels().axpy(m, 2 * in[b], &tmpl.mean[size_t(b) * ld], out.data());
+    };
+    walk(n, a == 0 ? from.from : from.to, graph_step, [&](int s, const std::vector<double>& values) {
+      for (int i = 0; i < n; ++i) graph_signature[size_t(i) * width + a * kLooks + s] = values[i];
+    });
+    walk(m, a == 0 ? to.from : to.to, template_step, [&](int s, const std::vector<double>& values) {
+      std::copy(values.begin(), values.end(), &template_signature[size_t(a * kLooks + s) * ld]);
+    });
+  }
+  cost.resize(feature_cost.size());
+  kernels().squared_distances(n, ld, width, graph_signature.data(), template_signature.data(), cost.data());
+  const double largest = kernels().largest_magnitude(n, m, ld, feature_cost.data());
   const double scale = alpha * (largest > 0 ? largest : 1.0);
-  const Apply graph_step = [&](const std::vector<double>& in, std::vector<double>& out) {
-    graph.for_each_entry([&](int i, int j, double c) { out[i] += c * in[j], out[j] += c * in[i]; });
-  };
-  const Apply template_step = [&](const std::vector<double>& in, std::vector<double>& out) {
-    for (int a = 0; a < m; ++a)
-      for (int b = 0; b < m; ++b) out[a] += 2 * tmpl.mean[size_t(a) * ld + b] * in[b];
-  };
-  const Link to = template_link(tmpl, index), from = graph_link(graph, tmpl, alpha, feature_cost, to);
-  add_signature_cost(walk_signature(n, from.from, graph_step), walk_signature(m, to.from, template_step), n, m, ld,
-                     scale, cost);
-  if (from.to < 0 || to.to < 0) return;
-  add_signature_cost(walk_signature(n, from.to, graph_step), walk_signature(m, to.to, template_step), n, m, ld,
-                     scale, cost);
+  for (int i = 0; i < n; ++i)
+    for (int k = 0; k < ld; ++k) {
+      const size_t e = size_t(i) * ld + k;
+      cost[e] = k < m ? feature_cost[e] + scale * cost[e] : kPadCost;
+    }
 }
 
 }  // namespace tfgw

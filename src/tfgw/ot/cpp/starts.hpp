@@ -17,8 +17,8 @@ namespace tfgw {
 SparsePlan round_to_marginals(const Graph& graph, const Template& tmpl, const double* start, int64_t stride);
 
 // Fills `cost` (n, ld) such that its optimal transport plan is start number `index` (0, 1, …). `feature_cost` is
-// (1−α) M. Starts differ in the template's link: four links of its first node, four of its second, and so on,
-// nodes and links in decreasing order of strength.
+// (1−α) M. The first four starts pin the link of the graph that fits best to four links of the template's strongest
+// node; then, two links each, other nodes of template and graph are pinned to each other, those that rank first first.
 void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const std::vector<double>& feature_cost,
                    int index, std::vector<double>& cost);
 
