@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.paper.small import CYCLES, TFGW, experiment, wait_until, without_times, write_experiment
+from tests.paper.small import CYCLES, TFGW, cell, experiment, wait_until, without_times, write_experiment
 from tests.paper.test_protocol import write_splits
-from tfgw.paper.engines import Share
+from tfgw.paper.engines import Share, share
+from tfgw.paper.estimates import Estimates
 from tfgw.paper.experiment import load_experiment
 from tfgw.paper.protocol import fair_folds
 from tfgw.paper.records import Records
-from tfgw.paper.run import missing, outlook, run
+from tfgw.paper.run import Progress, missing, outlook, run
 from tfgw.paper.series import Options, plan
 from tfgw.paper.summary import summarise
 from tfgw.paper.work import Place
@@ -98,6 +99,34 @@ def test_outlook(tmp_path: Path) -> None:
     assert outlook(series, records) == (0, 0, 0.0)
     ahead = outlook(plan(mine, Options(preset="quick")), Records(tmp_path / "results"))
     assert ahead.cells == 0  # ten folds, three runs: done
+
+
+def test_remaining_time(tmp_path: Path) -> None:
+    """Two of ten cells of 30 s are done, two at a time; ten more come later. One of another kind is not guessed."""
+    cells = [cell(fold=fold) for fold in range(10)]
+    progress = Progress(20, Estimates(), 2, visible=False)
+    progress.begin(cells, recorded=0)
+    assert progress.remaining() == "time left: unknown"
+    for one in cells[:2]:
+        progress.end({"cell": one.as_dict(), "status": "done", "run": {"seconds": 30.0}})
+    assert progress.remaining() == "time left: about 4 min"  # (8 + 10) · 30 s / 2
+    progress.begin([*cells[2:], cell(configuration={"mode": "other"})], recorded=11)
+    assert progress.remaining() == "time left: about 2 min and 1 cells of unknown length"
+
+
+def test_a_machine_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more threads than cores; on GPUs as many cells as fit, or as many as were asked for."""
+    monkeypatch.setattr("joblib.cpu_count", lambda: 8)
+    monkeypatch.setattr("tfgw.paper.engines._gpus", list)
+    assert share(100, jobs=None, accelerator="auto", per_gpu=None) == (8, 1, 0.0)
+    assert share(100, jobs=3, accelerator="cpu", per_gpu=None) == (3, 2, 0.0)
+    assert share(1, jobs=None, accelerator="cpu", per_gpu=None) == (1, 8, 0.0)
+    with pytest.raises(ValueError, match="there is no GPU"):
+        share(1, jobs=None, accelerator="cuda", per_gpu=None)
+    monkeypatch.setattr("tfgw.paper.engines._gpus", lambda: [13 * 2**30, 9 * 2**30])
+    assert share(100, jobs=None, accelerator="auto", per_gpu=None) == (4, 2, 0.5)
+    assert share(100, jobs=None, accelerator="cuda", per_gpu=3) == (6, 1, 1 / 3)
+    assert share(100, jobs=None, accelerator="cpu", per_gpu=None) == (8, 1, 0.0)
 
 
 def command(path: Path, folder: Path, *options: str) -> list[str]:

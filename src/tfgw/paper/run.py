@@ -55,7 +55,7 @@ def run(
     progress = Progress(total, Estimates(records), share.jobs, visible=progress_bar)
     while cells := [cell for cell in missing(series, records, retry_failed=retry_failed) if cell.key not in tried]:
         tried |= {cell.key for cell in cells}
-        progress.begin(cells)
+        progress.begin(cells, recorded=len(known(series, records)))
         for record in start(cells):
             progress.end(record)
             done += is_done(record)
@@ -98,17 +98,19 @@ class Progress:
     def __init__(self, total: int, estimates: Estimates, jobs: int, *, visible: bool) -> None:
         self._estimates, self._jobs = estimates, jobs
         self._left: dict[str, Cell] = {}
+        self._later = 0
         self._bar = tqdm(
             total=total,
             unit="cell",
             disable=not visible,
             file=sys.stderr,
-            bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} cells [{elapsed}{postfix}]",
+            bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} cells [{elapsed}, {postfix}]",
         )
 
-    def begin(self, cells: Sequence[Cell]) -> None:
-        """These cells start now, all others that are known have a record."""
+    def begin(self, cells: Sequence[Cell], *, recorded: int) -> None:
+        """These cells start now; ``recorded`` others have ended before, the rest comes once these are done."""
         self._left = {cell.key: cell for cell in cells}
+        self._later = max(0, self._bar.total - recorded - len(cells)) if self._bar.total else 0
         self._show()
 
     def end(self, record: Record) -> None:
@@ -116,17 +118,23 @@ class Progress:
         cell = Cell(**record["cell"])
         self._left.pop(cell.key, None)
         self._estimates.learn(record)
-        self._show(f"{cell.dataset} {record['status']}")
+        self._show(f"; last: {cell.dataset}, {record['status']}")
 
     def close(self) -> None:
         """Leave the bar as it is."""
         self._bar.close()
 
     def _show(self, last: str = "") -> None:
+        self._bar.n = self._bar.total - len(self._left) - self._later
+        self._bar.set_postfix_str(self.remaining() + last)
+
+    def remaining(self) -> str:
+        """The time that is left, in words; cells whose like was never measured are counted, not guessed."""
         times = [self._estimates.seconds(cell) for cell in self._left.values()]
         measured = [seconds for seconds in times if seconds is not None]
-        left = f"about {in_words(sum(measured) / self._jobs)} left" if measured else "time unknown"
-        if 0 < len(measured) < len(times):
-            left += f" and {len(times) - len(measured)} cells of unknown length"
-        self._bar.n = self._bar.total - len(self._left)
-        self._bar.set_postfix_str(f"{left}, {last}" if last else left)
+        if not measured:
+            return "time left: unknown" if times else "done"
+        later = self._later * sum(measured) / len(measured)
+        text = f"time left: about {in_words((sum(measured) + later) / self._jobs)}"
+        unknown = len(times) - len(measured)
+        return f"{text} and {unknown} cells of unknown length" if unknown else text

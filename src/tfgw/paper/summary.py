@@ -29,6 +29,7 @@ class Summary(NamedTuple):
         ms_per_graph: Milliseconds to predict one of many graphs at once.
         ms_one_graph: Milliseconds to predict a single graph.
         gpu: Whether a GPU was used: yes, no, or in part.
+        machines: Descriptions of the machines.
     """
 
     test: float | None
@@ -48,6 +49,7 @@ class Summary(NamedTuple):
     ms_per_graph: float | None
     ms_one_graph: float | None
     gpu: str
+    machines: list[str]
 
 
 UNITS = {"fair": "folds", "paper": "hold-outs", "synthetic": "seeds", "sweep": "runs", "timing": "runs"}
@@ -80,6 +82,7 @@ def summarise(series: Series, records: Records) -> Summary:
         ms_per_graph=last["run"].get("ms_per_graph"),
         ms_one_graph=last["run"].get("ms_one_graph"),
         gpu=_gpu(done),
+        machines=sorted({_described(record["run"]["machine"]) for record in done}),
     )
 
 
@@ -136,6 +139,11 @@ def _mean(values: list[float]) -> float | None:
 
 def _deviation(values: list[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _described(machine: dict[str, Any]) -> str:
+    gpu = f" with {machine['gpu']}" if machine["gpu"] else ""
+    return f"{machine['processor']}, {machine['cores']} cores{gpu}"
 
 
 def _gpu(done: list[Record]) -> str:

@@ -50,20 +50,25 @@ def caption(experiment: Experiment, options: Options, series: Sequence[Series], 
         f"{experiment.title}.",
         f"Protocol `{protocol}`{grouped}{splits}, preset `{options.preset}`; {done} of {total} cells done{missing}.",
     ]
-    if experiment.unit != "timing":
-        lines.append(EXPLAINED[protocol])
+    lines.append(EXPLAINED[protocol])
     if protocol in ("fair", "paper"):
         lines.append(
             "`validation` is the accuracy at the checkpoint that it chose: it overstates, and is no result. "
             "`train` is the accuracy on the training graphs of the same models."
         )
     if any(one.gpu != "no" for one in totals):
-        lines.append("Cells marked * ran on a GPU.")
+        lines.append("Cells of rows whose time is marked * ran on a GPU, all or some.")
+    if machines := sorted({name for one in totals for name in one.machines}):
+        lines.append(f"Machines: {'; '.join(machines)}. `time` is that of all cells together.")
     notes = {one.row.title: one.row.note for one in series if one.row.note}
     return lines + [f"{title}: {note}." for title, note in notes.items()]
 
 
 EXPLAINED = {
+    "timing": (
+        "Ours on one thread: all graphs of the dataset in one call, and one graph per call; conversion of the graphs, "
+        "checks and canonical order included."
+    ),
     "fair": "Ours: mean over the test folds of the mean of the final runs; ± the standard deviation over folds.",
     "paper": (
         "Ours: mean over hold-outs of the mean of the fold models that predict them; ± the standard deviation over "
