@@ -62,6 +62,23 @@ def test_failures_are_reported(mine: str, capsys: pytest.CaptureFixture[str]) ->
     assert main(["paper", "show", mine, "--preset", "smoke"]) == 0
 
 
+def test_what_is_missing_is_said_once(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before any work, not as a failure of every cell."""
+    path = Path(mine)
+    text = path.read_text()
+    path.write_text(text.replace("small:CycleFinder", "small:Nobody"))
+    assert main(["paper", "run", mine, "--preset", "smoke"]) == 1
+    assert "class 'tests.paper.small:Nobody': cannot be imported" in capsys.readouterr().err
+    path.write_text(text.replace("/shapes", "/shades"))
+    assert main(["paper", "run", mine, "--preset", "smoke"]) == 1
+    assert "shades" in capsys.readouterr().err
+    Path("splits.json").write_text("[]")
+    path.write_text(text)
+    assert main(["paper", "run", mine, "--preset", "smoke", "--splits", "splits.json"]) == 1
+    assert "splits.json: expected 10 folds, found 0" in capsys.readouterr().err
+    assert not Path("results").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

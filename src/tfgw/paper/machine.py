@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -25,8 +26,18 @@ def machine(accelerator: str) -> dict[str, str | int | None]:
 
 @lru_cache
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    """Versions of Python and of the packages that results depend on; in a checkout, also the commit."""
+    found = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return found | ({"commit": commit} if (commit := _commit()) else {})
+
+
+def _commit() -> str | None:
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=10"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()
 
 
 def _processor() -> str:

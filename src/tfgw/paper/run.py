@@ -11,7 +11,7 @@ from tfgw.paper.engines import Share, on_ray, on_this_machine
 from tfgw.paper.estimates import Estimates, in_words
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.series import Series
-from tfgw.paper.work import Place
+from tfgw.paper.work import Place, check_inputs
 
 Engine = Callable[[Sequence[Cell]], Iterator[Record]]
 
@@ -45,6 +45,7 @@ def run(
     """Run what is missing; the records are in ``place.results``. Safe to kill, and to call again."""
     records = Records(place.results)
     total = sum(one.total for one in series)
+    check_inputs(missing(series, records, retry_failed=retry_failed), place)
 
     def start(cells: Sequence[Cell]) -> Iterator[Record]:
         if engine == "ray":
@@ -104,7 +105,7 @@ class Progress:
             unit="cell",
             disable=not visible,
             file=sys.stderr,
-            bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} cells [{elapsed}, {postfix}]",
+            bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} cells [{elapsed}{postfix}]",
         )
 
     def begin(self, cells: Sequence[Cell], *, recorded: int) -> None:

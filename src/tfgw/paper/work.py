@@ -3,6 +3,7 @@
 import importlib
 import time
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -76,6 +77,26 @@ def run_cell(cell: Cell, place: Place) -> Record:
     return record
 
 
+def check_inputs(cells: Sequence[Cell], place: Place) -> None:
+    """Raise an error now, if a dataset, a file of splits or a class cannot be had, and not once for every cell."""
+    for path in {cell.model for cell in cells}:
+        model_class(path)
+    real = {(cell.dataset, cell.splits): cell for cell in cells if cell.dataset not in SYNTHETIC}
+    for cell in real.values():
+        dataset = load(cell.dataset, data_dir=place.data_dir)
+        if cell.splits is not None and place.splits is not None:
+            read_splits(splits_file(place.splits, cell.dataset), num_graphs=len(dataset))
+
+
+def model_class(path: str) -> Any:
+    """The class at an import path, ``"package.module:Class"``."""
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"class {path!r}: cannot be imported, {error}") from error
+
+
 def _measure(cell: Cell, place: Place, times: dict[str, float]) -> dict[str, Any]:
     parts = _parts(cell, place)
     model = _new_model(cell, place)
@@ -99,8 +120,7 @@ def _measure(cell: Cell, place: Place, times: dict[str, float]) -> dict[str, Any
 
 
 def _new_model(cell: Cell, place: Place) -> Any:
-    module, _, name = cell.model.partition(":")
-    kind = getattr(importlib.import_module(module), name)
+    kind = model_class(cell.model)
     known = kind().get_params()
     where = {"accelerator": place.accelerator} if "accelerator" in known else {}
     return kind(**cell.configuration, **where, random_state=_random_state(cell))
