@@ -47,7 +47,7 @@ class CycleFinder(ClassifierMixin, BaseEstimator):
 
 
 def write_experiment(
-    folder: Path, model: str, *, presets: str = "folds = 10", graphs: int = 40, protocol: str = "fair"
+    folder: Path, model: str, *, presets: str = "folds = 10\ngraphs = 0", graphs: int = 40, protocol: str = "fair"
 ) -> Path:
     """A file that describes one row on cycles and paths."""
     data = write_tu_folder(folder / "shapes", graphs=graphs)

@@ -184,3 +184,18 @@ def test_killed_ten_times(tmp_path: Path, seed: int) -> None:
 
 def count(folder: Path) -> int:
     return len(list(folder.rglob("[!.]*.json")))
+
+
+def test_part_of_a_dataset(tmp_path: Path) -> None:
+    """A preset that limits the graphs draws both classes in proportion, and names the number in its cells."""
+    series = plan(experiment(tmp_path, CYCLES, presets="folds = 2\ngraphs = 20"), SMOKE)
+    run(series, place(tmp_path), ONE)
+    for record in Records(tmp_path / "results"):
+        result = record["result"]
+        assert result["train_graphs"] + result["validation_graphs"] + result["test_graphs"] == 20
+        assert record["cell"]["graphs"] == 20
+
+
+def test_cells_of_a_whole_dataset_do_not_mention_its_size(tmp_path: Path) -> None:
+    cells = plan(experiment(tmp_path, CYCLES), SMOKE)[0].first_cells()
+    assert not any("graphs" in one.as_dict() for one in cells)

@@ -41,8 +41,8 @@ class WL(ClassicalBaseline):
     num_iterations: int | Sequence[int] = (1, 2, 3, 4)
     inner_folds: int = 10
 
-    node_features = "labels"
-    """What experiments load, where a dataset has both attributes and labels."""
+    node_features = ("labels", "auto")
+    """What experiments load of a dataset: the first of these that it has."""
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Distances to the margins; of two classes ``(num_graphs,)``."""

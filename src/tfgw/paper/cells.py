@@ -22,6 +22,7 @@ class Cell:
         grouped: Whether isomorphic graphs are on the same side of every split.
         splits: SHA-256 of the file that the splits come from; ``None``: they are drawn.
         collect: What to keep of the trained model besides its scores.
+        graphs: How many graphs of the dataset are used; ``None``: all.
     """
 
     dataset: str
@@ -34,6 +35,7 @@ class Cell:
     grouped: bool = False
     splits: str | None = None
     collect: str | None = None
+    graphs: int | None = None
 
     @property
     def key(self) -> str:
@@ -47,5 +49,6 @@ class Cell:
         return f"{Path(self.dataset).stem}/{self.model.rpartition(':')[2]}"
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
-        return asdict(self)
+        """As JSON holds it; ``graphs`` is part of it only where it says something."""
+        fields = asdict(self)
+        return fields if self.graphs is not None else {key: fields[key] for key in fields if key != "graphs"}

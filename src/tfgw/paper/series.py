@@ -112,6 +112,11 @@ class Series:
     def _folds(self) -> range:
         return range(self.sizes["folds"])
 
+    @property
+    def _graphs(self) -> int | None:
+        is_divided = self.protocol not in ("synthetic", "timing")
+        return (self.sizes["graphs"] or None) if is_divided and self.splits is None else None
+
     def _cell(self, configuration: dict[str, Any], **place: int) -> Cell:
         return Cell(
             dataset=self.dataset,
@@ -121,6 +126,7 @@ class Series:
             grouped=self.grouped,
             splits=self.splits,
             collect=self.row.collect,
+            graphs=self._graphs,
             **place,
         )
 
@@ -148,7 +154,7 @@ def plan(
 
 def _series(experiment: Experiment, row: Row, dataset: str, protocol: str, options: Options) -> Series:
     preset = options.preset
-    sizes = ("folds", "holdouts", "runs", "seeds")
+    sizes = ("folds", "graphs", "holdouts", "runs", "seeds")
     return Series(
         row=row,
         dataset=dataset,

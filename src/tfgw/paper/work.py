@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from tfgw.datasets import GraphDataset, four_cycles, load, skip_circles
+from tfgw.datasets import Features, GraphDataset, four_cycles, load, random_split, skip_circles
+from tfgw.datasets.paths import cache_folder
 from tfgw.paper.cells import Cell
 from tfgw.paper.embedding import describe_embedding
 from tfgw.paper.experiment import SYNTHETIC
@@ -100,6 +101,9 @@ def model_class(path: str) -> Any:
 def _measure(cell: Cell, place: Place, times: dict[str, float]) -> dict[str, Any]:
     parts = _parts(cell, place)
     model = _new_model(cell, place)
+    if hasattr(model, "precompute"):
+        graphs = [graph for part in parts if part is not None for graph in part]
+        model.precompute(graphs, cache_folder() / "distances")
     validation = None if parts.validation is None else (list(parts.validation), _labels(parts.validation))
     model.fit(list(parts.train), _labels(parts.train), validation=validation)
     if cell.protocol == "timing":
@@ -137,22 +141,39 @@ def _parts(cell: Cell, place: Place) -> Parts:
         generate = four_cycles if cell.dataset == "4-CYCLES" else skip_circles
         split = generate(seed=cell.split_seed)
         return Parts(split.train, None, split.test)
-    dataset = _dataset(cell.dataset, place.data_dir)
+    features = getattr(model_class(cell.model), "node_features", ("auto",))
+    dataset = _dataset(cell.dataset, place.data_dir, features, cell.graphs)
     if cell.protocol == "timing":
         return Parts(dataset, None, dataset)
-    fold = _folds(cell.dataset, cell.protocol, cell.split_seed, cell.grouped, cell.splits, place)[cell.fold]
+    drawn = (cell.protocol, cell.split_seed, cell.grouped, cell.splits, cell.graphs)
+    fold = _folds(cell.dataset, *drawn, place)[cell.fold]
     steps = Preprocessing.fit(dataset[fold.train])
     return Parts(*(steps(dataset[part]) for part in fold))
 
 
 @lru_cache(maxsize=2)
-def _dataset(name: str, data_dir: Path | None) -> GraphDataset:
-    return load(name, data_dir=data_dir)
+def _dataset(
+    name: str, data_dir: Path | None, wanted: tuple[Features, ...] = ("auto",), graphs: int | None = None
+) -> GraphDataset:
+    """A dataset, or part of it, with the first of the wanted features that it has."""
+    for features in wanted:
+        try:
+            dataset = load(name, data_dir=data_dir, features=features)
+        except ValueError:
+            if features == wanted[-1]:
+                raise
+        else:
+            break
+    if graphs is None or graphs >= len(dataset):
+        return dataset
+    return dataset[random_split(dataset, val=0, test=graphs / len(dataset)).test]
 
 
 @lru_cache(maxsize=8)
-def _folds(name: str, protocol: str, seed: int, grouped: bool, splits: str | None, place: Place) -> list[Fold]:
-    dataset = _dataset(name, place.data_dir)
+def _folds(
+    name: str, protocol: str, seed: int, grouped: bool, splits: str | None, graphs: int | None, place: Place
+) -> list[Fold]:
+    dataset = _dataset(name, place.data_dir, graphs=graphs)
     labels = _labels(dataset)
     if splits is not None:
         if place.splits is None:
