@@ -111,7 +111,7 @@ def _alone(cell: Cell, place: Place) -> Record:
 
 def _killed(cell: Cell, why: str) -> Record:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"cell": cell.as_dict(), "status": "failed", "error": why, "run": {"finished": now}}
+    return {"cell": cell.as_dict(), "status": "failed", "killed": True, "error": why, "run": {"finished": now}}
 
 
 def _run_on_own_gpu(cell: Cell, place: Place) -> Record:

@@ -66,12 +66,15 @@ def run(
 
 
 def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> list[Cell]:
-    """Cells without a record, each once; those that failed count as missing if they are to be tried again."""
+    """Cells without a record, each once; those that failed count as missing if they are to be tried again.
+
+    One whose process was killed is always tried again: it may have been somebody who killed it.
+    """
     found: dict[str, Cell] = {}
     for one in series:
         for cell in one.ready_cells(records):
             record = records.get(cell)
-            if record is None or (retry_failed and not is_done(record)):
+            if record is None or record.get("killed") or (retry_failed and not is_done(record)):
                 found[cell.key] = cell
     return list(found.values())
 
