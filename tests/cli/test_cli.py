@@ -13,7 +13,7 @@ import pytest
 
 from tfgw.cli import main
 
-COMMANDS = ["train", "evaluate", "predict", "embed", "datasets"]
+COMMANDS = ["train", "evaluate", "predict", "embed", "check", "datasets"]
 QUICK = ["--epochs", "2", "--starts", "1", "--accelerator", "cpu"]
 
 
@@ -58,6 +58,22 @@ def test_help_explains_every_command(capsys: pytest.CaptureFixture[str]) -> None
         assert end.value.code == 0
     text = capsys.readouterr().out
     assert all(command in text for command in COMMANDS)
+
+
+def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_tu_folder(tmp_path / "mine")
+    arguments = ["train", "--dataset", str(folder), *QUICK, "--output", "run", "--test", "0.5"]
+    answer(capsys, *arguments)
+    found = answer(capsys, "check", "run", "--starts", "4")
+    assert found["canonical_order"] is True
+    assert found["renumbered_changed"] == found["renumbered_worst"] == 0
+    assert found["converged"] == 1
+    assert 0 <= found["above_optimum_at_most_median"] <= found["above_optimum_at_most_worst"] <= 1
+    assert answer(capsys, "check", "run", "--dataset", str(folder), "--graphs", "3")["graphs"] == 3
+    assert main(["check", "run"]) == 0
+    assert "renumbering the nodes changes" in capsys.readouterr().out
+    assert main(["check", "nothing"]) == 1
+    assert "nothing" in capsys.readouterr().err
 
 
 def test_wrong_usage_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:

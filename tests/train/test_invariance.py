@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig, TFGWModel
-from tfgw.train import Preprocessing, embeddings, outputs
+from tfgw.train import Preprocessing, TrainedModel, check_model, embeddings, outputs
 
 LABELS = 3
 
@@ -86,3 +86,17 @@ def test_threads_change_nothing(graphs: list[Data], model: TFGWModel) -> None:
             assert torch.equal(embeddings(model, dataset), expected)
     finally:
         model.pool.num_threads = None
+
+
+def test_check_finds_what_depends_on_node_order(graphs: list[Data], model: TFGWModel) -> None:
+    dataset = dataset_of(graphs)
+    found = {}
+    for canonical in (True, False):
+        steps = Preprocessing.fit(dataset, canonical_order=canonical)
+        trained = TrainedModel(model=model, task="classification", classes=(0, 1), preprocessing=steps, source={})
+        found[canonical] = check_model(trained, dataset, n_starts=4, renumberings=2)
+        assert torch.equal(found[canonical].diagnosis.distances, found[canonical].distances)
+        assert bool((found[canonical].thorough.distances <= found[canonical].distances * (1 + 1e-12)).all())
+        assert bool((found[canonical].thorough.lower_bounds <= found[canonical].thorough.distances).all())
+    assert float(found[True].renumbered.max()) == 0
+    assert float(found[False].renumbered.max()) > 1e-4

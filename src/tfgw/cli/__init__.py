@@ -1,4 +1,4 @@
-"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``datasets``, ``paper``.
+"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``check``, ``datasets``, ``paper``.
 
 Commands parse, call the Python API, and return an answer that is printed here, as text or as JSON.
 """

@@ -30,6 +30,7 @@ def build_parser() -> argparse.ArgumentParser:
     embed = _command(commands, "embed", "turn graphs into vectors: their distances to the templates of a model")
     _use(embed)
     _output_file(embed)
+    _check(_command(commands, "check", "say how far the distances of a trained model can be trusted"))
     _datasets(_command(commands, "datasets", "list datasets with their statistics"))
     paper = commands.add_parser("paper", help="run the paper's experiments", description="Run the paper's experiments.")
     add_paper_commands(paper)
@@ -125,6 +126,16 @@ def _use(parser: argparse.ArgumentParser) -> None:
         help=f"{DATASET_HELP} (default: the test graphs of the model's own run)",
     )
     parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="where names are looked up (TFGW_DATA)")
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    _use(parser)
+    parser.add_argument("--graphs", type=count(1), metavar="N", help="the first N graphs only (all)")
+    parser.add_argument("--starts", type=count(1), default=16, metavar="N", help="starts to compare with (16)")
+    parser.add_argument(
+        "--renumberings", type=count(1), default=1, metavar="N", help="random node orders of each graph (1)"
+    )
+    parser.add_argument("--seed", type=count(0), default=0, metavar="N", help="of the node orders (0)")
 
 
 def _output_file(parser: argparse.ArgumentParser) -> None:

@@ -184,6 +184,59 @@ class TFGWPooling(TemplateLayer):
         plans: str | None = "dense",
     ) -> ot.Transport:
         """As :meth:`forward`, but everything the solver knows: plans, both costs, potentials, gaps, status."""
+        graphs = self._graphs(x, edge_index, batch, edge_weight, structure, node_weights, batch_size)
+        return ot.fgw(
+            graphs,
+            self._templates(),
+            self.alpha,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_starts=self.n_starts,
+            initial_plans=initial_plans,
+            plans=plans,
+            num_threads=self.num_threads,
+        )
+
+    @torch.no_grad()
+    def diagnose(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        edge_weight: Tensor | None = None,
+        structure: Tensor | None = None,
+        node_weights: Tensor | None = None,
+        batch_size: int | None = None,
+        n_starts: int | None = None,
+    ) -> ot.Diagnosis:
+        """How good the distances of :meth:`forward` are: lower bounds, spread over starts, local minima.
+
+        ``n_starts`` takes the place of the layer's own; see :func:`tfgw.ot.diagnose`.
+        """
+        return ot.diagnose(
+            self._graphs(x, edge_index, batch, edge_weight, structure, node_weights, batch_size),
+            self._templates(),
+            self.alpha,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_starts=self.n_starts if n_starts is None else n_starts,
+            num_threads=self.num_threads,
+        )
+
+    def _templates(self) -> ot.Templates:
+        return ot.Templates(self.template_features, self.template_structure, self.template_weights)
+
+    def _graphs(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None,
+        batch: Tensor | None,
+        edge_weight: Tensor | None,
+        structure: Tensor | None,
+        node_weights: Tensor | None,
+        batch_size: int | None,
+    ) -> ot.GraphBatch:
         if structure is None:
             if edge_index is None:
                 raise ValueError("edge_index: missing (give edge_index, or structure)")
@@ -192,7 +245,7 @@ class TFGWPooling(TemplateLayer):
             if self.structure == "shortest_path":
                 structure = batched_shortest_paths(edge_index, len(x), batch, edge_weight).to(x)
         sparse = structure is None
-        graphs = ot.GraphBatch(
+        return ot.GraphBatch(
             x,
             batch=batch,
             batch_size=batch_size,
@@ -200,17 +253,6 @@ class TFGWPooling(TemplateLayer):
             edge_weight=edge_weight if sparse else None,
             structure=structure,
             node_weights=node_weights,
-        )
-        return ot.fgw(
-            graphs,
-            ot.Templates(self.template_features, self.template_structure, self.template_weights),
-            self.alpha,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_starts=self.n_starts,
-            initial_plans=initial_plans,
-            plans=plans,
-            num_threads=self.num_threads,
         )
 
     def __repr__(self) -> str:

@@ -6,17 +6,20 @@
 >>> result.distances                                               # (B, K), with gradients
 """
 
+from tfgw.ot.diagnose import Diagnosis, diagnose
 from tfgw.ot.order import NodeOrder, canonical_order
 from tfgw.ot.problem import GraphBatch, Templates
 from tfgw.ot.solve import Status, Transport, fgw, linear_transport, wasserstein
 
 __all__ = [
+    "Diagnosis",
     "GraphBatch",
     "NodeOrder",
     "Status",
     "Templates",
     "Transport",
     "canonical_order",
+    "diagnose",
     "fgw",
     "linear_transport",
     "wasserstein",

@@ -5,6 +5,7 @@
 >>> evaluate(model, dataset[split.test], task="classification").score
 """
 
+from tfgw.train.check import ModelCheck, check_model
 from tfgw.train.config import TrainConfig
 from tfgw.train.evaluate import Evaluation, embeddings, evaluate, outputs
 from tfgw.train.loop import FitResult, fit
@@ -21,10 +22,12 @@ __all__ = [
     "FileError",
     "FitResult",
     "Kept",
+    "ModelCheck",
     "Preprocessing",
     "Task",
     "TrainConfig",
     "TrainedModel",
+    "check_model",
     "decide",
     "embeddings",
     "evaluate",

@@ -17,6 +17,14 @@ std::vector<int64_t> by_decreasing_size(const std::vector<Graph>& graphs) {
   return order;
 }
 
+// Of graphs or templates, if there is a bound to compute.
+template <class Structured>
+std::vector<StructureProfiles> profiles(const std::vector<Structured>& all, const SolveOutput& out) {
+  std::vector<StructureProfiles> found(out.lower_bound ? all.size() : 0);
+  for (size_t i = 0; i < found.size(); ++i) found[i] = structure_profiles(all[i]);
+  return found;
+}
+
 }  // namespace
 
 bool solve_batch(const BatchInput& in, const TemplatesInput& tin, const SolveOptions& options, const double* start,
@@ -25,6 +33,7 @@ bool solve_batch(const BatchInput& in, const TemplatesInput& tin, const SolveOpt
   const std::vector<Template> templates = prepare_templates(tin);
   const std::vector<int64_t> order = by_decreasing_size(graphs);
   const int64_t K = tin.count, m = tin.nodes;
+  const std::vector<StructureProfiles> graph_profiles = profiles(graphs, out), template_profiles = profiles(templates, out);
 
   const auto solve_pair = [&](FgwSolver& solver, int64_t b, int64_t k) {
     const Graph& graph = graphs[b];
@@ -42,6 +51,10 @@ bool solve_batch(const BatchInput& in, const TemplatesInput& tin, const SolveOpt
       pair_out.row_stride = K;
       pair_out.col_potential = out.col_potential ? out.col_potential + pair * m : nullptr;
       solver.write(tin, k, pair_out);
+      if (out.local_minimum) out.local_minimum[pair] = solver.is_local_minimum(result);
+      if (out.lower_bound &&
+          !solver.lower_bound(graph_profiles[b], template_profiles[k], interrupt, out.lower_bound[pair]))
+        return;
     } else if (out.col_potential) {
       std::fill_n(out.col_potential + pair * m, m, 0.0);
     }
@@ -51,6 +64,7 @@ bool solve_batch(const BatchInput& in, const TemplatesInput& tin, const SolveOpt
     out.gap[pair] = result.gap;
     out.iterations[pair] = result.iterations;
     out.status[pair] = int32_t(result.status);
+    if (out.spread) out.spread[pair] = result.spread;
   };
 
   const auto make_worker = [&] {

@@ -18,6 +18,10 @@ struct SolveOutput {
   double* plan;             // (nodes, templates, template nodes)
   double* row_potential;    // (nodes, templates)
   double* col_potential;    // (graphs, templates, template nodes)
+  // Diagnostics, all null unless asked for: (graphs, templates)
+  double* spread = nullptr;         // between the highest and the lowest value that starts ended with
+  double* lower_bound = nullptr;
+  int32_t* local_minimum = nullptr;
 };
 
 // `start` is null or a coupling per pair in the layout of SolveOutput::plan. False if interrupted.

@@ -85,14 +85,16 @@ void check(const Problem& problem, double weight_tolerance) {
 
 void solve(const Problem& problem, MaybeDoubles start, int max_iter, double tol, int starts, int threads,
            Doubles distance, Doubles structure_cost, Doubles feature_cost, Doubles gap, Ints iterations, Ints status,
-           MaybeDoubles plan, MaybeDoubles row_potential, MaybeDoubles col_potential) {
+           MaybeDoubles plan, MaybeDoubles row_potential, MaybeDoubles col_potential, MaybeDoubles spread,
+           MaybeDoubles lower_bound, std::optional<Ints> local_minimum) {
   SolveOptions options;
   options.max_iter = max_iter;
   options.tol = tol;
   options.starts = starts;
   const SolveOutput out{distance.data(), structure_cost.data(), feature_cost.data(),
                         gap.data(),      iterations.data(),     status.data(),
-                        data(plan),      data(row_potential),   data(col_potential)};
+                        data(plan),      data(row_potential),   data(col_potential),
+                        data(spread),    data(lower_bound),     local_minimum ? local_minimum->data() : nullptr};
   PythonSignals signals;
   bool finished;
   {
@@ -166,7 +168,9 @@ NB_MODULE(_core, module) {
   module.def("solve", &solve, nb::arg("problem"), nb::kw_only(), nb::arg("start").none(), nb::arg("max_iter"),
              nb::arg("tol"), nb::arg("starts"), nb::arg("threads"), nb::arg("distance"), nb::arg("structure_cost"),
              nb::arg("feature_cost"), nb::arg("gap"), nb::arg("iterations"), nb::arg("status"),
-             nb::arg("plan").none(), nb::arg("row_potential").none(), nb::arg("col_potential").none());
+             nb::arg("plan").none(), nb::arg("row_potential").none(), nb::arg("col_potential").none(),
+             nb::arg("spread").none() = nb::none(), nb::arg("lower_bound").none() = nb::none(),
+             nb::arg("local_minimum").none() = nb::none());
   module.def("backward", &backward, nb::arg("problem"), nb::kw_only(), nb::arg("structure_cost"),
              nb::arg("feature_cost"), nb::arg("plan"), nb::arg("row_potential"), nb::arg("col_potential"),
              nb::arg("grad_distance"), nb::arg("threads"), nb::arg("grad_x").none(), nb::arg("grad_weights").none(),

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "exchange.hpp"
 #include "kernels.hpp"
 #include "simplex_qp.hpp"
 #include "starts.hpp"
@@ -18,6 +17,7 @@ constexpr int kTieHops = 3;          // how far around two nodes a tie-break loo
 constexpr double kTieShare = 1e-6;   // and how much it may change the cost
 constexpr int kMaxExchanges = 100;
 constexpr double kLeastGain = 1e-10;  // of an exchange, relative to the value
+constexpr double kBoundRounding = 1e-12;  // by which a lower bound is lowered, relative to the terms it is made of
 constexpr double kFlat = 1e-12;       // relative differences of a gradient below this are none
 constexpr double kRounding = 1e-14;  // gaps below this share of the objective's scale are rounding
 
@@ -53,6 +53,7 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
 
   if (alpha_ <= 0) return solve_linear(interrupt, result);
   int anchored = 0;  // starts that pin a link, so far
+  double highest = -std::numeric_limits<double>::infinity();
   for (int s = 0; s < options.starts; ++s) {
     count_ = 0;
     weights_.clear();
@@ -70,12 +71,14 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
     PairResult found;
     if (!descend(from_product, options, interrupt, found)) return false;
     if (options.starts > 1 && !improve(options, interrupt, found)) return false;
+    highest = std::max(highest, found.distance);
     if (s == 0 || found.distance < result.distance) {
       result = found;
       keep();
     }
     if (result.distance <= kRounding * structure_scale()) break;  // nothing is lower than 0
   }
+  result.spread = highest - result.distance;
   split_costs(result);
   return true;
 }
@@ -148,9 +151,7 @@ bool FgwSolver::improve(SolveOptions options, Interrupt& interrupt, PairResult& 
   for (int round = 0; round < kMaxExchanges && result.status == Status::converged; ++round) {
     SparsePlan plan;
     merge(plan);
-    const double scale = structure_scale() + std::abs(result.distance);
-    const double least = kLeastGain * std::abs(result.distance) + kRounding * scale;
-    const Exchange found = best_exchange(*graph_, *tmpl_, alpha_, gradient_, plan, least);
+    const Exchange found = find_exchange(plan, result.distance);
     options.max_iter -= result.iterations;
     if (!found.exists() || options.max_iter < 1) return true;
     apply(found, plan);
@@ -160,6 +161,32 @@ bool FgwSolver::improve(SolveOptions options, Interrupt& interrupt, PairResult& 
     options.max_iter += result.iterations;
     result.iterations += before;
   }
+  return true;
+}
+
+Exchange FgwSolver::find_exchange(const SparsePlan& plan, double value) const {
+  const double least = kLeastGain * std::abs(value) + kRounding * (structure_scale() + std::abs(value));
+  return best_exchange(*graph_, *tmpl_, alpha_, gradient_, plan, least);
+}
+
+bool FgwSolver::is_local_minimum(const PairResult& result) {
+  if (result.status != Status::converged) return false;
+  if (alpha_ <= 0) return true;
+  restart_from(best_plan_);
+  rebuild_gradient();
+  return !find_exchange(best_plan_, result.distance).exists();
+}
+
+bool FgwSolver::lower_bound(const StructureProfiles& graph, const StructureProfiles& tmpl, Interrupt& interrupt,
+                            double& bound) {
+  std::vector<double>& cost = tie_broken_;
+  cost = linear_cost_;
+  if (alpha_ > 0) add_profile_costs(graph, tmpl, n_, m_, ld_, alpha_, cost);
+  if (transport_.solve(cost.data(), interrupt) == Outcome::interrupted) return false;
+  SparsePlan plan;
+  transport_.flow(plan);
+  const double value = dot(plan, cost, ld_);
+  bound = std::max(0.0, value - kBoundRounding * (structure_scale() + value));
   return true;
 }
 

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "cross.hpp"
+#include "exchange.hpp"
 #include "interrupt.hpp"
+#include "lower_bound.hpp"
 #include "problem.hpp"
 #include "transport.hpp"
 
@@ -37,6 +39,7 @@ struct PairResult {
   double distance = 0, structure_cost = 0, feature_cost = 0, gap = 0;
   int32_t iterations = 0;
   Status status = Status::converged;
+  double spread = 0;  // between the highest and the lowest value that starts ended with
 };
 
 // Where one pair's plan and potentials go, in the caller's layout; null pointers are not written.
@@ -56,6 +59,12 @@ class FgwSolver {
   bool solve(const Graph& graph, const Template& tmpl, const LinearCost& linear, const SolveOptions& options,
              const double* start, int64_t start_stride, Interrupt& interrupt, PairResult& result);
 
+  // After `solve`. Whether neither the gradient nor an exchange of two entries shows a way down from the kept plan.
+  bool is_local_minimum(const PairResult& result);
+
+  // After `solve`. No coupling has a lower value (lower_bound.hpp). False if interrupted.
+  bool lower_bound(const StructureProfiles& graph, const StructureProfiles& tmpl, Interrupt& interrupt, double& bound);
+
   void write(const TemplatesInput& templates, int64_t k, const PairOutput& out);
 
  private:
@@ -67,6 +76,7 @@ class FgwSolver {
 
   bool descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
   bool improve(SolveOptions options, Interrupt& interrupt, PairResult& result);
+  Exchange find_exchange(const SparsePlan& plan, double value) const;
   bool product_says_nothing();
   void restart_from(SparsePlan plan);
   void build_linear_cost();

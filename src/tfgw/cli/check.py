@@ -1,0 +1,69 @@
+"""``tfgw check``."""
+
+import argparse
+from typing import Any
+
+from torch import Tensor
+
+from tfgw.cli.answer import Answer, table
+from tfgw.cli.trained import find_graphs, find_model
+from tfgw.train.check import SAME, check_model, relative
+
+
+def run(args: argparse.Namespace) -> Answer:
+    """Say how far the distances of a model can be trusted."""
+    trained = find_model(args)
+    graphs = find_graphs(args, trained)
+    if args.graphs is not None:
+        graphs = graphs[: args.graphs]
+    found = check_model(trained, graphs, n_starts=args.starts, renumberings=args.renumberings, seed=args.seed)
+    own, thorough = found.diagnosis, found.thorough
+    starts = trained.model.pool.n_starts
+    data = {
+        "dataset": graphs.name,
+        "graphs": len(graphs),
+        "templates": found.distances.shape[1],
+        "canonical_order": trained.preprocessing.canonical_order,
+        "starts": starts,
+        "more_starts": args.starts,
+        "renumbered_changed": _share(found.renumbered > SAME),
+        "renumbered_worst": float(found.renumbered.max()),
+        "converged": _share(own.status == 0),
+        "gap_worst": float(relative(own.gaps, own.distances).max()),
+        "local_minima": _share(own.local_minima),
+        "lowered": _share(found.above_best > SAME),
+        **_summary("lowered", found.above_best),
+        **_summary("spread", relative(thorough.spreads, thorough.distances)),
+        **_summary("above_optimum_at_most", thorough.worst_excess),
+    }
+    return Answer(data, _text(data))
+
+
+def _share(flags: Tensor) -> float:
+    return float(flags.double().mean())
+
+
+def _summary(name: str, values: Tensor) -> dict[str, float]:
+    return {f"{name}_median": float(values.median()), f"{name}_worst": float(values.max())}
+
+
+def _text(data: dict[str, Any]) -> str:
+    def percent(key: str) -> str:
+        return f"{100 * data[key]:.3g} %"
+
+    def both(key: str) -> str:
+        return f"median {percent(f'{key}_median')}, worst {percent(f'{key}_worst')}"
+
+    graphs = f"{data['graphs']} graphs of {data['dataset']}, {data['templates']} templates"
+    order = "canonical node order" if data["canonical_order"] else "nodes in the order of the data"
+    rows = [
+        ["renumbering the nodes changes", f"{percent('renumbered_changed')} of distances"],
+        ["  by at most", percent("renumbered_worst")],
+        ["converged", f"{percent('converged')}, largest gap {percent('gap_worst')} of the value"],
+        ["local minima", f"{percent('local_minima')} (no slope, no exchange of two entries leads down)"],
+        [f"{data['more_starts']} starts lower", f"{percent('lowered')} of distances"],
+        ["  by", both("lowered")],
+        ["  and end apart by", both("spread")],
+        ["above the optimum by at most", both("above_optimum_at_most")],
+    ]
+    return f"{graphs}; {order}, {data['starts']} start{'s' if data['starts'] > 1 else ''}\n\n{table(rows)}"

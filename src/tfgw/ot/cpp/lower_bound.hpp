@@ -1,0 +1,33 @@
+// A lower bound on FGW that holds for every coupling: Mémoli's third lower bound, with features.
+//
+//   E(T) = Σ_ik T_ik [(1−α) M_ik + α Σ_jl (C_ij − C̄_kl)² T_jl]
+//
+// The inner sum is what T pays for taking the values of row i of C to those of row k of C̄. No coupling pays less than
+// the optimal one L_ik between these two distributions on a line, which sorting gives. So E(T) ≥ min ⟨(1−α) M + α L, T⟩,
+// a linear problem. Where structures are not symmetric, the same holds for columns, and L is the mean of both.
+#pragma once
+
+#include <vector>
+
+#include "problem.hpp"
+
+namespace tfgw {
+
+// Distributions on a line: the values of one each, sorted and distinct, with their mass.
+struct Profiles {
+  std::vector<int64_t> ptr;
+  std::vector<double> value, mass;
+};
+
+struct StructureProfiles {
+  Profiles rows, columns;  // columns are empty where the structure is symmetric
+};
+
+StructureProfiles structure_profiles(const Graph& graph);
+StructureProfiles structure_profiles(const Template& tmpl);
+
+// L: (n, ld); padding is left alone.
+void add_profile_costs(const StructureProfiles& graph, const StructureProfiles& tmpl, int n, int m, int ld,
+                       double scale, std::vector<double>& cost);
+
+}  // namespace tfgw

@@ -1,0 +1,79 @@
+"""How far the distances of a model can be trusted, on the graphs of a dataset."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from tfgw import ot
+from tfgw.datasets import GraphDataset
+from tfgw.datasets.canonical import reordered
+from tfgw.train.evaluate import BATCH_SIZE, embeddings, evaluation_mode, store_for
+from tfgw.train.model_file import TrainedModel
+from tfgw.train.threads import networks_on_one_thread
+
+SAME = 1e-9
+"""Relative change below which two distances count as equal."""
+
+
+class ModelCheck(NamedTuple):
+    """What :func:`check_model` found for B graphs and K templates; all but ``alone`` are ``(B, K)``.
+
+    Attributes:
+        distances: As the model computes them.
+        renumbered: Largest relative change of a distance when the nodes of its graph are renumbered.
+        diagnosis: Of the model's own solve, with its number of starts.
+        thorough: Of a solve with more starts.
+    """
+
+    distances: Tensor
+    renumbered: Tensor
+    diagnosis: ot.Diagnosis
+    thorough: ot.Diagnosis
+
+    @property
+    def above_best(self) -> Tensor:
+        """How far the model's distances are above those of the thorough solve, relative to the latter."""
+        return relative(self.diagnosis.distances - self.thorough.distances, self.thorough.distances).clamp_min(0)
+
+
+def check_model(
+    trained: TrainedModel, dataset: GraphDataset, *, n_starts: int = 16, renumberings: int = 1, seed: int = 0
+) -> ModelCheck:
+    """Renumber nodes, start more often, and bound the distances of ``trained`` on graphs as they were loaded."""
+    prepared = trained.preprocessing(dataset)
+    distances = embeddings(trained.model, prepared).double().cpu()
+    rng = np.random.default_rng(seed)
+    changes = torch.zeros_like(distances)
+    for _ in range(renumberings):
+        others = GraphDataset.from_graphs([_renumbered(graph, rng) for graph in dataset], name=dataset.name)
+        change = trained.embed(others).double().cpu() - distances
+        changes = torch.maximum(changes, relative(change.abs(), distances))
+    return ModelCheck(
+        distances=distances,
+        renumbered=changes,
+        diagnosis=_diagnose(trained, prepared, trained.model.pool.n_starts),
+        thorough=_diagnose(trained, prepared, n_starts),
+    )
+
+
+def relative(difference: Tensor, distances: Tensor) -> Tensor:
+    """Differences in units of the distances; of distances that are 0 but for rounding, in units of 1."""
+    return difference / torch.where(distances > 1e-12, distances, 1.0)
+
+
+def _renumbered(graph: Data, rng: np.random.Generator) -> Data:
+    return reordered(graph.clone(), torch.from_numpy(rng.permutation(graph.num_nodes)))
+
+
+def _diagnose(trained: TrainedModel, prepared: GraphDataset, n_starts: int) -> ot.Diagnosis:
+    model = trained.model
+    parts = []
+    with evaluation_mode(model), networks_on_one_thread(model):
+        for batch in store_for(model, prepared).in_order(BATCH_SIZE):
+            inputs = dict(batch.inputs)
+            x = model.encoder(inputs.pop("x"), inputs["edge_index"])
+            parts.append(model.pool.diagnose(x, n_starts=n_starts, **inputs))
+    return ot.Diagnosis(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
