@@ -35,6 +35,10 @@ def draw(experiment: Experiment, series: Sequence[Series], records: Records, dat
         _draw_one(axis, graph, colour, f"template {number + 1}\npredicted class {model.template_classes[number]}")
     for number, (axis, graph) in enumerate(zip(axes[1], samples, strict=False)):
         _draw_one(axis, graph, colour, f"graph of {series[0].dataset}\nclass {number % 2}")
+    figure.supxlabel(
+        "node size: weight; edge shade: entry of C; node colour: first principal component of the features",
+        fontsize="medium",
+    )
     return figure
 
 
