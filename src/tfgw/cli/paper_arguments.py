@@ -13,8 +13,7 @@ EXPERIMENT_HELP = "a table or figure ('tfgw paper list' names them), or the path
 def add_paper_commands(parser: argparse.ArgumentParser) -> None:
     """``list``, ``run``, ``show``, ``plot`` and ``pack``."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = _command(commands, "list", "name the tables and figures, their datasets and models")
-    _results(listing)
+    _command(commands, "list", "name the tables and figures, their datasets and models")
     _run(_command(commands, "run", "run the cells of a table or figure that have no record yet"))
     _show(_command(commands, "show", "print a table, the paper's figures and ours side by side"))
     _plot(_command(commands, "plot", "draw a figure from its records"))
