@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' -o -name '*.?pp') CMakeLists.txt pyproject.toml
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: run test lint format sanitize fuzz
+.PHONY: run test lint format sanitize fuzz fuzz-api
 
 run: $(VENV)/.installed
 	$(BIN)/tfgw train
@@ -45,6 +45,10 @@ FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
 fuzz: build/sanitize/.built
 	build/sanitize/fuzz_core $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+# Random calls of the Python API, valid and invalid.
+fuzz-api: $(VENV)/.installed
+	$(BIN)/python -m tests.fuzz_api $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 build/sanitize/.built: $(VENV)/.tools $(wildcard src/tfgw/ot/cpp/* tests/cpp/*) CMakeLists.txt
 	$(BIN)/cmake -S . -B build/sanitize -D TFGW_TESTS=ON -D CMAKE_CXX_FLAGS='-g -O1 $(SANITIZE)'

@@ -1,0 +1,237 @@
+"""Random calls of the public API, valid and invalid: ``python -m tests.fuzz_api SECONDS [SEED]``, or ``make fuzz-api``.
+
+Valid input must give finite results with the right marginals, and finite gradients. Input with one thing wrong must be
+refused with a ``ValueError``. Anything else, a crash or a hang included, ends the run with the seed that repeats it.
+"""
+
+import faulthandler
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from tfgw import ot
+from tfgw.datasets import CanonicalOrder, from_data_list
+from tfgw.estimators import TFGWTransformer
+from tfgw.nn import TFGWPooling, TWPooling
+
+PATIENCE = 60  # seconds for one call
+Call = dict[str, Any]
+
+
+def random_call(rng: np.random.Generator) -> Call:
+    """Arguments of ``GraphBatch``, ``Templates`` and ``fgw`` in one dictionary."""
+    sizes = rng.integers(1, 12, rng.integers(1, 5))
+    nodes, d, K, m = int(sizes.sum()), int(rng.integers(0, 4)), int(rng.integers(1, 4)), int(rng.integers(1, 9))
+    dtype = torch.float64 if rng.random() < 0.8 else torch.float32
+    scale = 10.0 ** rng.integers(-6, 7) if rng.random() < 0.3 else 1.0
+
+    def numbers(*shape: int) -> Tensor:
+        values = rng.integers(-1, 2, shape) if rng.random() < 0.4 else rng.normal(size=shape)
+        return torch.from_numpy(scale * values).to(dtype)
+
+    def weights(*shape: int, zeros: bool) -> Tensor:
+        values = rng.random(shape) * (rng.random(shape) > 0.3 * zeros) if rng.random() < 0.7 else np.ones(shape)
+        values[..., 0] += 0.1
+        return torch.from_numpy(values / values.sum(-1, keepdims=True)).to(dtype)
+
+    batch = torch.arange(len(sizes)).repeat_interleave(torch.from_numpy(sizes))
+    call: Call = {"x": numbers(nodes, d), "batch": batch, "features": numbers(K, m, d)}
+    kind = rng.choice(["none", "sparse", "weighted", "dense"])
+    blocks = [rng.random((n, n)) < rng.random() for n in sizes]
+    blocks = [block | block.T for block in blocks] if rng.random() < 0.7 else blocks
+    if kind in ("sparse", "weighted"):
+        starts = np.cumsum(sizes) - sizes
+        edges = [np.argwhere(block).T + start for block, start in zip(blocks, starts, strict=True)]
+        call["edge_index"] = torch.from_numpy(np.concatenate(edges, 1)).long()
+        if kind == "weighted":
+            call["edge_weight"] = numbers(call["edge_index"].shape[1])
+    elif kind == "dense":
+        call["structure"] = torch.cat([numbers(int(n), int(n)).flatten() for n in sizes])
+    call["template_structure"] = None if kind == "none" else numbers(K, m, m)
+    call["alpha"] = 0.0 if kind == "none" else float(rng.choice([0.0, 1.0, rng.random()]))
+    if rng.random() < 0.5:
+        parts = [weights(int(n), zeros=False) for n in sizes]
+        call["node_weights"] = torch.cat(parts)
+    if rng.random() < 0.6:
+        call["weights"] = weights(K, m, zeros=True)
+    call["n_starts"] = int(rng.choice([1, 1, 2, 5]))
+    call["max_iter"] = int(rng.choice([1, 2, 1000]))
+    call["tol"] = float(rng.choice([0.0, 1e-9, 1e-2]))
+    return call
+
+
+def take_apart(call: Call) -> tuple[ot.GraphBatch, ot.Templates, float, Call]:
+    rest = dict(call)
+    templates = (rest.pop("features"), rest.pop("template_structure"), rest.pop("weights", None))
+    settings = {name: rest.pop(name) for name in ("n_starts", "max_iter", "tol")}
+    return (
+        ot.GraphBatch(**{k: v for k, v in rest.items() if k != "alpha"}),
+        ot.Templates(*templates),
+        rest["alpha"],
+        settings,
+    )
+
+
+def require(condition: Any, message: str) -> None:
+    if not bool(condition):
+        raise AssertionError(message)
+
+
+def check_fgw(call: Call) -> None:
+    graphs, templates, alpha, settings = take_apart(call)
+    leaves = [t.requires_grad_() for t in (graphs.x, templates.features) if t.numel()]
+    found = ot.fgw(graphs, templates, alpha, **settings)
+    require(found.distances.isfinite().all(), "distances are finite")
+    require((found.distances >= 0).all(), "distances are not negative")
+    require(found.plans.isfinite().all() and (found.plans >= 0).all(), "plans are couplings")
+    mass = torch.zeros(found.distances.shape, dtype=torch.float64)
+    mass.index_add_(0, graphs.batch, found.plans.sum(-1))
+    require(torch.allclose(mass, torch.ones_like(mass), atol=1e-6), "plans have mass 1")
+    if leaves:
+        gradients = torch.autograd.grad(found.distances.sum(), leaves)
+        require(all(g.isfinite().all() for g in gradients), "gradients are finite")
+
+
+def check_diagnose(call: Call) -> None:
+    graphs, templates, alpha, settings = take_apart(call)
+    found = ot.diagnose(graphs, templates, alpha, **settings)
+    slack = 1e-9 * found.distances.abs() + 1e-300
+    require(found.distances.isfinite().all() and found.lower_bounds.isfinite().all(), "diagnosis is finite")
+    require((found.lower_bounds <= found.distances + slack).all(), "the bound is one")
+    require((found.spreads >= -slack).all() and (found.gaps >= 0).all(), "spreads and gaps are not negative")
+
+
+def check_order(call: Call) -> None:
+    graphs, _, _, _ = take_apart(call)
+    found = ot.canonical_order(graphs, effort=2**18)
+    require(torch.equal(found.order.sort().values, torch.arange(len(graphs.x))), "an order is a permutation")
+    require(torch.equal(graphs.batch[found.order], graphs.batch), "graphs stay apart")
+
+
+def check_pooling(call: Call) -> None:
+    graphs, templates, alpha, settings = take_apart(call)
+    K, m, d = templates.features.shape
+    if templates.structure is None:
+        pool: torch.nn.Module = TWPooling(d, K, m).to(graphs.x.dtype)
+        found = pool(graphs.x, graphs.batch)
+    else:
+        pool = TFGWPooling(d, K, m, structure="precomputed", directed=True, alpha=alpha, **settings).to(graphs.x.dtype)
+        pool.set_templates(templates.structure, templates.features, templates.weights)
+        sizes = graphs.batch.bincount()
+        structure = graphs.structure if graphs.structure is not None else graphs.x.new_zeros(int((sizes**2).sum()))
+        found = pool(graphs.x, None, graphs.batch, structure=structure, node_weights=graphs.node_weights)
+    require(found.isfinite().all(), "the layer's output is finite")
+
+
+def as_list(call: Call) -> list[Data]:
+    """The graphs one by one, undirected, for what takes lists of them."""
+    graphs, _, _, _ = take_apart(call)
+    found = []
+    for b in range(graphs.num_graphs):
+        nodes = (graphs.batch == b).nonzero().flatten()
+        edges = graphs.edge_index if graphs.edge_index is not None else torch.zeros(2, 0, dtype=torch.int64)
+        mine = edges[:, (graphs.batch[edges] == b).all(0)] - nodes[0]
+        mine = torch.cat([mine, mine.flip(0)], 1).unique(dim=1) if mine.numel() else mine
+        x = graphs.x[nodes].double() if graphs.x.shape[1] else None
+        found.append(Data(x=x, edge_index=mine[:, mine[0] != mine[1]], num_nodes=len(nodes)))
+    return found
+
+
+def check_lists(call: Call) -> None:
+    graphs = as_list(call)
+    dataset = from_data_list(graphs).map(CanonicalOrder())
+    require(len(dataset) == len(graphs), "no graph is lost")
+    settings = {"num_templates": 2, "random_state": 0, "n_starts": call["n_starts"], "num_threads": 1}
+    found = TFGWTransformer(**settings).fit_transform(graphs)
+    require(np.isfinite(found).all(), "vectors are finite")
+
+
+CHECKS: tuple[Callable[[Call], None], ...] = (check_fgw, check_diagnose, check_order, check_pooling, check_lists)
+
+
+def spoil(call: Call, rng: np.random.Generator) -> str:
+    """Make one thing wrong; says what."""
+
+    def put(name: str, value: float) -> None:
+        call[name] = call[name].clone()
+        call[name].view(-1)[int(rng.integers(call[name].numel()))] = value
+
+    ways: dict[str, Callable[[], Any]] = {
+        "n_starts": lambda: call.update(n_starts=int(rng.integers(-3, 1))),
+        "max_iter": lambda: call.update(max_iter=0),
+        "tol": lambda: call.update(tol=float(rng.choice([-1.0, np.nan]))),
+        "alpha": lambda: call.update(alpha=float(rng.choice([-0.1, 1.5, np.nan, np.inf]))),
+        "batch unsorted": lambda: call.update(batch=call["batch"].flip(0) + 1),
+        "batch short": lambda: call.update(batch=call["batch"][:-1]),
+        "batch type": lambda: call.update(batch=call["batch"].double()),
+        "x type": lambda: call.update(x=call["x"].long()),
+        "x flat": lambda: call.update(x=call["x"][:, :0].flatten()),
+        "features wide": lambda: call.update(features=torch.nn.functional.pad(call["features"], (0, 1))),
+        "weights": lambda: call.update(weights=torch.full(call["features"].shape[:2], 2.0, dtype=call["x"].dtype)),
+        "node_weights": lambda: call.update(node_weights=torch.full((len(call["x"]),), -1.0, dtype=call["x"].dtype)),
+    }
+    if call["x"].numel():
+        ways["x not finite"] = lambda: put("x", float(rng.choice([np.nan, np.inf, -np.inf])))
+        ways["features not finite"] = lambda: put("features", np.nan)
+    if call.get("edge_index") is not None and call["edge_index"].numel():
+        ways["edge out of range"] = lambda: put("edge_index", float(rng.choice([-1, 10_000])))
+    if call.get("edge_weight") is not None and call["edge_weight"].numel():
+        ways["edge_weight not finite"] = lambda: put("edge_weight", np.nan)
+    if call.get("structure") is not None:
+        ways["structure short"] = lambda: call.update(structure=call["structure"][:-1])
+        ways["structure not finite"] = lambda: put("structure", np.inf)
+    if call["template_structure"] is not None:
+        ways["template_structure"] = lambda: call.update(template_structure=call["template_structure"][:, :, :-1])
+    name = str(rng.choice(list(ways)))
+    ways[name]()
+    return name
+
+
+def run(seed: int) -> str:
+    """One call; returns what it was."""
+    rng = np.random.default_rng(seed)
+    call = random_call(rng)
+    if rng.random() < 0.6:
+        check = CHECKS[int(rng.integers(len(CHECKS)))]
+        check(call)
+        return check.__name__.removeprefix("check_")
+    wrong = spoil(call, rng)
+    for check in (check_fgw, check_diagnose):
+        try:
+            check(call)
+        except ValueError as error:
+            require(str(error), f"{wrong}: an error has a message")
+        else:
+            raise AssertionError(f"{wrong}: was taken")
+    return f"refused {wrong}"
+
+
+def main(seconds: float, seed: int) -> None:
+    torch.set_num_threads(1)
+    end, counts = time.monotonic() + seconds, Counter[str]()
+    while time.monotonic() < end:
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        try:
+            counts[run(seed)] += 1
+        except BaseException:
+            print(f"seed {seed}: python -m tests.fuzz_api 0 {seed}", file=sys.stderr)
+            raise
+        seed += 1
+    faulthandler.cancel_dump_traceback_later()
+    print(f"{counts.total()} calls, nothing found")
+    for name, count in sorted(counts.items()):
+        print(f"{count:8d} {name}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2 and float(sys.argv[1]) == 0:
+        print(run(int(sys.argv[2])))
+    else:
+        main(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
