@@ -1,6 +1,6 @@
 """The operators behind :mod:`tfgw.ot`, registered with PyTorch: kernel, shapes while tracing, gradient.
 
-fgw, wasserstein ──▶ tfgw::fgw ──────────▶ C++ core: solve      (tensors on a GPU are copied to the CPU and back)
+fgw, wasserstein ──▶ tfgw::fgw ──────────▶ C++ core: solve      or, for tensors on a GPU, its counterpart in op_cuda.py
                          │ autograd
                          ▼
                      tfgw::fgw_backward ─▶ C++ core: backward   (envelope theorem: the plan is held fixed)
@@ -19,7 +19,7 @@ from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
-@torch.library.custom_op("tfgw::fgw", mutates_args=())
+@torch.library.custom_op("tfgw::fgw", mutates_args=(), device_types="cpu")
 def fgw_op(
     x: Tensor,
     batch: Tensor | None,
@@ -43,13 +43,13 @@ def fgw_op(
         x, batch, batch_size, node_weights, edge_index, edge_weight, structure,
         template_structure, template_features, template_weights, alpha,
     )  # fmt: skip
-    problem.check(_weight_tolerance(x, template_features))
+    problem.check(weight_tolerance(x, template_features))
     _check_finite("initial_plans", start, batch)
     dtype = torch.promote_types(x.dtype, template_features.dtype)
     count, columns = template_weights.shape
     out = _allocate(x.shape[0], batch_size, count, columns, with_plans)
     _solve(problem, start, out, max_iter, tol, n_starts, num_threads)
-    return _finish(out, dtype, x.device)
+    return _finish(out, dtype)
 
 
 @fgw_op.register_fake
@@ -63,7 +63,7 @@ def _(
     return _shapes(x, dtype, x.shape[0], batch_size, count, columns, with_plans)
 
 
-@torch.library.custom_op("tfgw::fgw_backward", mutates_args=())
+@torch.library.custom_op("tfgw::fgw_backward", mutates_args=(), device_types="cpu")
 def fgw_backward_op(
     grad: Tensor,
     x: Tensor,
@@ -180,7 +180,7 @@ fgw_op.register_autograd(_backward, setup_context=_setup_context)
 fgw_backward_op.register_autograd(_no_double_backward)
 
 
-@torch.library.custom_op("tfgw::transport", mutates_args=())
+@torch.library.custom_op("tfgw::transport", mutates_args=(), device_types="cpu")
 def transport_op(
     cost: Tensor,
     batch: Tensor | None,
@@ -194,11 +194,11 @@ def transport_op(
         cost.new_empty(nodes, 0), batch, batch_size, node_weights, None, None, None,
         None, cost.new_empty(count, columns, 0), template_weights, cost.new_zeros(count), cost,
     )  # fmt: skip
-    problem.check(_weight_tolerance(cost, template_weights))
+    problem.check(weight_tolerance(cost, template_weights))
     _check_finite("cost", cost, batch)
     out = _allocate(nodes, batch_size, count, columns, True)
     _solve(problem, None, out, max_iter=2, tol=0.0, n_starts=1, num_threads=num_threads)
-    return _finish(out, cost.dtype, cost.device)
+    return _finish(out, cost.dtype)
 
 
 @transport_op.register_fake
@@ -282,15 +282,13 @@ def _solve(
     )
 
 
-def _finish(out: dict[str, np.ndarray | None], dtype: torch.dtype, device: torch.device) -> Outputs:
+def _finish(out: dict[str, np.ndarray | None], dtype: torch.dtype) -> Outputs:
     tensors = [torch.empty(0, dtype=torch.float64) if a is None else torch.from_numpy(a) for a in out.values()]
-    for i in range(4):
-        tensors[i] = tensors[i].to(dtype)
-    return tuple(t.to(device) for t in tensors)  # type: ignore[return-value]
+    return (*(t.to(dtype) for t in tensors[:4]), *tensors[4:])  # type: ignore[return-value]
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().to("cpu", torch.float64).contiguous().numpy()
+    return tensor.detach().to(torch.float64).contiguous().numpy()
 
 
 def _maybe_array(tensor: Tensor | None) -> np.ndarray | None:
@@ -307,9 +305,13 @@ def _check_finite(name: str, rows: Tensor | None, batch: Tensor | None) -> None:
 
 
 def _indices(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().cpu().contiguous().numpy()
+    return tensor.detach().contiguous().numpy()
 
 
-def _weight_tolerance(*tensors: Tensor) -> float:
+def weight_tolerance(*tensors: Tensor) -> float:
     """How far weights of this precision may be from a sum of 1: a few rounding errors per node."""
     return min(0.05, max(1e-6, *(100 * torch.finfo(t.dtype).eps for t in tensors)))
+
+
+# Adds the kernels for tensors on a GPU to the operators above.
+from tfgw.ot import op_cuda  # noqa: E402, F401

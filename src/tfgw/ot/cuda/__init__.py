@@ -1,0 +1,4 @@
+"""The solver on a GPU: CUDA C++ compiled at first use, the same algorithm and results as the C++ core.
+
+run ──▶ layout: the problem as one struct, working memory ──▶ compile: kernels.cu for a size class, launches
+"""

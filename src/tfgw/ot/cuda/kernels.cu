@@ -1,0 +1,71 @@
+// Entry points. Compiled once per size class, with TFGW_COLUMNS the number of padded template nodes.
+#include "backward.cuh"
+#include "fgw.cuh"
+#include "index.cuh"
+#include "prepare.cuh"
+
+using namespace tfgw;
+
+// One block.
+TFGW_KERNEL(kIndexThreads) tfgw_index(const TFGW_PARAMETER Problem p) {
+  TFGW_SHARED IndexMemory memory;
+  Indexer(p, memory).run();
+}
+
+// One warp per graph, then one per template.
+TFGW_KERNEL(32) tfgw_prepare(const TFGW_PARAMETER Problem p) {
+  if (p.queue[kInvalid]) return;
+  const int item = block_index();
+  if (item < p.graphs) {
+    GraphPreparer(p, item).run();
+  } else {
+    TemplatePreparer(p, item - int(p.graphs)).run();
+  }
+}
+
+// One warp per block; each takes pairs from the queue, as many at a time as the working memory has room for.
+TFGW_KERNEL(32) tfgw_solve(const TFGW_PARAMETER Problem p) {
+  TFGW_SHARED TreeMemory<TFGW_COLUMNS> memory;
+  if (p.queue[kInvalid]) return;
+  const int rows = p.queue[kLargestGraph];
+  const i64 size = Workspace<TFGW_COLUMNS>::size(rows);
+  if ((block_index() + 1) * size > p.scratch_size) return;
+  Workspace<TFGW_COLUMNS> work(p.scratch + block_index() * size, rows);
+  const int pairs = int(p.graphs * p.templates);
+  while (true) {
+    int item = 0;
+    if (lane() == 0) item = fetch_add(&p.queue[kNextPair], 1);
+    item = from_lane(item, 0);
+    if (item >= pairs) return;
+    const int b = p.order[item / p.templates], k = int(item % p.templates);
+    if (p.ptr[b] == p.ptr[b + 1]) {
+      write_empty(p, i64(b) * p.templates + k);
+      continue;
+    }
+    FgwSolver<TFGW_COLUMNS>(p, memory, work, b, k).solve();
+    sync();
+  }
+}
+
+// One warp per node.
+TFGW_KERNEL(32) tfgw_backward_nodes(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
+  Backward backward(p, g);
+  backward.node(block_index());
+  if (g.dense) backward.dense_row(block_index(), lane(), 32);
+}
+
+TFGW_KERNEL(128) tfgw_backward_edges(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
+  const i64 e = i64(block_index()) * threads_in_block() + thread_in_block();
+  if (e < p.edges) Backward(p, g).edge(e);
+}
+
+// One block per share and template.
+TFGW_KERNEL(128) tfgw_backward_shares(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
+  Backward(p, g).share(block_index() / int(p.templates), block_index() % int(p.templates));
+}
+
+// One block per template.
+TFGW_KERNEL(256) tfgw_backward_total(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
+  TFGW_SHARED double memory[2 + TFGW_COLUMNS];
+  Backward(p, g).total(block_index(), memory);
+}

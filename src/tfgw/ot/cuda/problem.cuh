@@ -1,0 +1,87 @@
+// The problem on the device, and what is prepared from it: one struct that launch.py fills. Every member has 8 bytes.
+#pragma once
+
+#include "warp.cuh"
+
+namespace tfgw {
+
+struct Problem {
+  // As the caller gives it; a null pointer where something is not there.
+  i64 graphs, nodes, features, edges, templates, columns;
+  const i64* batch;                 // (nodes)
+  const double* x;                  // (nodes, features)
+  const double* weights;            // (nodes); null is uniform
+  const i64* edge_index;            // (2, edges)
+  const double* edge_weight;        // (edges); null is 1
+  const double* dense;              // the n × n blocks, row by row, one after the other
+  const double* cost;               // (nodes, templates, columns), instead of squared feature distances
+  const double* template_structure; // (templates, columns, columns)
+  const double* template_x;         // (templates, columns, features)
+  const double* template_weights;   // (templates, columns)
+  const double* alpha;              // (templates)
+  const double* start;              // (nodes, templates, columns): couplings to start from
+
+  // Prepared, by graph and node.
+  int* ptr;                         // (graphs + 1)
+  int* graph_of;                    // (nodes)
+  int* order;                       // (graphs): largest first
+  i64* dense_at;                    // (graphs + 1): first entry in `dense`
+  int *row_start, *row_length;      // (nodes + 1), (nodes): rows of C in `column` and `value`
+  int *column, *edge_id;            // (edges): within the graph, sorted and distinct along a row
+  double* value;                    // (edges)
+  int *t_start, *t_length, *t_column, *t_edge_id;  // the same of Cᵀ
+  double* t_value;
+  double *h, *square, *out_mean, *in_mean, *x_norm;  // (nodes)
+  i64* supply;                      // (nodes)
+  double* constant;                 // (graphs): hᵀ C² h
+  int* symmetric;                   // (graphs)
+
+  // Prepared, by template; matrices have `padded` columns. Weightless nodes are left out.
+  i64 padded;
+  int *live_count, *live;           // (templates), (templates, padded): original index of each kept node
+  double *t_h, *t_mean_out, *t_mean_in, *t_norm;     // (templates, padded)
+  i64* demand;                      // (templates, padded)
+  double *C, *Ct, *mean;            // (templates, padded, padded)
+  double* ft;                       // (templates, features, padded)
+  double* t_square;                 // (templates, columns), of every node
+  double* t_constant;               // (templates)
+
+  // Working memory.
+  int* queue;                       // next pair; largest graph; whether the input is invalid
+  int* invalid;                     // the same flag, where the host sees it
+  double* scratch;
+  i64 scratch_size;                 // in doubles
+
+  // Options and results of the solve.
+  i64 max_iter, starts;
+  double tol, weight_tolerance;
+  double *distance, *structure_cost, *feature_cost, *gap;  // (graphs, templates)
+  int *iterations, *status;
+  double *plan, *row_potential, *col_potential;  // (nodes, templates, columns), (nodes, templates), (graphs, templates, columns)
+};
+
+enum Counter { kNextPair = 0, kLargestGraph = 1, kInvalid = 2, kCounters = 3 };
+
+constexpr double kMassUnit = 1.0 / double(i64(1) << 60);
+constexpr double kPadCost = 1e300;
+constexpr double kLargest = 1e100;  // beyond this, squares and their products overflow
+
+TFGW_DEVICE bool usable(double v) { return magnitude(v) <= kLargest; }
+TFGW_DEVICE void report_invalid(const Problem& p) { p.queue[kInvalid] = 1, *p.invalid = 1; }
+
+// One graph or one template of the problem, as the solver reads it.
+struct GraphView {
+  int n, first;
+  bool symmetric, sparse;
+  const double* dense;
+};
+
+TFGW_DEVICE GraphView graph_view(const Problem& p, int b) {
+  const int first = p.ptr[b];
+  return {p.ptr[b + 1] - first, first, p.symmetric[b] != 0, p.edge_index != nullptr,
+          p.dense ? p.dense + p.dense_at[b] : nullptr};
+}
+
+TFGW_DEVICE bool has_structure(const Problem& p) { return p.edge_index || p.dense; }
+
+}  // namespace tfgw

@@ -1,0 +1,142 @@
+// The corrective step, one lane per vertex: the counterpart of cpp/simplex_qp.cpp.
+#pragma once
+
+#include "warp.cuh"
+
+namespace tfgw {
+
+constexpr int kMaxAtoms = 32;
+
+struct QpMemory {
+  double hessian[kMaxAtoms * kMaxAtoms];
+  int atom[kMaxAtoms];  // of each free position
+};
+
+// Moves the weights (each lane's own; they lie on the simplex) downhill to a local minimum of
+// linear·w − 2α wᵀ Q w  over the face that they span. Q has stride kMaxAtoms.
+class SimplexQp {
+ public:
+  TFGW_DEVICE SimplexQp(const double* Q, double linear, double alpha, QpMemory& memory)
+      : Q_(Q), linear_(linear), alpha_(alpha), m_(memory) {}
+
+  TFGW_DEVICE void descend(double& weight) {
+    while (true) {
+      const u32 active = ballot(weight > 0);
+      if (bits_set(active) < 2) return;
+      reduce(active, weight);
+      bool newton;
+      const double d = direction(newton);
+      const double d_reference = -warp_sum(d);
+      // Each free position's move, back to the lane of its atom.
+      if (lane() < count_) m_.hessian[lane()] = d;
+      sync();
+      const bool free = (active >> lane() & 1) && lane() != reference_;
+      const double move = free ? m_.hessian[position(active)] : lane() == reference_ ? d_reference : 0.0;
+      sync();
+      const double limit = newton ? 1.0 : 1e300;
+      const double ratio = move < 0 ? -weight / move : kNone;
+      const u32 rank = lane() == reference_ ? 64 : lane();
+      const int blocking = lane_of_least(bits_of(ratio), rank);
+      const double nearest = from_lane(ratio, blocking);
+      const bool blocked = nearest < limit;
+      weight = larger(0.0, weight + (blocked ? nearest : limit) * move);
+      if (!blocked) return;
+      if (lane() == blocking) weight = 0;
+    }
+  }
+
+ private:
+  static constexpr double kFlat = 1e-12;  // relative curvature below which a direction counts as flat or downward
+  static constexpr double kNone = 1e301;
+
+  TFGW_DEVICE int position(u32 active) const {
+    return bits_set(active & ~(u32(1) << reference_) & ((u32(1) << lane()) - 1));
+  }
+
+  // The objective on the active face, in coordinates of the free atoms (the reference atom takes minus their sum).
+  TFGW_DEVICE void reduce(u32 active, double weight) {
+    reference_ = lane_of_least(~bits_of(weight > 0 ? weight : 0.0), lane());
+    double slope = linear_;
+    for (u32 left = active; left; left &= left - 1) {
+      const int t = lowest_bit(left);
+      const double w = from_lane(weight, t);
+      if (active >> lane() & 1) slope -= 4 * alpha_ * Q_[lane() * kMaxAtoms + t] * w;
+    }
+    const double slope_r = from_lane(slope, reference_);
+    count_ = bits_set(active) - 1;
+    if ((active >> lane() & 1) && lane() != reference_) m_.atom[position(active)] = lane();
+    sync();
+    const int s = lane() < count_ ? m_.atom[lane()] : reference_, r = reference_;
+    gradient_ = from_lane(slope, s) - slope_r;
+    for (int g = 0; g < count_ && lane() < count_; ++g) {
+      const int t = m_.atom[g];
+      m_.hessian[lane() * kMaxAtoms + g] = -4 * alpha_ * (at(s, t) - at(s, r) - at(t, r) + at(r, r));
+    }
+    sync();
+  }
+
+  TFGW_DEVICE double at(int s, int t) const { return Q_[s * kMaxAtoms + t]; }
+  TFGW_DEVICE double& H(int i, int j) { return m_.hessian[i * kMaxAtoms + j]; }
+
+  // Cholesky H = L Lᵀ in place, each lane its row. Returns the first column without positive curvature, or the count.
+  TFGW_DEVICE int factorise() {
+    const double scale = warp_max(lane() < count_ ? magnitude(H(lane(), lane())) : 0.0);
+    for (int j = 0; j < count_; ++j) {
+      double v = 0;
+      if (lane() >= j && lane() < count_) {
+        v = H(lane(), j);
+        for (int k = 0; k < j; ++k) v -= H(lane(), k) * H(j, k);
+      }
+      const double pivot = from_lane(v, j);
+      sync();
+      if (!(pivot > kFlat * scale)) return j;
+      const double root = sqrt(pivot);
+      if (lane() >= j && lane() < count_) H(lane(), j) = lane() == j ? root : v / root;
+      sync();
+    }
+    return count_;
+  }
+
+  TFGW_DEVICE double solve_lower(int n, double b) {
+    for (int i = 0; i < n; ++i) {
+      if (lane() == i) b /= H(i, i);
+      const double known = from_lane(b, i);
+      if (lane() > i && lane() < n) b -= H(lane(), i) * known;
+    }
+    return b;
+  }
+
+  TFGW_DEVICE double solve_upper(int n, double b) {
+    for (int i = n - 1; i >= 0; --i) {
+      if (lane() == i) b /= H(i, i);
+      const double known = from_lane(b, i);
+      if (lane() < i) b -= H(i, lane()) * known;
+    }
+    return b;
+  }
+
+  // Newton's direction where the face is convex, else a direction of non-positive curvature that does not go uphill.
+  TFGW_DEVICE double direction(bool& newton) {
+    const int flat = factorise();
+    newton = flat == count_;
+    double d = 0;
+    if (newton) {
+      d = solve_upper(count_, solve_lower(count_, lane() < count_ ? -gradient_ : 0.0));
+    } else {
+      d = solve_upper(flat, lane() < flat ? -H(flat, lane()) : 0.0);
+      if (lane() == flat) d = 1;
+      const double slope = warp_sum(lane() < count_ ? gradient_ * d : 0.0);
+      if (slope > 0) d = -d;
+    }
+    sync();
+    return lane() < count_ ? d : 0.0;
+  }
+
+  const double* Q_;
+  const double linear_, alpha_;
+  QpMemory& m_;
+  int reference_ = 0, count_ = 0;
+  double gradient_ = 0;
+};
+
+}  // namespace tfgw

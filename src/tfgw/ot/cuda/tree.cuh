@@ -1,0 +1,418 @@
+// A basis of the transportation problem, the warp's counterpart of cpp/mask_tree.hpp, which explains it: rows that ship
+// everything to one column are leaves, the others and the columns form a small core whose nodes know their path to the
+// root as a bit mask over arcs ("slots"). Here slot and node 32 j + l belong to lane l, in whose registers they live:
+// bit l of word j of a mask is then this lane's own slot, and nothing has to be looked up. Only potentials, which other
+// lanes read, are in shared memory.
+#pragma once
+
+#include "problem.cuh"
+
+namespace tfgw {
+
+template <int P>  // padded columns: 16, 32, 64 or 128
+struct Shape {
+  static constexpr int kNodes = 2 * P;                  // columns first, then split rows
+  static constexpr int kShare = kNodes / 32;            // nodes of a lane, slots of a lane, words of a mask
+  static constexpr int kColumnsPerLane = (P + 31) / 32; // lane + 32 q
+  static constexpr int kRowsAtOnce = P < 32 ? 32 / P : 1;
+};
+
+struct ArcCount {
+  int leaves, all;
+};
+
+template <int P>
+struct TreeMemory {
+  double potential[Shape<P>::kNodes];  // v of a column, −u of a split row
+};
+
+// One of several registers.
+template <int N, class T>
+TFGW_DEVICE T pick(const T (&from)[N], int j) {
+  T v = from[0];
+#pragma unroll
+  for (int s = 1; s < N; ++s) {
+    const T other = in_register(from[s]);
+    v = j == s ? other : v;
+  }
+  return v;
+}
+
+template <int P>
+struct Bits {
+  static constexpr int kWords = Shape<P>::kShare;
+  u32 word[kWords];
+  TFGW_DEVICE bool has(int slot) const { return pick(word, slot >> 5) >> (slot & 31) & 1; }
+  TFGW_DEVICE bool has_mine(int j) const { return word[j] >> lane() & 1; }
+  TFGW_DEVICE void flip(int slot) {
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) word[w] ^= slot >> 5 == w ? u32(1) << (slot & 31) : 0;
+  }
+  TFGW_DEVICE int lowest_free() const {
+    int found = -1;
+#pragma unroll
+    for (int w = kWords - 1; w >= 0; --w)
+      if (~word[w]) found = 32 * w + lowest_bit(u64(~word[w]));
+    return found;
+  }
+  TFGW_DEVICE int count() const {
+    int bits = 0;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) bits += bits_set(word[w]);
+    return bits;
+  }
+};
+
+template <int P>
+class Tree {
+  using S = Shape<P>;
+  using Mask = Bits<P>;
+
+ public:
+  TFGW_DEVICE explicit Tree(TreeMemory<P>& memory) : t_(memory) {}
+
+  // An empty basis for `rows` rows, `cols` of the columns in use. `anchor` and `base` have one entry per row.
+  TFGW_DEVICE void reset(int rows, int cols, const i64* supply, int* anchor, double* base) {
+    rows_ = rows, root_ = cols - 1, supply_ = supply, anchor_ = anchor, base_ = base;
+    split_ = 0;
+    used_ = {}, row_is_child_ = {};
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      path_[j] = {};
+      t_.potential[lane() + 32 * j] = 0;
+    }
+    sync();
+  }
+
+  // The first basis, row by row: one arc makes a leaf, more make a core row. Followed by `root`.
+  TFGW_DEVICE void add_leaf(int row, int col) {
+    if (lane() == 0) anchor_[row] = col;
+  }
+  TFGW_DEVICE void add_split_row(int row) {
+    if (lane() == 0) anchor_[row] = P + split_;
+    set_split(P + split_, row, 0);
+    ++split_;
+  }
+  TFGW_DEVICE void add_core_arc(int row, int col, i64 flow) {
+    set_arc(take_slot(), row, col, flow);
+    change_degree(P + split_ - 1, 1);
+  }
+
+  // Hangs all core nodes under the last column, level by level.
+  TFGW_DEVICE void root() {
+    sync();
+    Mask left{};  // nodes not reached yet
+    for (int c = 0; c < root_; ++c) left.flip(c);
+    for (int s = 0; s < split_; ++s) left.flip(P + s);
+    int node[S::kShare];  // of the row of each of this lane's arcs
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) node[j] = used_.has_mine(j) ? anchor_[row_[j]] : 0;
+    while (true) {
+      u32 reaching[S::kShare], to_row[S::kShare];
+      u32 any = 0;
+#pragma unroll
+      for (int j = 0; j < S::kShare; ++j) {
+        const bool row_left = left.has(node[j]), col_left = left.has(col_[j]);
+        const bool reaches = used_.has_mine(j) && row_left != col_left;
+        any |= reaching[j] = ballot(reaches);
+        to_row[j] = ballot(reaches && row_left);
+      }
+      if (!any) break;
+#pragma unroll
+      for (int j = 0; j < S::kShare; ++j) {
+        row_is_child_.word[j] |= to_row[j];
+        for (u32 waiting = reaching[j]; waiting; waiting &= waiting - 1) {
+          const int owner = lowest_bit(waiting);
+          const bool down_to_row = to_row[j] >> owner & 1;
+          const int row = from_lane(node[j], owner), col = from_lane(col_[j], owner);
+          Mask path = path_of(down_to_row ? col : row);
+          path.flip(owner + 32 * j);
+          set_path(down_to_row ? row : col, path);
+          left.flip(down_to_row ? row : col);
+        }
+      }
+    }
+  }
+
+  // Potentials for new costs. Returns the largest cost on the tree, in absolute value.
+  TFGW_DEVICE double compute_potentials(const double* cost) {
+    cost_ = cost;
+    double largest = 0;
+    int depth[S::kShare], child[S::kShare], parent[S::kShare];
+    double step[S::kShare];
+    u32 deepest = 0;
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      const bool used = used_.has_mine(j), down_to_row = row_is_child_.has_mine(j);
+      const int node = used ? anchor_[row_[j]] : 0;
+      const double c = used ? cost[i64(row_[j]) * P + col_[j]] : 0.0;
+      largest = larger(largest, magnitude(c));
+      child[j] = down_to_row ? node : col_[j], parent[j] = down_to_row ? col_[j] : node;
+      step[j] = down_to_row ? -c : c;
+    }
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      depth[j] = depth_of_each(child[j]);
+      if (!used_.has_mine(j)) depth[j] = 0;
+      deepest = u32(depth[j]) > deepest ? u32(depth[j]) : deepest;
+    }
+    deepest = warp_max(deepest);
+    if (lane() == 0) t_.potential[root_] = 0;
+    for (int i = lane(); i < rows_; i += 32) {
+      const int home = anchor_[i];
+      const double c = home < P ? cost[i64(i) * P + home] : 0.0;
+      base_[i] = c;
+      largest = larger(largest, magnitude(c));
+    }
+    sync();
+    for (int d = 1; d <= int(deepest); ++d) {
+#pragma unroll
+      for (int j = 0; j < S::kShare; ++j)
+        if (depth[j] == d) t_.potential[child[j]] = t_.potential[parent[j]] + step[j];
+      sync();
+    }
+    return warp_max(largest);
+  }
+
+  TFGW_DEVICE double row_potential(int row) const { return base_[row] - t_.potential[anchor_[row]]; }
+  TFGW_DEVICE double col_potential(int col) const { return t_.potential[col]; }
+
+  // Brings arc (row, col), of the given reduced cost, into the basis.
+  TFGW_DEVICE void pivot(int row, int col, double reduced) {
+    int node = anchor_[row];
+    const bool leaf = node < P;
+    const i64 own = leaf ? supply_[row] : 0;  // a leaf's only arc carries all that the row has
+    Mask from_row = path_of(node);
+    const Mask from_col = path_of(col);
+    bool row_side;
+    i64 pushed;
+    const int leaving = blocking_slot(from_row, from_col, row_side, pushed);
+    if (leaf && (leaving < 0 || own < pushed || (own == pushed && row_side))) {  // the row only changes its home
+      push(from_row, from_col, own);
+      if (lane() == 0) anchor_[row] = col, base_[row] = cost_[i64(row) * P + col];
+      sync();
+      return;
+    }
+    if (leaf) node = join_core(row, node, from_row);
+    push(from_row, from_col, pushed);
+    const int loser = from_owner(row_, leaving), loser_node = anchor_[loser];
+    const Mask top = path_of(row_is_child_.has(leaving) ? loser_node : from_owner(col_, leaving));
+    Mask change;
+#pragma unroll
+    for (int w = 0; w < S::kShare; ++w) {
+      // Arcs between the entering arc's end and the cut turn round.
+      row_is_child_.word[w] ^= (row_side ? from_row.word[w] : from_col.word[w]) ^ top.word[w];
+      change.word[w] = from_row.word[w] ^ from_col.word[w];
+    }
+    change.flip(leaving);
+    move_subtree(leaving, change, row_side ? -reduced : reduced);
+    if (row_is_child_.has(leaving) != row_side) row_is_child_.flip(leaving);
+    set_arc(leaving, row, col, pushed);
+    if (loser == row) return sync();
+    change_degree(node, 1);
+    const int degree = change_degree(loser_node, -1);
+    sync();
+    if (degree == 1) leave_core(loser, loser_node);
+  }
+
+  // Calls visit(position, row, col, flow) for every leaf row, then for every arc of the core; returns their numbers.
+  template <class Visit>
+  TFGW_DEVICE ArcCount for_each_arc(Visit visit) const {
+    int leaves = 0;
+    for (int first = 0; first < rows_; first += 32) {
+      const int i = first + lane();
+      const int home = i < rows_ ? anchor_[i] : P;
+      const u32 all = ballot(home < P);
+      if (home < P) visit(leaves + before_me(all), i, home, supply_[i]);
+      leaves += bits_set(all);
+    }
+    int count = leaves;
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      const u32 all = used_.word[j];
+      if (used_.has_mine(j)) visit(count + before_me(all), row_[j], col_[j], flow_[j]);
+      count += bits_set(all);
+    }
+    return {leaves, count};
+  }
+
+ private:
+  TFGW_DEVICE static int before_me(u32 lanes) { return bits_set(lanes & ((u32(1) << lane()) - 1)); }
+
+  template <class T>
+  TFGW_DEVICE static T from_owner(const T (&values)[S::kShare], int index) {
+    return from_lane(pick(values, index >> 5), index & 31);
+  }
+  TFGW_DEVICE Mask path_of(int node) const {
+    Mask path;
+#pragma unroll
+    for (int w = 0; w < S::kShare; ++w) {
+      u32 words[S::kShare];
+#pragma unroll
+      for (int j = 0; j < S::kShare; ++j) words[j] = path_[j].word[w];
+      path.word[w] = from_owner(words, node);
+    }
+    return path;
+  }
+  template <class T>
+  TFGW_DEVICE static void set_if(bool mine, T& at, T value) {
+    at = mine ? value : at;
+  }
+  TFGW_DEVICE void set_path(int node, const Mask& path) {
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j)
+#pragma unroll
+      for (int w = 0; w < S::kShare; ++w) set_if(node == lane() + 32 * j, path_[j].word[w], path.word[w]);
+  }
+  TFGW_DEVICE void set_arc(int slot, int row, int col, i64 flow) {
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      const bool mine = slot == lane() + 32 * j;
+      set_if(mine, row_[j], row), set_if(mine, col_[j], col), set_if(mine, flow_[j], flow);
+    }
+  }
+  TFGW_DEVICE void set_split(int node, int row, int degree) {
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      const bool mine = node == lane() + 32 * j;
+      set_if(mine, split_row_[j], row), set_if(mine, degree_[j], degree);
+    }
+  }
+  TFGW_DEVICE int change_degree(int node, int by) {
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) degree_[j] += node == lane() + 32 * j ? by : 0;
+    return from_owner(degree_, node);
+  }
+  TFGW_DEVICE int take_slot() {
+    const int slot = used_.lowest_free();
+    used_.flip(slot);
+    return slot;
+  }
+
+  // Length of the path of a node, another one for each lane.
+  TFGW_DEVICE int depth_of_each(int node) const {
+    int depth = 0;
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      const int theirs = from_lane(path_[j].count(), node & 31);
+      if (node >> 5 == j) depth = theirs;
+    }
+    return depth;
+  }
+
+  // A leaf row becomes a core node below its home, whose path becomes the row's. Returns the node.
+  TFGW_DEVICE int join_core(int row, int home, Mask& path) {
+    const int node = P + split_, slot = take_slot();
+    const double potential = -row_potential(row);
+    path.flip(slot);
+    row_is_child_.flip(slot);
+    set_path(node, path);
+    set_split(node, row, 1);
+    set_arc(slot, row, home, supply_[row]);
+    ++split_;
+    sync();
+    if (lane() == 0) t_.potential[node] = potential, anchor_[row] = node, base_[row] = 0;
+    sync();
+    return node;
+  }
+
+  // A core row that has only one arc left becomes a leaf; the last core row takes its place.
+  TFGW_DEVICE void leave_core(int row, int node) {
+    const int slot = last_arc(row), home = from_owner(col_, slot);
+    const int last = P + split_ - 1, last_row = from_owner(split_row_, last), last_degree = from_owner(degree_, last);
+    const Mask last_path = path_of(last);
+    used_.flip(slot);
+    row_is_child_.flip(slot);
+    set_path(node, last_path), set_split(node, last_row, last_degree);
+    set_path(last, {});
+    --split_;
+    if (lane() == 0) {
+      t_.potential[node] = t_.potential[last];
+      anchor_[last_row] = node;
+      anchor_[row] = home, base_[row] = cost_[i64(row) * P + home];
+    }
+    sync();
+  }
+
+  TFGW_DEVICE int last_arc(int row) const {
+    int found = -1;
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      const u32 all = ballot(used_.has_mine(j) && row_[j] == row);
+      if (all) found = lowest_bit(u64(all)) + 32 * j;
+    }
+    return found;
+  }
+
+  // The losing arc with the least flow, or −1. Among several it is the last one met when the cycle is walked from its
+  // apex in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
+  TFGW_DEVICE int blocking_slot(const Mask& from_row, const Mask& from_col, bool& row_side, i64& flow) const {
+    u64 mine[S::kShare];
+    u64 least = ~u64(0);
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      // On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to one.
+      const u32 losing = (from_row.word[j] ^ from_col.word[j]) & ~(from_row.word[j] ^ row_is_child_.word[j]);
+      mine[j] = losing >> lane() & 1 ? u64(flow_[j]) : ~u64(0);
+      least = mine[j] < least ? mine[j] : least;
+    }
+    const u64 lowest = warp_min(least);
+    flow = i64(lowest);
+    if (lowest == ~u64(0)) return -1;
+    int slot = -1, holders = 0;
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      const u32 all = ballot(mine[j] == lowest);
+      if (all) slot = lowest_bit(u64(all)) + 32 * j;
+      holders += bits_set(all);
+    }
+    if (holders > 1) {
+      u32 first = ~0u;
+#pragma unroll
+      for (int j = 0; j < S::kShare; ++j) {
+        const int node = row_is_child_.has_mine(j) && mine[j] == lowest ? anchor_[row_[j]] : col_[j];
+        const int depth = depth_of_each(node);
+        const u32 rank = u32(from_row.has_mine(j) ? 2 * S::kNodes - depth : depth) << 16 | u32(lane() + 32 * j);
+        first = mine[j] == lowest && rank < first ? rank : first;
+      }
+      slot = int(warp_min(first) & 0xffff);
+    }
+    row_side = from_row.has(slot);
+    return slot;
+  }
+
+  // Flow along the cycle that the two paths close.
+  TFGW_DEVICE void push(const Mask& from_row, const Mask& from_col, i64 flow) {
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      const u32 cycle = from_row.word[j] ^ from_col.word[j], gaining = from_row.word[j] ^ row_is_child_.word[j];
+      flow_[j] += !(cycle >> lane() & 1) ? 0 : gaining >> lane() & 1 ? flow : -flow;
+    }
+  }
+
+  // Every node below the arc `slot` gets mask ^= change and potential += shift.
+  TFGW_DEVICE void move_subtree(int slot, const Mask& change, double shift) {
+    sync();
+#pragma unroll
+    for (int j = 0; j < S::kShare; ++j) {
+      const bool below = path_[j].has(slot);
+#pragma unroll
+      for (int w = 0; w < S::kShare; ++w) path_[j].word[w] ^= below ? change.word[w] : 0;
+      if (below) t_.potential[lane() + 32 * j] += shift;
+    }
+  }
+
+  TreeMemory<P>& t_;
+  int rows_ = 0, root_ = 0, split_ = 0;
+  const i64* supply_ = nullptr;
+  int* anchor_ = nullptr;
+  double* base_ = nullptr;
+  const double* cost_ = nullptr;
+  Mask used_{}, row_is_child_{};                  // by slot; the same on every lane
+  Mask path_[S::kShare]{};                        // of this lane's nodes
+  int split_row_[S::kShare]{}, degree_[S::kShare]{};  // of those that are split rows
+  int row_[S::kShare]{}, col_[S::kShare]{};       // of this lane's arcs
+  i64 flow_[S::kShare]{};
+};
+
+}  // namespace tfgw

@@ -1,0 +1,99 @@
+// The 32 lanes of a warp, as the algorithm sees them. Everything else is written with these functions alone, so the
+// same source runs on a GPU and, lane by lane, under the tests' emulation on a CPU.
+#pragma once
+
+namespace tfgw {
+using i64 = long long;
+using u64 = unsigned long long;
+using u32 = unsigned int;
+}  // namespace tfgw
+
+#ifdef __CUDACC__
+
+#define TFGW_DEVICE __device__ __forceinline__
+#define TFGW_SHARED __shared__
+#define TFGW_PARAMETER __grid_constant__  // read in place, not copied to each thread
+#define TFGW_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+
+namespace tfgw {
+
+constexpr u32 kAllLanes = ~0u;
+
+TFGW_DEVICE int lane() { return int(threadIdx.x) & 31; }
+TFGW_DEVICE int thread_in_block() { return int(threadIdx.x); }
+TFGW_DEVICE int threads_in_block() { return int(blockDim.x); }
+TFGW_DEVICE int block_index() { return int(blockIdx.x); }
+TFGW_DEVICE int blocks_in_grid() { return int(gridDim.x); }
+TFGW_DEVICE void sync() { __syncwarp(); }
+TFGW_DEVICE void sync_block() { __syncthreads(); }
+TFGW_DEVICE u32 ballot(bool p) { return __ballot_sync(kAllLanes, p); }
+TFGW_DEVICE u32 warp_min(u32 v) { return __reduce_min_sync(kAllLanes, v); }
+TFGW_DEVICE u32 warp_max(u32 v) { return __reduce_max_sync(kAllLanes, v); }
+template <class T>
+TFGW_DEVICE T from_lane(T v, int source) {
+  return __shfl_sync(kAllLanes, v, source);
+}
+template <class T>
+TFGW_DEVICE T across(T v, int distance) {
+  return __shfl_xor_sync(kAllLanes, v, distance);
+}
+TFGW_DEVICE int bits_set(u64 v) { return __popcll(v); }
+TFGW_DEVICE int lowest_bit(u64 v) { return __ffsll(i64(v)) - 1; }
+TFGW_DEVICE u64 bits_of(double v) { return u64(__double_as_longlong(v)); }
+TFGW_DEVICE int fetch_add(int* at, int v) { return atomicAdd(at, v); }
+// The value itself. Keeps the compiler from selecting addresses where values are selected, for what has an address is
+// no longer in a register.
+TFGW_DEVICE u32 in_register(u32 v) {
+  asm("" : "+r"(v));
+  return v;
+}
+TFGW_DEVICE int in_register(int v) { return int(in_register(u32(v))); }
+
+}  // namespace tfgw
+
+#else
+#include "emulated_warp.hpp"
+#endif
+
+namespace tfgw {
+
+// Bits of doubles in an order that unsigned comparison understands.
+TFGW_DEVICE u64 sortable(double v) {
+  const u64 b = bits_of(v);
+  return b >> 63 ? ~b : b | u64(1) << 63;
+}
+
+TFGW_DEVICE u64 warp_min(u64 v) {
+  const u32 high = warp_min(u32(v >> 32));
+  const u32 low = warp_min(u32(v >> 32) == high ? u32(v) : ~0u);
+  return u64(high) << 32 | low;
+}
+
+// The lane that holds the least value; among several, the one with the least `rank`, which must be unique.
+TFGW_DEVICE int lane_of_least(u64 v, u32 rank) {
+  const u64 least = warp_min(v);
+  const u32 holders = ballot(v == least);
+  if ((holders & (holders - 1)) == 0) return lowest_bit(holders);
+  const u32 first = warp_min(v == least ? rank : ~0u);
+  return lowest_bit(ballot(v == least && rank == first));
+}
+
+// The same on every lane: a butterfly adds the same pairs everywhere.
+TFGW_DEVICE double warp_sum(double v) {
+  for (int distance = 1; distance < 32; distance *= 2) v += across(v, distance);
+  return v;
+}
+
+TFGW_DEVICE double warp_max(double v) {
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const double other = across(v, distance);
+    v = other > v ? other : v;
+  }
+  return v;
+}
+
+TFGW_DEVICE double larger(double a, double b) { return a < b ? b : a; }
+TFGW_DEVICE double smaller(double a, double b) { return b < a ? b : a; }
+TFGW_DEVICE double magnitude(double a) { return a < 0 ? -a : a; }
+
+}  // namespace tfgw

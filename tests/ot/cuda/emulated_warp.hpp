@@ -1,0 +1,168 @@
+// A thread block on a CPU: each thread is a fibre, and a fibre runs until it needs the others of its warp (or, at a
+// barrier, of its block). Warps, and the lanes between two meetings, run in another order each time, so that code
+// that relies on one is found out. Blocks run one after the other.
+#pragma once
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <vector>
+
+#define TFGW_DEVICE inline
+#define TFGW_SHARED static
+#define TFGW_PARAMETER
+#define TFGW_KERNEL(threads) extern "C" void
+
+namespace tfgw {
+
+using std::sqrt;
+
+// Where the fibres of a warp or a block wait for each other.
+struct Meeting {
+  int members = 0, arrived = 0;
+  uint64_t round = 0;
+  std::vector<uint64_t> values[2];  // of this round and the one before, which slow fibres may still read
+};
+
+class Block {
+ public:
+  static Block& current() {
+    static Block block;
+    return block;
+  }
+
+  void run(int index, int blocks, int threads, const std::function<void()>& body) {
+    index_ = index, blocks_ = blocks, threads_ = threads, body_ = &body;
+    everyone_ = {threads, 0, 0, {}};
+    warps_.assign((threads + 31) / 32, {});
+    for (int w = 0; w < int(warps_.size()); ++w) {
+      warps_[w].members = std::min(32, threads - 32 * w);
+      for (auto& values : warps_[w].values) values.assign(32, 0);
+    }
+    fibres_.resize(threads);
+    std::vector<int> order(threads);
+    for (int t = 0; t < threads; ++t) start(t), order[t] = t;
+    for (int running = threads; running > 0;) {
+      std::shuffle(order.begin(), order.end(), random_);
+      for (int t : order) {
+        if (fibres_[t].done) continue;
+        active_ = t;
+        swapcontext(&scheduler_, &fibres_[t].context);
+        if (fibres_[t].done) --running;
+      }
+    }
+  }
+
+  int thread() const { return active_; }
+  int threads() const { return threads_; }
+  int index() const { return index_; }
+  int blocks() const { return blocks_; }
+
+  // Every lane gives a value and sees those of all lanes of its warp.
+  const uint64_t* exchange(uint64_t value) {
+    Meeting& warp = warps_[active_ / 32];
+    const uint64_t round = warp.round;
+    warp.values[round % 2][active_ % 32] = value;
+    wait(warp);
+    return warp.values[round % 2].data();
+  }
+  void barrier() { wait(everyone_); }
+
+ private:
+  struct Fibre {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack;
+    bool done = false;
+  };
+  static constexpr size_t kStack = 256 << 10;
+
+  void start(int t) {
+    Fibre& f = fibres_[t];
+    if (!f.stack) f.stack.reset(new char[kStack]);
+    f.done = false;
+    getcontext(&f.context);
+    f.context.uc_stack.ss_sp = f.stack.get();
+    f.context.uc_stack.ss_size = kStack;
+    f.context.uc_link = &scheduler_;
+    makecontext(&f.context, [] {
+      Block& block = current();
+      (*block.body_)();
+      block.fibres_[block.active_].done = true;
+    }, 0);
+  }
+
+  void wait(Meeting& meeting) {
+    const uint64_t round = meeting.round;
+    if (++meeting.arrived == meeting.members) {
+      meeting.arrived = 0;
+      ++meeting.round;
+      return;
+    }
+    const int me = active_;
+    while (meeting.round == round) swapcontext(&fibres_[me].context, &scheduler_);
+  }
+
+  int index_ = 0, blocks_ = 0, threads_ = 0, active_ = 0;
+  const std::function<void()>* body_ = nullptr;
+  Meeting everyone_;
+  std::vector<Meeting> warps_;
+  std::vector<Fibre> fibres_;
+  ucontext_t scheduler_;
+  std::mt19937 random_{1};
+};
+
+inline int thread_in_block() { return Block::current().thread(); }
+inline int lane() { return thread_in_block() % 32; }
+inline int threads_in_block() { return Block::current().threads(); }
+inline int block_index() { return Block::current().index(); }
+inline int blocks_in_grid() { return Block::current().blocks(); }
+inline void sync() { Block::current().exchange(0); }
+inline void sync_block() { Block::current().barrier(); }
+
+template <class T>
+T from_lane(T v, int source) {
+  static_assert(sizeof(T) <= 8);
+  uint64_t mine = 0;
+  std::memcpy(&mine, &v, sizeof v);
+  const uint64_t theirs = Block::current().exchange(mine)[source];
+  std::memcpy(&v, &theirs, sizeof v);
+  return v;
+}
+template <class T>
+T across(T v, int distance) {
+  return from_lane(v, lane() ^ distance);
+}
+inline u32 ballot(bool p) {
+  const uint64_t* all = Block::current().exchange(p);
+  u32 out = 0;
+  for (int l = 0; l < 32; ++l) out |= u32(all[l] != 0) << l;
+  return out;
+}
+inline u32 warp_min(u32 v) {
+  const uint64_t* all = Block::current().exchange(v);
+  u32 out = u32(all[0]);
+  for (int l = 1; l < 32; ++l) out = u32(all[l]) < out ? u32(all[l]) : out;
+  return out;
+}
+inline u32 warp_max(u32 v) { return ~warp_min(~v); }
+inline int bits_set(u64 v) { return __builtin_popcountll(v); }
+inline int lowest_bit(u64 v) { return __builtin_ffsll(i64(v)) - 1; }
+inline u64 bits_of(double v) {
+  u64 bits;
+  std::memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+template <class T>
+T in_register(T v) {
+  return v;
+}
+inline int fetch_add(int* at, int v) { return (*at += v) - v; }
+
+}  // namespace tfgw

@@ -1,0 +1,23 @@
+// The kernels as functions for the tests to call: launch_NAME(blocks, problem[, gradients]).
+#include "kernels.cu"
+
+#define TFGW_LAUNCH(NAME, THREADS)                                                             \
+  extern "C" void launch_##NAME(int blocks, const Problem* p) {                                \
+    for (int b = 0; b < blocks; ++b) Block::current().run(b, blocks, THREADS, [&] { NAME(*p); }); \
+  }
+#define TFGW_LAUNCH_BACKWARD(NAME, THREADS)                                                        \
+  extern "C" void launch_##NAME(int blocks, const Problem* p, const Gradients* g) {                \
+    for (int b = 0; b < blocks; ++b) Block::current().run(b, blocks, THREADS, [&] { NAME(*p, *g); }); \
+  }
+
+TFGW_LAUNCH(tfgw_index, 64)
+TFGW_LAUNCH(tfgw_prepare, 32)
+TFGW_LAUNCH(tfgw_solve, 32)
+TFGW_LAUNCH_BACKWARD(tfgw_backward_nodes, 32)
+TFGW_LAUNCH_BACKWARD(tfgw_backward_edges, 128)
+TFGW_LAUNCH_BACKWARD(tfgw_backward_shares, 64)
+TFGW_LAUNCH_BACKWARD(tfgw_backward_total, 64)
+
+extern "C" int size_of_problem() { return sizeof(Problem); }
+extern "C" int size_of_gradients() { return sizeof(Gradients); }
+extern "C" i64 workspace_size(int rows) { return Workspace<TFGW_COLUMNS>::size(rows); }

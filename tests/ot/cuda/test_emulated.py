@@ -1,0 +1,204 @@
+"""The CUDA kernels, run lane by lane on a CPU, do what the C++ core does."""
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.ot.cuda import emulation
+from tests.ot.problems import STRUCTURES, Problem, random_problem
+from tfgw.ot import GraphBatch, Status, Templates, Transport, fgw, linear_transport
+from tfgw.ot.cuda.compile import SOURCES
+from tfgw.ot.cuda.layout import SIZE_CLASSES, Gradients, size_class, workspace_size
+from tfgw.ot.cuda.layout import Problem as ProblemStruct
+from tfgw.ot.cuda.run import Input
+
+pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
+
+NAMES = {
+    "distance": "distances",
+    "structure_cost": "structure_costs",
+    "feature_cost": "feature_costs",
+    "plan": "plans",
+    "row_potential": "graph_potentials",
+    "col_potential": "template_potentials",
+    "iterations": "iterations",
+    "status": "status",
+}
+
+
+def as_input(problem: Problem, start: Tensor | None = None) -> Input:
+    graphs, templates = problem.graphs, problem.templates
+    count, nodes, _ = templates.features.shape
+    weights = (
+        templates.weights if templates.weights is not None else templates.features.new_full((count, nodes), 1 / nodes)
+    )
+    return Input(
+        graphs.x, graphs.batch, graphs.num_graphs, graphs.node_weights, graphs.edge_index, graphs.edge_weight,
+        graphs.structure, templates.structure, templates.features, weights, problem.alpha, start=start,
+    )  # fmt: skip
+
+
+def assert_same(ours: dict[str, Tensor], core: Transport) -> None:
+    assert int(ours["invalid"]) == 0
+    for name, attribute in NAMES.items():
+        torch.testing.assert_close(ours[name], getattr(core, attribute), rtol=1e-10, atol=1e-12, msg=name)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "random", "zeros"])
+@pytest.mark.parametrize("kind", ["none", *STRUCTURES])
+def test_solves_like_the_core(kind: str, weights: str) -> None:
+    problem = random_problem(1, kind, weights=weights)
+    assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_solves_like_the_core_at_the_ends_of_alpha(alpha: float) -> None:
+    problem = random_problem(2, "weighted", alpha=alpha)
+    assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, alpha))
+
+
+@pytest.mark.parametrize(("nodes", "sizes"), [(13, (44, 3)), (30, (40, 17)), (50, (60, 7)), (100, (35,))])
+def test_solves_like_the_core_in_every_size_class(nodes: int, sizes: tuple[int, ...]) -> None:
+    problem = random_problem(3, "sparse", sizes=sizes, template_nodes=nodes, templates=2, weights="uniform")
+    assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
+
+
+def test_degenerate_problems() -> None:
+    """Equal weights and sizes that divide each other: every basis is degenerate, and every pivot a tie."""
+    problem = random_problem(4, "dense", sizes=(12, 6, 24), template_nodes=12, weights="uniform")
+    assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
+
+
+def test_many_atoms_are_collapsed_like_in_the_core() -> None:
+    """Gradients alone lead inside the polytope here, so that many vertices stay in use."""
+    generator = torch.Generator().manual_seed(0)
+    negative = -torch.eye(9).double() + 0.1 * torch.randn(9, 9, generator=generator).double()
+    problem = random_problem(5, "dense", sizes=(9,), template_nodes=8, templates=1, alpha=0.9)
+    graphs = GraphBatch(problem.graphs.x, batch=problem.graphs.batch, structure=(negative + negative.T).flatten())
+    convex = Problem(graphs, problem.templates, problem.alpha)
+    assert_same(emulation.solve(as_input(convex)), fgw(graphs, problem.templates, problem.alpha))
+
+
+def test_starts_from_given_plans() -> None:
+    problem = random_problem(6, "sparse", weights="zeros")
+    start = torch.rand(len(problem.graphs.x), 4, 5, generator=torch.Generator().manual_seed(0)).double()
+    core = fgw(problem.graphs, problem.templates, problem.alpha, initial_plans=start)
+    assert_same(emulation.solve(as_input(problem, start)), core)
+
+
+def test_stops_after_max_iter() -> None:
+    problem = random_problem(7, "sparse")
+    core = fgw(problem.graphs, problem.templates, problem.alpha, max_iter=2)
+    assert int(Status.MAX_ITER) in core.status
+    assert_same(emulation.solve(as_input(problem), max_iter=2), core)
+
+
+def test_linear_transport() -> None:
+    cost = torch.randn(11, 3, 5, generator=torch.Generator().manual_seed(0)).double()
+    batch = torch.tensor([0] * 4 + [1] * 7)
+    weights = torch.softmax(torch.randn(3, 5, generator=torch.Generator().manual_seed(1)).double(), 1)
+    given = Input(
+        cost.new_empty(11, 0), batch, 2, None, None, None, None, None, cost.new_empty(3, 5, 0), weights,
+        cost.new_zeros(3), cost=cost,
+    )  # fmt: skip
+    assert_same(emulation.solve(given), linear_transport(cost, batch=batch, template_weights=weights))
+
+
+def test_empty_graphs_at_the_end() -> None:
+    problem = random_problem(8, "sparse")
+    given = as_input(problem)._replace(batch_size=len(problem.sizes) + 2)
+    ours = emulation.solve(given)
+    assert (ours["status"][-2:] == int(Status.EMPTY)).all()
+    assert not ours["distance"][-2:].any()
+    torch.testing.assert_close(
+        ours["distance"][:-2], fgw(problem.graphs, problem.templates, problem.alpha).distances, rtol=1e-10, atol=0
+    )
+
+
+def test_repeated_and_unsorted_edges() -> None:
+    problem = random_problem(9, "weighted")
+    edges, weights = problem.graphs.edge_index, problem.graphs.edge_weight
+    order = torch.randperm(edges.shape[1], generator=torch.Generator().manual_seed(0))
+    order = torch.cat([order, order[:5]])
+    given = as_input(problem)._replace(edge_index=edges[:, order], edge_weight=weights[order])
+    graphs = GraphBatch(
+        problem.graphs.x, batch=problem.graphs.batch, node_weights=problem.graphs.node_weights,
+        edge_index=edges[:, order], edge_weight=weights[order],
+    )  # fmt: skip
+    assert_same(emulation.solve(given), fgw(graphs, problem.templates, problem.alpha))
+
+
+@pytest.mark.parametrize("kind", ["none", *STRUCTURES])
+def test_gradients_like_the_core(kind: str) -> None:
+    problem = random_problem(10, kind, weights="zeros")
+    given = as_input(problem)
+    up = torch.randn(len(problem.sizes), len(problem.alpha), generator=torch.Generator().manual_seed(0)).double()
+    ours = emulation.backward(given, emulation.solve(given), up)
+    leaves = {
+        name: tensor.clone().requires_grad_()
+        for name, tensor in {
+            "x": given.x,
+            "weights": given.node_weights,
+            "edge_weight": given.edge_weight,
+            "dense": given.structure,
+            "template_structure": given.template_structure,
+            "template_x": given.template_features,
+            "template_weights": given.template_weights,
+            "alpha": given.alpha,
+        }.items()
+        if tensor is not None
+    }
+    graphs = GraphBatch(
+        leaves["x"], batch=given.batch, edge_index=given.edge_index, edge_weight=leaves.get("edge_weight"),
+        structure=leaves.get("dense"), node_weights=leaves["weights"],
+    )  # fmt: skip
+    templates = Templates(leaves["template_x"], leaves.get("template_structure"), leaves["template_weights"])
+    (fgw(graphs, templates, leaves["alpha"]).distances * up).sum().backward()
+    assert set(ours) == set(leaves)
+    for name, leaf in leaves.items():
+        torch.testing.assert_close(ours[name], leaf.grad, rtol=1e-9, atol=1e-11, msg=name)
+
+
+def broken(name: str) -> Input:
+    given = as_input(random_problem(11, "weighted"))
+    value = getattr(given, name).clone()
+    value.view(-1)[-1] = {"batch": 17, "edge_index": 1, "alpha": 1.5}.get(name, float("nan"))
+    return given._replace(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x", "batch", "node_weights", "edge_index", "edge_weight", "template_structure", "template_features",
+        "template_weights", "alpha",
+    ],
+)  # fmt: skip
+def test_invalid_values_are_found_before_the_solve(name: str) -> None:
+    solved = emulation.solve(broken(name))
+    assert int(solved["invalid"]) == 1
+    assert not solved["distance"].any()
+
+
+@pytest.mark.parametrize("columns", SIZE_CLASSES)
+def test_structs_are_laid_out_as_the_kernels_read_them(columns: int) -> None:
+    library = emulation.library(columns)
+    assert library.size_of_problem() == ctypes.sizeof(ProblemStruct)
+    assert library.size_of_gradients() == ctypes.sizeof(Gradients)
+    library.workspace_size.restype = ctypes.c_int64
+    assert library.workspace_size(37) == workspace_size(37, columns)
+
+
+def test_size_classes() -> None:
+    assert [size_class(n) for n in (1, 16, 17, 64, 128, 129)] == [16, 16, 32, 64, 128, None]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+def test_compiles_for_a_gpu(tmp_path: Path) -> None:
+    command = ["nvcc", "-std=c++17", "-arch=sm_80", "-ptx", "-DTFGW_COLUMNS=32", "-o", tmp_path / "kernels.ptx"]
+    subprocess.run([*command, SOURCES / "kernels.cu"], check=True)

@@ -1,0 +1,108 @@
+"""On a real GPU: the same values, gradients and errors as on the CPU, nothing to set, the same bits each time."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.ot.problems import STRUCTURES, Problem, random_problem
+from tfgw.nn import TFGWPooling
+from tfgw.ot import GraphBatch, Templates, Transport, fgw, linear_transport
+
+pytest.importorskip("cupy", reason="CuPy is not installed")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+
+def solve(problem: Problem, device: str) -> tuple[Transport, dict[str, Tensor]]:
+    """The result, and the gradients of a weighted sum of the distances by name."""
+    graphs, templates = problem.graphs, problem.templates
+    tensors = {
+        "x": graphs.x,
+        "node_weights": graphs.node_weights,
+        "edge_weight": graphs.edge_weight,
+        "structure": graphs.structure,
+        "template_features": templates.features,
+        "template_structure": templates.structure,
+        "template_weights": templates.weights,
+        "alpha": problem.alpha,
+    }
+    leaves = {name: t.detach().to(device).requires_grad_() for name, t in tensors.items() if t is not None}
+    graphs = GraphBatch(
+        batch=graphs.batch.to(device),
+        edge_index=None if graphs.edge_index is None else graphs.edge_index.to(device),
+        **{name: leaves.get(name) for name in ("x", "node_weights", "edge_weight", "structure")},
+    )
+    templates = Templates(*(leaves.get(f"template_{name}") for name in ("features", "structure", "weights")))
+    result = fgw(graphs, templates, leaves["alpha"])
+    scale = torch.arange(1, 1 + result.distances.numel()).to(result.distances).view_as(result.distances)
+    (result.distances * scale).sum().backward()
+    return result, {name: leaf.grad.cpu() for name, leaf in leaves.items() if leaf.grad is not None}
+
+
+@pytest.mark.parametrize("weights", ["uniform", "random", "zeros"])
+@pytest.mark.parametrize("kind", ["none", *STRUCTURES])
+def test_values_and_gradients_of_the_cpu(kind: str, weights: str) -> None:
+    problem = random_problem(1, kind, weights=weights)
+    (cpu, cpu_grads), (gpu, gpu_grads) = solve(problem, "cpu"), solve(problem, "cuda")
+    assert gpu.distances.is_cuda
+    for name in Transport._fields:
+        torch.testing.assert_close(getattr(gpu, name).cpu(), getattr(cpu, name), rtol=1e-10, atol=1e-12, msg=name)
+    assert set(gpu_grads) == set(cpu_grads)
+    for name, grad in cpu_grads.items():
+        torch.testing.assert_close(gpu_grads[name], grad, rtol=1e-8, atol=1e-10, msg=name)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_the_ends_of_alpha(alpha: float) -> None:
+    problem = random_problem(2, "sparse", alpha=alpha)
+    (cpu, cpu_grads), (gpu, gpu_grads) = solve(problem, "cpu"), solve(problem, "cuda")
+    torch.testing.assert_close(gpu.distances.cpu(), cpu.distances, rtol=1e-10, atol=1e-12)
+    for name, grad in cpu_grads.items():
+        torch.testing.assert_close(gpu_grads[name], grad, rtol=1e-8, atol=1e-10, msg=name)
+
+
+def test_the_same_bits_each_time() -> None:
+    problem = random_problem(3, "directed", sizes=(30, 12, 25))
+    (first, grads), (again, grads_again) = solve(problem, "cuda"), solve(problem, "cuda")
+    assert torch.equal(first.distances, again.distances)
+    assert torch.equal(first.plans, again.plans)
+    assert all(torch.equal(grads[name], grads_again[name]) for name in grads)
+
+
+def test_linear_transport() -> None:
+    cost = torch.randn(7, 4, generator=torch.Generator().manual_seed(0)).double()
+    torch.testing.assert_close(
+        linear_transport(cost.cuda()).distances.cpu(), linear_transport(cost).distances, rtol=1e-12, atol=0
+    )
+
+
+def test_the_same_errors() -> None:
+    problem = random_problem(4, "sparse")
+    x = problem.graphs.x.clone()
+    x[-1, 0] = torch.nan
+    for device in ("cpu", "cuda"):
+        graphs = GraphBatch(
+            x.to(device), batch=problem.graphs.batch.to(device), edge_index=problem.graphs.edge_index.to(device)
+        )
+        templates = Templates(*(t.to(device) for t in vars(problem.templates).values()))
+        with pytest.raises(ValueError, match=r"^x: graph 4 has a feature that is not finite"):
+            fgw(graphs, templates, 0.5)
+
+
+def test_a_layer_trains_there_in_single_precision_too() -> None:
+    torch.manual_seed(0)
+    problem = random_problem(5, "sparse")
+    layer = TFGWPooling(3, 4, 5).float().cuda()
+    x = problem.graphs.x.float().cuda().requires_grad_()
+    distances = layer(x, problem.graphs.edge_index.cuda(), problem.graphs.batch.cuda())
+    distances.sum().backward()
+    assert distances.dtype == x.grad.dtype == torch.float32
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
+
+
+def test_wide_templates_are_solved_on_the_cpu_with_one_warning() -> None:
+    problem = random_problem(6, "sparse", template_nodes=130, templates=2)
+    with pytest.warns(UserWarning, match="solving on the CPU: templates have 130 nodes, more than 128"):
+        gpu, gpu_grads = solve(problem, "cuda")
+    cpu, cpu_grads = solve(problem, "cpu")
+    assert torch.equal(gpu.distances.cpu(), cpu.distances)
+    assert all(torch.equal(gpu_grads[name], grad) for name, grad in cpu_grads.items())
