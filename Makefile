@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' -o -name '*.?pp') CMakeLists.txt pyproject.toml
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: run test lint format sanitize fuzz fuzz-api
+.PHONY: run test lint format sanitize fuzz fuzz-api results
 
 run: $(VENV)/.installed
 	$(BIN)/tfgw train
@@ -34,6 +34,17 @@ $(VENV)/.tools: constraints.txt
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[test,lint]'
 	touch $@
+
+# The pages and figures of docs/results, from the records in results/ (needs TFGW_DATA). What has no records is left out.
+RUN_ON := --dataset MUTAG --dataset PTC_MR --dataset ENZYMES --dataset IMDB-BINARY
+FIGURES := fig-4cycles fig-alpha fig-gin-layers fig-layers fig-lda fig-pca fig-samples fig-skip-circles fig-templates fig-violins
+results: $(VENV)/.installed
+	$(BIN)/tfgw paper pack
+	for t in table1 table3 table5 check-epochs; do $(BIN)/tfgw paper show $$t --markdown > docs/results/$$t.md; done
+	$(BIN)/tfgw paper show table2 $(RUN_ON) --markdown > docs/results/table2-fair.md
+	$(BIN)/tfgw paper show table2 $(RUN_ON) --protocol paper --markdown > docs/results/table2-paper.md
+	$(BIN)/tfgw paper show table4 --dataset MUTAG --dataset PTC_MR --markdown > docs/results/table4.md
+	for f in $(FIGURES); do $(BIN)/tfgw paper plot $$f --output docs/results/$$f.png || true; done
 
 # The C++ core's tests and a short fuzz, under address and undefined-behaviour sanitizers.
 sanitize: build/sanitize/.built
