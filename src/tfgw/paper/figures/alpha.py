@@ -15,7 +15,7 @@ from tfgw.paper.series import Series, finished
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:
     """One panel per dataset, one histogram per structure."""
     datasets = list(dict.fromkeys(one.dataset for one in series))
-    figure, axes = new_figure(len(datasets))
+    figure, axes = new_figure(len(datasets), width=4.8)
     for axis, dataset in zip(axes[0], datasets, strict=True):
         here = [one for one in series if one.dataset == dataset]
         alphas = [[r["result"]["alpha"] for r in finished(one, records) if is_done(r)] for one in here]
@@ -29,5 +29,6 @@ def draw(experiment: Experiment, series: Sequence[Series], records: Records, dat
                 values, bins=bins, histtype="step", color=COLOURS[number], linestyle=("-", "--")[number % 2], lw=1.5
             )
         axis.set(xlabel="learned α (0: features, 1: structure)", ylabel="models", title=dataset)
-        axis.legend()
+        axis.set_ylim(top=1.35 * axis.get_ylim()[1])  # room for the legend
+        axis.legend(loc="upper center", ncols=2)
     return figure
