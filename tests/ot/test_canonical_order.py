@@ -95,7 +95,7 @@ def as_batch(graph: dict[str, Tensor | None], order: Tensor) -> ot.GraphBatch:
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(attributed_graphs(), st.randoms(use_true_random=False))
 def test_attributed_graphs(graph: dict[str, Tensor | None], random: object) -> None:
     nodes = len(graph["x"])

@@ -13,8 +13,8 @@ from tfgw.ot import GraphBatch, Templates, canonical_order, diagnose, fgw, refer
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> Problem:
-    """Random problems; half of them with few different values, so that there are ties everywhere."""
+def problems(draw: st.DrawFn, ties: bool = True) -> Problem:
+    """Random problems; with ``ties``, half of them have few different values, so that there are ties everywhere."""
     problem = random_problem(
         draw(st.integers(0, 2**32 - 1)),
         draw(st.sampled_from([*STRUCTURES, "none"])),
@@ -27,7 +27,7 @@ def problems(draw: st.DrawFn) -> Problem:
     )
     if problem.graphs.edge_index is None and problem.graphs.structure is None:
         problem = replace(problem, alpha=torch.zeros_like(problem.alpha))
-    return with_ties(problem) if draw(st.booleans()) else problem
+    return with_ties(problem) if ties and draw(st.booleans()) else problem
 
 
 def with_ties(problem: Problem) -> Problem:
@@ -44,7 +44,7 @@ def with_ties(problem: Problem) -> Problem:
     )
 
 
-some = settings(deadline=None, max_examples=60)
+some = settings(max_examples=60)
 starts = st.sampled_from([1, 3])
 
 
@@ -71,9 +71,10 @@ def test_bounds_enclose_the_value(problem: Problem, n_starts: int) -> None:
 
 
 @some
-@given(problems(), st.sampled_from([0.125, 4.0]))
+@given(problems(ties=False), st.sampled_from([0.125, 4.0]))
 def test_scaling(problem: Problem, factor: float) -> None:
-    """Powers of 2 scale without rounding: the same plan, and the value times the square."""
+    """Powers of 2 scale without rounding: the same plan, and the value times the square. (How ties are broken weighs
+    features against structure, and so depends on the scale.)"""
     graphs, templates = problem.graphs, problem.templates
     weight = graphs.edge_weight
     if graphs.edge_index is not None and weight is None:
