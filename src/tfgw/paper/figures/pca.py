@@ -45,7 +45,7 @@ def _legend(models: Any) -> list[Any]:
     from matplotlib.lines import Line2D
 
     labels = sorted({int(label) for model in models for label in model.labels})
-    style = {"linestyle": "none", "markersize": 7}
+    style: dict[str, Any] = {"linestyle": "none", "markersize": 7}
     classes = [
         Line2D([], [], color=COLOURS[label], marker=MARKERS[label], label=f"class {label}", **style) for label in labels
     ]
