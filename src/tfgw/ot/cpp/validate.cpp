@@ -1,17 +1,26 @@
 #include "validate.hpp"
 
 #include <cmath>
-#include <sstream>
+#include <cstdio>
 #include <stdexcept>
+#include <string>
 
 namespace tfgw {
 namespace {
 
+// Not with a stream: where this library carries its own copy of the C++ runtime, as some compilers have it by default,
+// streams find their locale in PyTorch's copy, and print nothing or crash.
+std::string text(const char* part) { return part; }
+std::string text(int64_t part) { return std::to_string(part); }
+std::string text(double part) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%g", part);
+  return digits;
+}
+
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
-  std::ostringstream message;
-  (message << ... << parts);
-  throw std::invalid_argument(message.str());
+  throw std::invalid_argument((text(parts) + ...));
 }
 
 constexpr double kLargest = 1e100;  // beyond this, squares and their products overflow
