@@ -1,5 +1,8 @@
 """Diagnostics: the lower bound is one, and tight where that is known; what is no local minimum is told."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import ot as pot
@@ -123,3 +126,21 @@ def test_bad_input() -> None:
     graphs = GraphBatch(x, batch=problem.graphs.batch, edge_index=problem.graphs.edge_index)
     with pytest.raises(ValueError, match="x: graph 1 has a feature"):
         diagnose(graphs, problem.templates, problem.alpha)
+
+
+@pytest.mark.parametrize("solve", [fgw, diagnose])
+def test_weights_are_checked_as_in_fgw(solve: Callable[..., object]) -> None:
+    problem = random_problem(0, "sparse", weights="uniform")
+    sizes = torch.bincount(problem.graphs.batch)[problem.graphs.batch]
+    graphs = replace(problem.graphs, x=problem.graphs.x.float(), node_weights=1.01 / sizes.float())
+    templates = Templates(problem.templates.features.float(), problem.templates.structure.float())
+    with pytest.raises(ValueError, match=r"^node_weights: the weights of graph 0 sum to 1.01, not 1"):
+        solve(graphs, templates, 0.5)
+
+
+@pytest.mark.parametrize("solve", [fgw, diagnose])
+def test_starts_are_checked_as_in_fgw(solve: Callable[..., object]) -> None:
+    problem = random_problem(0, "sparse")
+    start = torch.full((len(problem.graphs.x), 4, 5), torch.inf, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"^initial_plans: graph 0 has an entry that is not finite"):
+        solve(problem.graphs, problem.templates, 0.5, initial_plans=start)

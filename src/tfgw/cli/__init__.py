@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _one_line(error: Exception) -> str:
     text = str(error).strip()
-    if text and isinstance(error, ValueError | OSError | FloatingPointError):
+    if text and isinstance(error, ValueError | OSError | FloatingPointError | ImportError):
         return " ".join(text.split())
     last = text.splitlines()[-1] if text else ""  # an error in another process brings its traceback along
     return f"{type(error).__name__}: {last} (--debug shows where)"

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tfgw.ot.op import _allocate, _problem, _solve
-from tfgw.ot.problem import GraphBatch, Templates, check_pair, check_start, expand_alpha
+from tfgw.ot.op import _allocate, _problem, _solve, check_finite, weight_tolerance
+from tfgw.ot.problem import GraphBatch, Templates, check_options, check_pair, check_start, expand_alpha
 from tfgw.ot.solve import _template_weights, _threads
 
 
@@ -54,11 +54,7 @@ def diagnose(
     distance itself at α = 0, and never above it. Arguments are those of :func:`tfgw.ot.fgw`.
     """
     check_pair(graphs, templates)
-    for name, value in (("max_iter", max_iter), ("n_starts", n_starts)):
-        if value < 1:
-            raise ValueError(f"{name}: must be at least 1, got {value}")
-    if not tol >= 0:
-        raise ValueError(f"tol: must not be negative, got {tol}")
+    check_options(max_iter=max_iter, tol=tol, n_starts=n_starts)
     check_start(initial_plans, graphs, templates)
     weights = _template_weights(templates)
     inputs: tuple[Any, ...] = (
@@ -67,9 +63,8 @@ def diagnose(
     )  # fmt: skip
     inputs = tuple(value.detach().cpu() if isinstance(value, Tensor) else value for value in inputs)
     problem = _problem(*inputs)
-    problem.check(0.05 if graphs.x.dtype != torch.float64 else 1e-6)
-    if initial_plans is not None and not bool(initial_plans.isfinite().all()):
-        raise ValueError("initial_plans: has an entry that is not finite")
+    problem.check(weight_tolerance(graphs.x, templates.features))
+    check_finite("initial_plans", initial_plans, graphs.batch)
     pairs = (graphs.num_graphs, len(weights))
     found: dict[str, np.ndarray | None] = {
         "spread": np.zeros(pairs),

@@ -44,7 +44,7 @@ def fgw_op(
         template_structure, template_features, template_weights, alpha,
     )  # fmt: skip
     problem.check(weight_tolerance(x, template_features))
-    _check_finite("initial_plans", start, batch)
+    check_finite("initial_plans", start, batch)
     dtype = torch.promote_types(x.dtype, template_features.dtype)
     count, columns = template_weights.shape
     out = _allocate(x.shape[0], batch_size, count, columns, with_plans)
@@ -195,7 +195,7 @@ def transport_op(
         None, cost.new_empty(count, columns, 0), template_weights, cost.new_zeros(count), cost,
     )  # fmt: skip
     problem.check(weight_tolerance(cost, template_weights))
-    _check_finite("cost", cost, batch)
+    check_finite("cost", cost, batch)
     out = _allocate(nodes, batch_size, count, columns, True)
     _solve(problem, None, out, max_iter=2, tol=0.0, n_starts=1, num_threads=num_threads)
     return _finish(out, cost.dtype)
@@ -295,7 +295,7 @@ def _maybe_array(tensor: Tensor | None) -> np.ndarray | None:
     return None if tensor is None else _array(tensor)
 
 
-def _check_finite(name: str, rows: Tensor | None, batch: Tensor | None) -> None:
+def check_finite(name: str, rows: Tensor | None, batch: Tensor | None) -> None:
     """Raise ``ValueError`` naming the graph of the first of the rows (nodes, …) that cannot be computed with."""
     if rows is None or bool((usable := rows.isfinite() & (rows.abs() <= 1e100)).all()):
         return

@@ -149,6 +149,15 @@ def check_start(initial_plans: Tensor | None, graphs: GraphBatch, templates: Tem
     _same_device("x", graphs.x, initial_plans=initial_plans)
 
 
+def check_options(*, max_iter: int, tol: float, n_starts: int) -> None:
+    """Raise ``ValueError`` unless a solver can work with these."""
+    for name, value in (("max_iter", max_iter), ("n_starts", n_starts)):
+        if value < 1:
+            raise ValueError(f"{name}: must be at least 1, got {value}")
+    if not tol >= 0:
+        raise ValueError(f"tol: must not be negative, got {tol}")
+
+
 def expand_alpha(alpha: float | Tensor, templates: Templates) -> Tensor:
     """One trade-off per template, ``(num_templates,)``."""
     features = templates.features

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.op import fgw_op, transport_op
-from tfgw.ot.problem import GraphBatch, Templates, check_pair, check_start, expand_alpha
+from tfgw.ot.problem import GraphBatch, Templates, check_options, check_pair, check_start, expand_alpha
 
 
 class Status(IntEnum):
@@ -81,11 +81,7 @@ def fgw(
     check_pair(graphs, templates)
     if plans not in ("dense", "sparse", None):
         raise ValueError(f"plans: must be 'dense', 'sparse' or None, got {plans!r}")
-    for name, value in (("max_iter", max_iter), ("n_starts", n_starts)):
-        if value < 1:
-            raise ValueError(f"{name}: must be at least 1, got {value}")
-    if not tol >= 0:
-        raise ValueError(f"tol: must not be negative, got {tol}")
+    check_options(max_iter=max_iter, tol=tol, n_starts=n_starts)
     weights = _template_weights(templates)
     check_start(initial_plans, graphs, templates)
     alpha = expand_alpha(alpha, templates)

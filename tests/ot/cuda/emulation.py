@@ -50,10 +50,9 @@ def solve(given: Input, *, max_iter: int = 1000, tol: float = 1e-9, processors: 
     return {**out, "invalid": flag}
 
 
-def backward(given: Input, solved: dict[str, Tensor], grad: Tensor) -> dict[str, Tensor]:
-    """Gradients with respect to everything that the problem has, by name."""
-    ready = run.prepare(given, 1e-6, torch.zeros(1, dtype=torch.int32), launch)
-    like = {
+def differentiable(given: Input) -> dict[str, Tensor | None]:
+    """What a problem has gradients for, by the kernels' names."""
+    return {
         "x": given.x,
         "weights": given.node_weights,
         "edge_weight": given.edge_weight,
@@ -63,7 +62,12 @@ def backward(given: Input, solved: dict[str, Tensor], grad: Tensor) -> dict[str,
         "template_weights": given.template_weights,
         "alpha": given.alpha,
     }
-    grads = {name: None if t is None else torch.zeros_like(t) for name, t in like.items()}
+
+
+def backward(given: Input, solved: dict[str, Tensor], grad: Tensor) -> dict[str, Tensor]:
+    """Gradients with respect to everything that the problem has, by name."""
+    ready = run.prepare(given, 1e-6, torch.zeros(1, dtype=torch.int32), launch)
+    grads = {name: None if t is None else torch.zeros_like(t) for name, t in differentiable(given).items()}
     names = ("structure_cost", "feature_cost", "plan", "row_potential", "col_potential")
     run.backward(ready, {"grad": grad, **{name: solved[name] for name in names}}, grads, launch)
     return {name: g for name, g in grads.items() if g is not None}

@@ -139,20 +139,8 @@ def test_gradients_like_the_core(kind: str) -> None:
     given = as_input(problem)
     up = torch.randn(len(problem.sizes), len(problem.alpha), generator=torch.Generator().manual_seed(0)).double()
     ours = emulation.backward(given, emulation.solve(given), up)
-    leaves = {
-        name: tensor.clone().requires_grad_()
-        for name, tensor in {
-            "x": given.x,
-            "weights": given.node_weights,
-            "edge_weight": given.edge_weight,
-            "dense": given.structure,
-            "template_structure": given.template_structure,
-            "template_x": given.template_features,
-            "template_weights": given.template_weights,
-            "alpha": given.alpha,
-        }.items()
-        if tensor is not None
-    }
+    tensors = emulation.differentiable(given)
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors.items() if tensor is not None}
     graphs = GraphBatch(
         leaves["x"], batch=given.batch, edge_index=given.edge_index, edge_weight=leaves.get("edge_weight"),
         structure=leaves.get("dense"), node_weights=leaves["weights"],

@@ -80,6 +80,6 @@ def prepared_memory(problem: Any, device: torch.device) -> Tensor:
 
 
 def workspace_size(rows: int, padded: int) -> int:
-    """Doubles that one pair's solve works in: ``Workspace::size`` of fgw.cuh."""
+    """Doubles that one pair's solve works in: ``Workspace::size`` of workspace.cuh."""
     entries, atoms, qp_memory = rows + padded, 32, 32 * 32 + 32 // 2
     return rows * padded * (8 + atoms) + 2 * entries * atoms + 6 * entries + atoms * atoms + qp_memory + 1
