@@ -4,7 +4,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from tfgw import ot
 from tfgw.nn.structure import batched_shortest_paths, entry_index
@@ -45,6 +44,7 @@ class TFGWPooling(TemplateLayer):
     alpha: Tensor
     structure_entries: Tensor
     _entry_index: Tensor
+    _fixed_entry: Tensor
 
     def __init__(
         self,
@@ -83,7 +83,8 @@ class TFGWPooling(TemplateLayer):
         self.tol = tol
         self.num_threads = num_threads
         index = entry_index(template_nodes, directed=directed, diagonal=structure == "precomputed")
-        self.register_buffer("_entry_index", index, persistent=False)
+        self.register_buffer("_entry_index", index.flatten().repeat(num_templates, 1), persistent=False)
+        self.register_buffer("_fixed_entry", torch.zeros(num_templates, 1), persistent=False)
         free = int(index.max()) if structure != "precomputed" else int(index.max()) + 1
         self._hold("structure_entries", torch.empty(num_templates, free), learn_templates)
         self._hold("alpha", _initial_alpha(alpha, alpha_init, alpha_per_template, num_templates), self.learn_alpha)
@@ -92,7 +93,8 @@ class TFGWPooling(TemplateLayer):
     @property
     def template_structure(self) -> Tensor:
         """C̄ of every template, ``(num_templates, template_nodes, template_nodes)``."""
-        return pad(self.structure_entries, (0, 1))[:, self._entry_index]
+        entries = torch.cat((self.structure_entries, self._fixed_entry), 1)
+        return entries.gather(1, self._entry_index).view(-1, self.template_nodes, self.template_nodes)
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
@@ -108,16 +110,16 @@ class TFGWPooling(TemplateLayer):
     def set_templates(self, structure: Tensor, features: Tensor, weights: Tensor | None = None) -> None:
         """Put the templates at the given C̄ ``(K, m, m)``, F̄ ``(K, m, d)`` and h̄ ``(K, m)``; ``None`` is uniform."""
         structure = torch.as_tensor(structure)
-        index = self._entry_index
-        shape = (self.num_templates, *index.shape)
+        index = self._entry_index[0]
+        shape = (self.num_templates, self.template_nodes, self.template_nodes)
         if tuple(structure.shape) != shape:
             raise ValueError(f"structure: expected shape {shape}, got {tuple(structure.shape)}")
         if not self.directed and not torch.equal(structure, structure.mT):
             raise ValueError("structure: templates must be symmetric unless the layer is directed")
         if self.structure != "precomputed" and bool(structure.diagonal(dim1=1, dim2=2).any()):
             raise ValueError(f"structure: the diagonal must be 0 for structure={self.structure!r}")
-        places = index.flatten().argsort(stable=True)
-        first = torch.searchsorted(index.flatten()[places], torch.arange(self.structure_entries.shape[1]).to(index))
+        places = index.argsort(stable=True)
+        first = torch.searchsorted(index[places], torch.arange(self.structure_entries.shape[1]).to(index))
         entries = checked("structure", structure.flatten(1)[:, places[first]], self.structure_entries)
         features, weights = checked("features", features, self.template_features), checked_weights(self, weights)
         self.structure_entries.copy_(entries)

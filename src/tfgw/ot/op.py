@@ -6,8 +6,11 @@ fgw, wasserstein ──▶ tfgw::fgw ──────────▶ C++ core:
                      tfgw::fgw_backward ─▶ C++ core: backward   (envelope theorem: the plan is held fixed)
 
 linear_transport ──▶ tfgw::transport ────▶ C++ core: solve, with a given cost
+
+On a GPU, while nothing is traced, fgw goes past the operators, straight to op_cuda.fgw.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -310,8 +313,20 @@ def _indices(tensor: Tensor) -> np.ndarray:
 
 def weight_tolerance(*tensors: Tensor) -> float:
     """How far weights of this precision may be from a sum of 1: a few rounding errors per node."""
-    return min(0.05, max(1e-6, *(100 * torch.finfo(t.dtype).eps for t in tensors)))
+    return max([_dtype_tolerance(t.dtype) for t in tensors])
+
+
+@cache
+def _dtype_tolerance(dtype: torch.dtype) -> float:
+    return min(0.05, max(1e-6, 100 * torch.finfo(dtype).eps))
 
 
 # Adds the kernels for tensors on a GPU to the operators above.
-from tfgw.ot import op_cuda  # noqa: E402, F401
+from tfgw.ot import op_cuda  # noqa: E402
+
+
+def solve_fgw(*arguments: Any, needs_grad: bool) -> Outputs:
+    """:func:`fgw_op`, or the same on a GPU without the cost of an operator, where nobody needs one."""
+    if arguments[0].is_cuda and op_cuda.is_eager(*arguments[:12]):
+        return op_cuda.fgw(*arguments, needs_grad=needs_grad)
+    return fgw_op(*arguments)

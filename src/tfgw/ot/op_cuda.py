@@ -1,13 +1,72 @@
-"""What the operators of :mod:`tfgw.ot.op` do with tensors on a GPU: solve there, or say why not and ask the CPU."""
+"""What the operators of :mod:`tfgw.ot.op` do with tensors on a GPU: solve there, or say why not and ask the CPU.
 
+Called eagerly, an operator costs the host more than the solve of a small batch. :func:`fgw` does then the same without
+one, and its backward launches the kernels of the gradients alone, on what the forward prepared.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from tfgw.ot.cuda import run
+from tfgw.ot.cuda.gpu import Gpu, gpu
 from tfgw.ot.cuda.run import Input
 from tfgw.ot.op import Outputs, fgw_backward_op, fgw_op, transport_op, weight_tolerance
+
+
+def is_eager(*inputs: object) -> bool:
+    """Whether nobody traces, transforms or intercepts what is computed from these."""
+    return (
+        not torch.compiler.is_compiling()
+        and {*map(type, inputs)} <= _PLAIN
+        and not torch._C._are_functorch_transforms_active()
+        and not torch._C._len_torch_dispatch_stack()
+        and not torch._C._get_tracing_state()
+    )
+
+
+_PLAIN = {Tensor, Parameter, int, type(None)}
+
+
+def fgw(*arguments: Any, needs_grad: bool) -> Outputs:
+    """:func:`tfgw.ot.op.fgw_op`, called eagerly."""
+    start, max_iter, tol, n_starts, _, with_plans = arguments[11:]
+    given = Input._make((*arguments[:11], None, start))
+    device = _device(given.x)
+    if run.reason_not_to(device, given, n_starts) is not None:
+        return fgw_op(*arguments)
+    outputs, prepared = _solve(device, given, max_iter, tol, with_plans)
+    if not needs_grad:
+        return outputs
+    distance: Tensor = _Differentiable.apply(outputs, prepared, given, *given.differentiable)
+    return (distance, *outputs[1:])
+
+
+class _Differentiable(torch.autograd.Function):
+    """The distance of a solve, with its gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, outputs: Outputs, prepared: Tensor, given: Input, *_: Tensor | None) -> Tensor:
+        ctx.set_materialize_grads(False)
+        ctx.batch_size = given.batch_size
+        ctx.save_for_backward(prepared, *outputs[1:3], *outputs[6:9], *given[:2], *given[3:11])
+        return outputs[0]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        (grad,), needs = grads, ctx.needs_input_grad[3:]
+        if grad is None:
+            return (None,) * (3 + len(needs))
+        prepared, *solved = ctx.saved_tensors[:6]
+        x, batch, *rest = ctx.saved_tensors[6:]
+        given = Input(x, batch, ctx.batch_size, *rest)
+        if torch.is_grad_enabled():  # a graph of the gradients is wanted: the operator says that there is none
+            found = fgw_backward_op(grad, *given[:11], *solved, 0, list(needs))
+            return (None, None, None, *(g if need else None for g, need in zip(found, needs, strict=True)))
+        return (None, None, None, *_gradients(_device(x), given, grad, solved, needs, prepared))
 
 
 @fgw_op.register_kernel("cuda")
@@ -20,17 +79,11 @@ def _(
         x, batch, batch_size, node_weights, edge_index, edge_weight, structure, template_structure, template_features,
         template_weights, alpha, start=start,
     )  # fmt: skip
-    options = (max_iter, tol, n_starts, num_threads, with_plans)
-    reason = run.reason_not_to(given, n_starts)
+    reason = run.reason_not_to(_device(x), given, n_starts)
     if reason is not None:
         run.warn_once(reason)
-        return _on_cpu(fgw_op, given[:11], start, *options)
-    out = _allocate(given, with_plans)
-    tolerance = weight_tolerance(x, template_features)
-    if not run.solve_checked(given, tolerance, out, max_iter=max_iter, tol=tol):
-        _on_cpu(fgw_op, given[:11], start, *options)  # raises the error that names what is wrong
-        raise AssertionError("the GPU's checks found an error that the CPU's did not")
-    return _named(out, torch.promote_types(x.dtype, template_features.dtype))
+        return tuple(_on_cpu(fgw_op, *given[:11], start, max_iter, tol, n_starts, num_threads, with_plans))
+    return _solve(_device(x), given, max_iter, tol, with_plans)[0]
 
 
 @fgw_backward_op.register_kernel("cuda")
@@ -44,27 +97,11 @@ def _(
         x, batch, batch_size, node_weights, edge_index, edge_weight, structure, template_structure, template_features,
         template_weights, alpha,
     )  # fmt: skip
-    solved = (structure_cost, feature_cost, plan, row_potential, col_potential)
-    if run.reason_not_to(given) is not None:
-        moved = _to_cpu(grad, *given[:11], *solved)
-        return [g.to(x.device) for g in fgw_backward_op(*moved, num_threads, needs)]
-    inputs = (x, node_weights, edge_weight, structure, template_structure, template_features, template_weights, alpha)
-    names = ("x", "weights", "edge_weight", "dense", "template_structure", "template_x", "template_weights", "alpha")
-    grads = {
-        name: torch.empty_like(t, dtype=torch.float64, memory_format=torch.contiguous_format)
-        if need and t is not None
-        else None
-        for name, t, need in zip(names, inputs, needs, strict=True)
-    }
-    arrays = [t.to(torch.float64).contiguous() for t in (grad, *solved)]
-    solved_names = ("grad", "structure_cost", "feature_cost", "plan", "row_potential", "col_potential")
-    run.backward_unchecked(
-        given, weight_tolerance(x, template_features), dict(zip(solved_names, arrays, strict=True)), grads
-    )
-    return [
-        g.to(t.dtype) if g is not None and t is not None else x.new_empty(0)
-        for t, g in zip(inputs, grads.values(), strict=True)
-    ]
+    solved = [structure_cost, feature_cost, plan, row_potential, col_potential]
+    if run.reason_not_to(_device(x), given) is not None:
+        return _on_cpu(fgw_backward_op, grad, *given[:11], *solved, num_threads, needs)
+    found = _gradients(_device(x), given, grad, solved, needs)
+    return [x.new_empty(0) if g is None else g for g in found]
 
 
 @transport_op.register_kernel("cuda")
@@ -76,47 +113,49 @@ def _(
         cost.new_empty(nodes, 0), batch, batch_size, node_weights, None, None, None, None,
         cost.new_empty(count, columns, 0), template_weights, cost.new_zeros(count), cost=cost,
     )  # fmt: skip
-    reason = run.reason_not_to(given)
-    arguments = (cost, batch, batch_size, node_weights, template_weights)
+    reason = run.reason_not_to(_device(cost), given)
     if reason is not None:
         run.warn_once(reason)
-        return _on_cpu(transport_op, arguments, num_threads)
-    out = _allocate(given, True)
-    if not run.solve_checked(given, weight_tolerance(cost, template_weights), out, max_iter=2, tol=0.0):
-        _on_cpu(transport_op, arguments, num_threads)
+        return tuple(_on_cpu(transport_op, cost, batch, batch_size, node_weights, template_weights, num_threads))
+    return _solve(_device(cost), given, max_iter=2, tol=0.0, with_plans=True)[0]
+
+
+def _device(tensor: Tensor) -> Gpu:
+    return gpu(tensor.device.index)
+
+
+def _solve(device: Gpu, given: Input, max_iter: int, tol: float, with_plans: bool) -> tuple[Outputs, Tensor]:
+    """The results, and the prepared problem."""
+    is_fgw = given.cost is None
+    tolerance = weight_tolerance(given.x, given.template_features if is_fgw else given.template_weights)
+    found = run.solve(device, given, weight_tolerance=tolerance, max_iter=max_iter, tol=tol, with_plans=with_plans)
+    if found is None:  # the CPU finds the same, and raises the error that names it
+        if is_fgw:
+            _on_cpu(fgw_op, *given[:11], given.start, max_iter, tol, 1, 0, with_plans)
+        else:
+            _on_cpu(transport_op, given.cost, *given[1:4], given.template_weights, 0)
         raise AssertionError("the GPU's checks found an error that the CPU's did not")
-    return _named(out, cost.dtype)
+    results, prepared = found
+    dtype = torch.promote_types(given.x.dtype, given.template_features.dtype)
+    if dtype is not torch.float64:
+        results = (*(t.to(dtype) for t in results[:4]), *results[4:])  # type: ignore[assignment]
+    return results, prepared
 
 
-def _allocate(given: Input, with_plans: bool) -> dict[str, Tensor | None]:
-    (count, columns), nodes, graphs = given.template_weights.shape, len(given.x), given.batch_size
-    doubles = dict.fromkeys(("distance", "structure_cost", "feature_cost", "gap"), (graphs, count))
-    plans = {
-        "plan": (nodes, count, columns),
-        "row_potential": (nodes, count),
-        "col_potential": (graphs, count, columns),
-    }
-    device = given.x.device
-    return {
-        **{name: torch.empty(shape, dtype=torch.float64, device=device) for name, shape in doubles.items()},
-        **{name: torch.empty((graphs, count), dtype=torch.int32, device=device) for name in ("iterations", "status")},
-        **{
-            name: torch.empty(shape, dtype=torch.float64, device=device) if with_plans else None
-            for name, shape in plans.items()
-        },
-    }
+def _gradients(
+    device: Gpu,
+    given: Input,
+    grad: Tensor,
+    solved: Sequence[Tensor],
+    needs: Sequence[bool],
+    prepared: Tensor | None = None,
+) -> list[Tensor | None]:
+    """Gradients in the precision of what they belong to; ``None`` where they are not needed."""
+    tolerance = weight_tolerance(given.x, given.template_features)
+    grads = run.backward(device, given, grad, solved, needs, weight_tolerance=tolerance, prepared=prepared)
+    return [g if g is None or t is None else g.to(t.dtype) for g, t in zip(grads, given.differentiable, strict=True)]
 
 
-def _named(out: dict[str, Tensor | None], dtype: torch.dtype) -> Outputs:
-    device = out["distance"].device  # type: ignore[union-attr]
-    tensors = [torch.empty(0, dtype=torch.float64, device=device) if t is None else t for t in out.values()]
-    return (*(t.to(dtype) for t in tensors[:4]), *tensors[4:])  # type: ignore[return-value]
-
-
-def _to_cpu(*arguments: Any) -> tuple[Any, ...]:
-    return tuple(a.cpu() if isinstance(a, Tensor) else a for a in arguments)
-
-
-def _on_cpu(op: Any, tensors: tuple[Any, ...], *rest: Any) -> Outputs:
-    device = tensors[0].device
-    return tuple(t.to(device) for t in op(*_to_cpu(*tensors, *rest)))
+def _on_cpu(op: Any, *arguments: Any) -> Any:
+    device = arguments[0].device
+    return [t.to(device) for t in op(*(a.cpu() if isinstance(a, Tensor) else a for a in arguments))]

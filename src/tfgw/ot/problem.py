@@ -66,7 +66,15 @@ class GraphBatch:
         if self.node_weights is not None:
             _floating("node_weights", self.node_weights, 1, "(num_nodes,)")
             _size("node_weights", self.node_weights, 0, nodes, "x has")
-        _same_device("x", self.x, **{k: v for k, v in vars(self).items() if k != "x"})
+        _same_device(
+            "x",
+            self.x,
+            batch=self.batch,
+            edge_index=self.edge_index,
+            edge_weight=self.edge_weight,
+            structure=self.structure,
+            node_weights=self.node_weights,
+        )
 
     @property
     def num_graphs(self) -> int:
@@ -176,7 +184,7 @@ def expand_alpha(alpha: float | Tensor, templates: Templates) -> Tensor:
             f"alpha: expected a scalar or one value for each of {features.shape[0]} templates, "
             f"got shape {tuple(alpha.shape)}"
         )
-    return alpha.reshape(1).expand(features.shape[0])
+    return (alpha if alpha.dim() < 2 else alpha.reshape(1)).expand(features.shape[0])
 
 
 def _floating(name: str, tensor: Tensor, dim: int, shape: str) -> None:
@@ -204,7 +212,8 @@ def _size(name: str, tensor: Tensor, dim: int, expected: int, why: str) -> None:
         raise ValueError(f"{name}: has {tensor.shape[dim]} entries, but {why} {expected}")
 
 
-def _same_device(first_name: str, first: Tensor, **others: object) -> None:
+def _same_device(first_name: str, first: Tensor, **others: Tensor | None) -> None:
+    device = first.device
     for name, other in others.items():
-        if isinstance(other, Tensor) and other.device != first.device:
-            raise ValueError(f"{name}: is on {other.device}, but {first_name} is on {first.device}")
+        if other is not None and other.device != device:
+            raise ValueError(f"{name}: is on {other.device}, but {first_name} is on {device}")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tfgw.ot.op import fgw_op, transport_op
+from tfgw.ot.op import solve_fgw, transport_op
 from tfgw.ot.problem import GraphBatch, Templates, check_options, check_pair, check_start, expand_alpha
 
 
@@ -90,7 +90,7 @@ def fgw(
     needs_grad = torch.is_grad_enabled() and any(
         t is not None and t.requires_grad for t in (*from_graphs, *from_templates)
     )
-    outputs = fgw_op(
+    outputs = solve_fgw(
         graphs.x,
         graphs.batch,
         graphs.num_graphs,
@@ -108,6 +108,7 @@ def fgw(
         n_starts,
         _threads(num_threads),
         needs_grad or plans is not None,
+        needs_grad=needs_grad,
     )
     return _named(outputs[0], outputs, plans)
 
@@ -178,7 +179,9 @@ def linear_transport(
 
 
 def _named(distances: Tensor, outputs: tuple[Tensor, ...], plans: str | None) -> Transport:
-    _, structure_costs, feature_costs, gaps, iterations, status, plan, u, v = (t.detach() for t in outputs)
+    _, structure_costs, feature_costs, gaps, iterations, status, plan, u, v = (
+        t.detach() if t.requires_grad else t for t in outputs
+    )
     wanted = plans is not None
     return Transport(
         distances=distances,

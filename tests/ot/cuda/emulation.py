@@ -4,14 +4,16 @@ import ctypes
 import shutil
 import subprocess
 import tempfile
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from tfgw.ot.cuda import run
 from tfgw.ot.cuda.compile import SOURCES
+from tfgw.ot.cuda.gpu import Gpu
 from tfgw.ot.cuda.run import Input
 
 HERE = Path(__file__).parent
@@ -27,47 +29,73 @@ def library(columns: int) -> ctypes.CDLL:
     return ctypes.CDLL(str(file))
 
 
-def launch(name: str, columns: int, blocks: int, *structs: ctypes.Structure) -> None:
-    getattr(library(columns), f"launch_{name}")(blocks, *(ctypes.byref(s) for s in structs))
+class EmulatedCheck:
+    def __init__(self) -> None:
+        self.word = np.zeros(1, dtype=np.int32)
+
+    def begin(self) -> int:
+        self.word[0] = 0
+        return self.word.ctypes.data
+
+    def end(self, stream: int) -> None: ...
+
+    def passed(self) -> bool:
+        return int(self.word[0]) == 0
 
 
-def solve(given: Input, *, max_iter: int = 1000, tol: float = 1e-9, processors: int = 1) -> dict[str, Tensor]:
-    """Every result of a solve by name, and whether the input was found ``invalid``."""
-    flag = torch.zeros(1, dtype=torch.int32)
-    ready = run.prepare(given, 1e-6, flag, launch)
-    (count, columns), nodes = given.template_weights.shape, len(given.x)
-    pairs = (given.batch_size, count)
-    out = {
-        name: torch.zeros(pairs, dtype=torch.float64) for name in ("distance", "structure_cost", "feature_cost", "gap")
-    }
-    out |= {name: torch.zeros(pairs, dtype=torch.int32) for name in ("iterations", "status")}
-    out |= {
-        "plan": torch.zeros((nodes, count, columns), dtype=torch.float64),
-        "row_potential": torch.zeros((nodes, count), dtype=torch.float64),
-        "col_potential": torch.zeros((*pairs, columns), dtype=torch.float64),
-    }
-    run.solve(ready, dict(out), max_iter=max_iter, tol=tol, processors=processors, launch=launch)
-    return {**out, "invalid": flag}
+class EmulatedGpu(Gpu):
+    """Solves tensors on the CPU, and remembers the names of the kernels that it ran."""
+
+    stream = 0
+
+    def __init__(self, processors: int = 1) -> None:
+        self.index, self.processors, self.memory, self.capability = 0, processors, 1 << 40, (9, 0)
+        self.check = EmulatedCheck()
+        self.launched: list[str] = []
+
+    def launch(self, name: str, columns: int, blocks: int, *structs: bytes) -> None:
+        self.launched.append(name)
+        getattr(library(columns), f"launch_{name}")(blocks, *structs)
+
+    def capturing(self) -> bool:
+        return False
+
+    def selected(self) -> nullcontext[None]:
+        return nullcontext()
 
 
-def differentiable(given: Input) -> dict[str, Tensor | None]:
+RESULTS = ("distance", "structure_cost", "feature_cost", "gap", "iterations", "status", "plan", "row_potential",
+           "col_potential")  # fmt: skip
+DIFFERENTIABLE = (
+    "x",
+    "weights",
+    "edge_weight",
+    "dense",
+    "template_structure",
+    "template_x",
+    "template_weights",
+    "alpha",
+)
+
+
+def solve(
+    given: Input, *, max_iter: int = 1000, tol: float = 1e-9, processors: int = 1
+) -> tuple[dict[str, Tensor], Tensor] | None:
+    """Every result of a solve by name, and the prepared problem; ``None`` where the input was found invalid."""
+    gpu = EmulatedGpu(processors)
+    found = run.solve(gpu, given, weight_tolerance=1e-6, max_iter=max_iter, tol=tol, with_plans=True)
+    return None if found is None else (dict(zip(RESULTS, found[0], strict=True)), found[1])
+
+
+def differentiable(given: Input) -> dict[str, Tensor]:
     """What a problem has gradients for, by the kernels' names."""
-    return {
-        "x": given.x,
-        "weights": given.node_weights,
-        "edge_weight": given.edge_weight,
-        "dense": given.structure,
-        "template_structure": given.template_structure,
-        "template_x": given.template_features,
-        "template_weights": given.template_weights,
-        "alpha": given.alpha,
-    }
+    named = zip(DIFFERENTIABLE, given.differentiable, strict=True)
+    return {name: tensor for name, tensor in named if tensor is not None}
 
 
-def backward(given: Input, solved: dict[str, Tensor], grad: Tensor) -> dict[str, Tensor]:
+def backward(given: Input, solved: dict[str, Tensor], grad: Tensor, prepared: Tensor | None) -> dict[str, Tensor]:
     """Gradients with respect to everything that the problem has, by name."""
-    ready = run.prepare(given, 1e-6, torch.zeros(1, dtype=torch.int32), launch)
-    grads = {name: None if t is None else torch.zeros_like(t) for name, t in differentiable(given).items()}
-    names = ("structure_cost", "feature_cost", "plan", "row_potential", "col_potential")
-    run.backward(ready, {"grad": grad, **{name: solved[name] for name in names}}, grads, launch)
-    return {name: g for name, g in grads.items() if g is not None}
+    values = [solved[name] for name in ("structure_cost", "feature_cost", "plan", "row_potential", "col_potential")]
+    needs = [True] * len(DIFFERENTIABLE)
+    grads = run.backward(EmulatedGpu(), given, grad, values, needs, weight_tolerance=1e-6, prepared=prepared)
+    return {name: g for name, g in zip(DIFFERENTIABLE, grads, strict=True) if g is not None}

@@ -1,5 +1,7 @@
 """On a real GPU: the same values, gradients and errors as on the CPU, nothing to set, the same bits each time."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch import Tensor
@@ -106,3 +108,135 @@ def test_wide_templates_are_solved_on_the_cpu_with_one_warning() -> None:
     cpu, cpu_grads = solve(problem, "cpu")
     assert torch.equal(gpu.distances.cpu(), cpu.distances)
     assert all(torch.equal(gpu_grads[name], grad) for name, grad in cpu_grads.items())
+
+
+def on_gpu(
+    problem: Problem, dtype: torch.dtype = torch.float64, **leaves: Tensor
+) -> tuple[GraphBatch, Templates, Tensor]:
+    """Graphs, templates and α there, in a precision; ``leaves`` replace what they are named after."""
+
+    def moved(name: str, value: object) -> object:
+        if name in leaves:
+            return leaves[name]
+        if not isinstance(value, Tensor):
+            return value
+        return value.to("cuda", dtype if value.is_floating_point() else value.dtype)
+
+    graphs = GraphBatch(**{name: moved(name, value) for name, value in vars(problem.graphs).items()})
+    templates = Templates(**{name: moved(f"template_{name}", value) for name, value in vars(problem.templates).items()})
+    return graphs, templates, problem.alpha.to("cuda", dtype)
+
+
+def test_second_derivatives_are_refused() -> None:
+    problem = random_problem(7, "sparse")
+    x = problem.graphs.x.cuda().requires_grad_()
+    (first,) = torch.autograd.grad(fgw(*on_gpu(problem, x=x)).distances.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="second derivatives of FGW are not defined"):
+        first.sum().backward()
+
+
+def test_without_gradients() -> None:
+    problem = random_problem(7, "sparse")
+    x = problem.graphs.x.cuda().requires_grad_()
+    with torch.no_grad():
+        found = fgw(*on_gpu(problem, x=x), plans=None)
+    assert not found.distances.requires_grad
+    assert torch.equal(found.distances, fgw(*on_gpu(problem, x=x)).distances)
+
+
+def test_what_a_solve_was_made_from_must_not_change_before_its_gradients() -> None:
+    problem = random_problem(7, "sparse")
+    x = problem.graphs.x.cuda().requires_grad_()
+    distances = fgw(*on_gpu(problem, x=x)).distances
+    with torch.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        distances.sum().backward()
+
+
+@pytest.mark.parametrize("kind", ["none", *STRUCTURES])
+def test_single_precision_and_strides(kind: str) -> None:
+    problem = random_problem(8, kind)
+    graphs, templates, alpha = on_gpu(problem)
+    expected = fgw(graphs, templates, alpha)
+    single = fgw(*on_gpu(problem, torch.float32))
+    assert single.distances.dtype == torch.float32
+    torch.testing.assert_close(single.distances.double(), expected.distances, rtol=1e-4, atol=1e-5)
+    x, features = (torch.stack((t, t.new_full(t.shape, torch.nan)), -1)[..., 0] for t in (graphs.x, templates.features))
+    assert not x.is_contiguous()
+    strided = fgw(*on_gpu(problem, x=x, template_features=features))
+    assert torch.equal(strided.distances, expected.distances)
+
+
+def test_several_streams_at_once() -> None:
+    problems = [random_problem(seed, "weighted", sizes=(30, 12, 25)) for seed in range(4)]
+    expected = [solve(problem, "cuda") for problem in problems]
+    torch.cuda.synchronize()
+    found = []
+    for problem in problems:
+        with torch.cuda.stream(torch.cuda.Stream()):
+            found.append(solve(problem, "cuda"))
+    torch.cuda.synchronize()
+    for (one, grads), (other, other_grads) in zip(found, expected, strict=True):
+        assert torch.equal(one.distances, other.distances)
+        assert all(torch.equal(grads[name], other_grads[name]) for name in grads)
+
+
+def test_a_thread_that_never_used_cuda_before() -> None:
+    problem = random_problem(9, "sparse")
+    expected, expected_grads = solve(problem, "cuda")
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        found, grads = pool.submit(solve, problem, "cuda").result()
+    assert torch.equal(found.distances, expected.distances)
+    assert all(torch.equal(grads[name], grad) for name, grad in expected_grads.items())
+
+
+def test_errors_do_not_stay() -> None:
+    """After invalid input, the next call is as good as any."""
+    problem = random_problem(4, "sparse")
+    expected = fgw(*on_gpu(problem)).distances
+    broken = problem.graphs.x.clone().cuda()
+    broken[0, 0] = torch.inf
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"^x: graph 0"):
+            fgw(*on_gpu(problem, x=broken))
+        assert torch.equal(fgw(*on_gpu(problem)).distances, expected)
+
+
+def test_a_captured_graph_replays() -> None:
+    problem = random_problem(10, "sparse")
+    graphs, templates, alpha = on_gpu(problem)
+    graphs = GraphBatch(**{**vars(graphs), "batch_size": len(problem.sizes)})
+    x = graphs.x
+    fgw(graphs, templates, alpha)  # compiled before it is captured
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        distances = fgw(graphs, templates, alpha, plans=None).distances
+    x.mul_(2)
+    captured.replay()
+    assert torch.equal(distances, fgw(graphs, templates, alpha).distances)
+
+
+@pytest.mark.slow
+def test_a_compiled_layer() -> None:
+    torch.manual_seed(0)
+    problem = random_problem(11, "sparse")
+    layer = TFGWPooling(3, 4, 5).double().cuda()
+    inputs = (problem.graphs.x.cuda(), problem.graphs.edge_index.cuda(), problem.graphs.batch.cuda())
+    results = []
+    for call in (layer, torch.compile(layer)):
+        layer.zero_grad()
+        distances = call(*inputs, batch_size=len(problem.sizes))
+        distances.square().sum().backward()
+        results.append([distances.detach(), *(p.grad.clone() for p in layer.parameters())])
+    for eager, compiled in zip(*results, strict=True):
+        torch.testing.assert_close(compiled, eager, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
+def test_another_device_than_the_current_one() -> None:
+    problem = random_problem(12, "sparse")
+    expected, _ = solve(problem, "cuda:0")
+    found, _ = solve(problem, "cuda:1")
+    torch.testing.assert_close(found.distances.cpu(), expected.distances.cpu(), rtol=1e-12, atol=0)

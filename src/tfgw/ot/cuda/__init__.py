@@ -1,4 +1,6 @@
 """The solver on a GPU: CUDA C++ compiled at first use, the same algorithm and results as the C++ core.
 
-run ──▶ layout: the problem as one struct, working memory ──▶ compile: kernels.cu for a size class, launches
+run ──▶ layout: the problem as one struct, working memory
+    └─▶ gpu: a device and its launches ──▶ compile: kernels.cu for a size class
+                                       └─▶ driver: the CUDA driver's own calls
 """

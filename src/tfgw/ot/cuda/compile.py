@@ -1,13 +1,9 @@
 """CUDA C++ to kernels: compiled at first use by CuPy (NVRTC), one module per size class, cached on disk."""
 
-import ctypes
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import torch
+from typing import Any, NamedTuple
 
 SOURCES = Path(__file__).parent
 THREADS = {
@@ -22,18 +18,21 @@ THREADS = {
 MISSING = "tensors on a GPU need CuPy, which is not installed: pip install 'tfgw[cuda]', or move the tensors to the CPU"
 
 
-def launch(name: str, columns: int, blocks: int, *structs: ctypes.Structure) -> None:
-    """Run a kernel of the given size class on PyTorch's current stream."""
-    cupy = load_cupy()
-    device = torch.cuda.current_device()
-    arguments = tuple(np.frombuffer(bytes(struct), dtype=f"V{ctypes.sizeof(struct)}")[0] for struct in structs)
-    with cupy.cuda.Device(device), cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream, device):
-        _kernel(name, columns, device)((blocks,), (THREADS[name],), arguments)
+class Kernel(NamedTuple):
+    """A kernel as the driver launches it."""
+
+    handle: int
+    threads: int
+    owner: Any
+    """CuPy's object, with which the handle ends."""
 
 
 @cache
-def _kernel(name: str, columns: int, device: int) -> Any:
-    return _module(columns, device).get_function(name)
+def kernel(name: str, columns: int, device: int) -> Kernel:
+    """The kernel of a size class, loaded on a device."""
+    with load_cupy().cuda.Device(device):
+        owner = _module(columns, device).get_function(name)
+        return Kernel(owner.kernel.ptr, THREADS[name], owner)
 
 
 @cache

@@ -1,27 +1,32 @@
 """What the operators in :mod:`tfgw.ot.op` do with tensors on a GPU.
 
 Nothing is copied to the host. Input is checked by the kernels themselves; whether it was valid, they tell through one
-word of host memory, which is read while the GPU is already solving.
+word of host memory, which is read while the GPU is already solving. The host prepares each launch while the GPU is
+busy with the one before.
 """
 
-import threading
 import warnings
-from collections.abc import Callable
-from ctypes import Structure
-from functools import cache
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from tfgw.ot.cuda.compile import launch as launch_on_gpu
-from tfgw.ot.cuda.compile import load_cupy
-from tfgw.ot.cuda.layout import Gradients, Problem, pointer, prepared_memory, size_class, workspace_size
+from tfgw.ot.cuda.gpu import Gpu
+from tfgw.ot.cuda.layout import GRADIENTS, PROBLEM, QUEUE_SPARE, Words, bits, layout, size_class, workspace_size
 
 LARGEST_SCRATCH = 2 << 30
 """Bytes of working memory that a solve takes at most, if its largest graph can do with them."""
 
-Launch = Callable[..., None]
+Results = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+"""What a solve writes, in the order of the operators' results; the last three are empty where plans are left out."""
+
+_AT = PROBLEM.at
+_INPUTS = PROBLEM.span("batch", "start")
+_RESULTS = PROBLEM.span("distance", "col_potential")
+_SOLVED = GRADIENTS.span("grad", "col_potential")
+_DIFFERENTIABLE = GRADIENTS.span("x", "alpha")
+_SCRATCH = GRADIENTS.span("structured", "share_count")
 
 
 class Input(NamedTuple):
@@ -41,28 +46,35 @@ class Input(NamedTuple):
     cost: Tensor | None = None
     start: Tensor | None = None
 
+    @property
+    def differentiable(self) -> tuple[Tensor | None, ...]:
+        """What has gradients, in the order of the kernels' struct and of the operators' arguments."""
+        return (*self[:1], *self[3:4], *self[5:11])
 
-class Prepared(NamedTuple):
-    """A problem that the kernels have indexed and checked, and everything that must live as long as it."""
 
-    problem: Structure
+class Problem(NamedTuple):
+    """A problem as the kernels take it."""
+
+    words: Words
     columns: int
-    keep: tuple[object, ...]
+    """Its size class."""
+    prepared: Tensor
+    """Memory that the kernels `index` and `prepare` fill, and all others read."""
+    inputs: list[Tensor | None]
+    """What the words point to besides."""
 
 
-def reason_not_to(given: Input, n_starts: int = 1) -> str | None:
+def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1) -> str | None:
     """Why the kernels cannot solve a problem, or ``None`` if they can."""
-    load_cupy()
     if n_starts > 1:
         return "its kernels know a single start (n_starts=1)"
-    nodes = given.template_weights.shape[1]
-    columns = size_class(nodes)
-    if columns is None:
-        return f"templates have {nodes} nodes, more than 128"
-    if torch.cuda.get_device_capability(given.x.device) < (8, 0):
+    columns = given.template_weights.shape[1]
+    padded = size_class(columns)
+    if padded is None:
+        return f"templates have {columns} nodes, more than 128"
+    if gpu.capability < (8, 0):
         return "the GPU is older than compute capability 8.0"
-    free = torch.cuda.get_device_properties(given.x.device).total_memory // 2
-    if 8 * workspace_size(given.x.shape[0], columns) > free:
+    if 8 * workspace_size(given.x.shape[0], padded) > gpu.memory // 2:
         return f"a batch of {given.x.shape[0]} nodes may hold a graph too large for its memory"
     return None
 
@@ -77,136 +89,138 @@ def warn_once(reason: str) -> None:
 _warned: set[str] = set()
 
 
-def prepare(given: Input, weight_tolerance: float, flag: Tensor, launch: Launch = launch_on_gpu) -> Prepared:
-    """Index and check the problem; ``flag`` becomes 1 if it is invalid."""
-    doubles = {
-        "x": given.x,
-        "weights": given.node_weights,
-        "edge_weight": given.edge_weight,
-        "dense": given.structure,
-        "cost": given.cost,
-        "template_structure": given.template_structure,
-        "template_x": given.template_features,
-        "template_weights": given.template_weights,
-        "alpha": given.alpha,
-        "start": given.start,
-    }
-    tensors = {name: None if t is None else t.detach().to(torch.float64).contiguous() for name, t in doubles.items()}
-    tensors["batch"] = None if given.batch is None else given.batch.contiguous()
-    tensors["edge_index"] = None if given.edge_index is None else given.edge_index.contiguous()
-    count, nodes = given.template_weights.shape
+def describe(given: Input, weight_tolerance: float, prepared: Tensor | None = None) -> Problem:
+    """The problem before its solve; ``prepared`` is that of an earlier call, or new."""
+    x, batch, graphs, weights, edge_index, edge_weight, dense, *templates, alpha, cost, start = given
+    (count, nodes), edges = given.template_weights.shape, 0 if edge_index is None else edge_index.shape[1]
     columns = size_class(nodes)
     assert columns is not None
-    problem = Problem(
-        graphs=given.batch_size,
-        nodes=given.x.shape[0],
-        features=given.x.shape[1],
-        edges=0 if given.edge_index is None else given.edge_index.shape[1],
-        templates=count,
-        columns=nodes,
-        padded=columns,
-        weight_tolerance=weight_tolerance,
-        invalid=flag.data_ptr(),
-        **{name: pointer(t) for name, t in tensors.items()},
-    )
-    if given.edge_index is not None:  # without edges too, there is a structure
-        problem.edge_index = given.edge_index.data_ptr() or flag.data_ptr()
-    memory = prepared_memory(problem, given.x.device)
-    launch("tfgw_index", columns, 1, problem)
-    launch("tfgw_prepare", columns, given.batch_size + count, problem)
-    return Prepared(problem, columns, (tensors, memory, flag))
+    place = layout(graphs, *x.shape, edges, count, nodes, columns)
+    if prepared is None:
+        prepared = x.new_empty(place.size, dtype=torch.uint8)
+    inputs = as_read(batch, x, weights, edge_index, edge_weight, dense, cost, *templates, alpha, start)
+    words = place.words_at(prepared.data_ptr())
+    words[_INPUTS] = addresses(inputs)
+    if edge_index is not None and not edges:
+        words[_AT["edge_index"]] = prepared.data_ptr()  # not null: without edges too, there is a structure
+    words[_AT["weight_tolerance"]] = bits(weight_tolerance)
+    words[_AT["invalid"]] = words[_AT["queue"]] + QUEUE_SPARE
+    return Problem(words, columns, prepared, inputs)
+
+
+def as_read(*tensors: Tensor | None) -> list[Tensor | None]:
+    """The same values as the kernels read them; the tensors themselves where they can."""
+    return [t if t is None or (t.is_contiguous() and t.dtype in _READ) else _converted(t) for t in tensors]
+
+
+_READ = (torch.float64, torch.int64)
+
+
+def _converted(tensor: Tensor) -> Tensor:
+    return tensor.detach().to(torch.float64 if tensor.is_floating_point() else torch.int64).contiguous()
+
+
+def addresses(tensors: Sequence[Tensor | None]) -> list[int]:
+    """Of their first entries; 0, the null pointer, for ``None``."""
+    return [0 if t is None else t.data_ptr() for t in tensors]
 
 
 def solve(
-    ready: Prepared,
-    out: dict[str, Tensor | None],
-    *,
-    max_iter: int,
-    tol: float,
-    processors: int,
-    launch: Launch = launch_on_gpu,
-) -> None:
-    """Solve all pairs; ``out`` holds the results' tensors, zeroed, by name."""
-    problem, columns = ready.problem, ready.columns
-    pairs = problem.graphs * problem.templates
-    blocks = min(pairs, 32 * processors)
-    typical = workspace_size(-(-4 * problem.nodes // problem.graphs), columns)
-    size = max(workspace_size(problem.nodes, columns), min(LARGEST_SCRATCH // 8, blocks * typical))
-    distance = out["distance"]
-    assert distance is not None
-    scratch = torch.empty(size, dtype=torch.float64, device=distance.device)
-    problem.scratch, problem.scratch_size = scratch.data_ptr(), size
-    problem.max_iter, problem.tol = max_iter, tol
-    for name, tensor in out.items():
-        setattr(problem, name, pointer(tensor))
-    launch("tfgw_solve", columns, blocks, problem)
+    gpu: Gpu, given: Input, *, weight_tolerance: float, max_iter: int, tol: float, with_plans: bool
+) -> tuple[Results, Tensor] | None:
+    """Solve all pairs on the current stream.
+
+    Returns:
+        The results, and the prepared problem for :func:`backward`; ``None`` if the input is invalid. While a graph is
+        captured, nobody can look whether it is.
+    """
+    with gpu.selected():
+        problem = describe(given, weight_tolerance)
+        words, columns, prepared, _ = problem
+        capturing = gpu.capturing()
+        if not capturing:
+            words[_AT["invalid"]] = gpu.check.begin()
+        _prepare(gpu, problem, given)
+        if not capturing:
+            gpu.check.end(gpu.stream)
+        results = _allocate(given, with_plans)
+        nodes, graphs = given.x.shape[0], given.batch_size
+        blocks = min(graphs * given.template_weights.shape[0], 32 * gpu.processors)
+        typical = workspace_size(-(-4 * nodes // graphs), columns)
+        size = max(workspace_size(nodes, columns), min(LARGEST_SCRATCH // 8, blocks * typical))
+        scratch = given.x.new_empty(size, dtype=torch.float64)
+        words[_RESULTS] = addresses(results)
+        words[_AT["scratch"]], words[_AT["scratch_size"]] = scratch.data_ptr(), size
+        words[_AT["max_iter"]], words[_AT["tol"]] = max_iter, bits(tol)
+        gpu.launch("tfgw_solve", columns, blocks, words.tobytes())
+        return (results, prepared) if capturing or gpu.check.passed() else None
 
 
 def backward(
-    ready: Prepared,
-    solved: dict[str, Tensor],
-    grads: dict[str, Tensor | None],
-    launch: Launch = launch_on_gpu,
-) -> None:
-    """Gradients of ``sum(grad * distance)`` into the tensors of ``grads`` that are not ``None``, by name."""
-    problem, columns = ready.problem, ready.columns
-    nodes, count, m = problem.nodes, problem.templates, problem.columns
-    device = solved["plan"].device
-    shares = max(1, min(nodes // 32, 128))
-    share_size = m * m + m * problem.features + m + 3
-    structured = torch.empty(
-        nodes * count * m if grads["template_structure"] is not None else 0, dtype=torch.float64, device=device
-    )
-    sums = torch.empty(shares * count * share_size, dtype=torch.float64, device=device)
-    gradients = Gradients(
-        structured=structured.data_ptr(),
-        shares=sums.data_ptr(),
-        share_count=shares,
-        **{name: pointer(t) for name, t in solved.items()},
-        **{name: pointer(t) for name, t in grads.items()},
-    )
-    launch("tfgw_backward_nodes", columns, nodes, problem, gradients)
-    if grads["edge_weight"] is not None and problem.edges:
-        launch("tfgw_backward_edges", columns, -(-problem.edges // 128), problem, gradients)
-    launch("tfgw_backward_shares", columns, shares * count, problem, gradients)
-    launch("tfgw_backward_total", columns, count, problem, gradients)
+    gpu: Gpu,
+    given: Input,
+    grad: Tensor,
+    solved: Sequence[Tensor],
+    needs: Sequence[bool],
+    *,
+    weight_tolerance: float,
+    prepared: Tensor | None = None,
+) -> list[Tensor | None]:
+    """Gradients of ``sum(grad * distance)`` with respect to what is differentiable and needed, in float64.
+
+    Args:
+        gpu: The device.
+        given: The problem, which was solved before, hence is valid.
+        grad: Gradient of the distances.
+        solved: Both costs, plan, and the potentials of graphs and templates.
+        needs: Which gradients there are to be.
+        weight_tolerance: As for the solve.
+        prepared: The prepared problem, as the solve returned it; ``None`` prepares it again.
+    """
+    with gpu.selected():
+        problem = describe(given, weight_tolerance, prepared)
+        if prepared is None:
+            _prepare(gpu, problem, given)
+        grads = [
+            torch.empty_like(tensor, dtype=torch.float64, memory_format=torch.contiguous_format)
+            if need and tensor is not None
+            else None
+            for need, tensor in zip(needs, given.differentiable, strict=True)
+        ]
+        _, _, grad_edge_weight, _, grad_template_structure, *_ = grads
+        (nodes, features), (templates, m) = given.x.shape, given.template_weights.shape
+        # Behind each other: C T, where the structure of the templates needs it, and shares of the templates' sums.
+        structured = 0 if grad_template_structure is None else nodes * templates * m
+        shares = max(1, min(nodes // 32, 128))
+        sums = shares * templates * (m * m + m * features + m + 3)
+        scratch = given.x.new_empty(structured + sums, dtype=torch.float64)
+        read = as_read(grad, *solved)
+        words = GRADIENTS.empty()
+        words[_SOLVED] = addresses(read)
+        words[_DIFFERENTIABLE] = addresses(grads)
+        words[_SCRATCH] = scratch.data_ptr(), scratch.data_ptr() + 8 * structured, shares
+        columns, structs = problem.columns, (problem.words.tobytes(), words.tobytes())
+        gpu.launch("tfgw_backward_nodes", columns, nodes, *structs)
+        if grad_edge_weight is not None and grad_edge_weight.numel():
+            gpu.launch("tfgw_backward_edges", columns, -(-grad_edge_weight.numel() // 128), *structs)
+        gpu.launch("tfgw_backward_shares", columns, shares * templates, *structs)
+        gpu.launch("tfgw_backward_total", columns, templates, *structs)
+        return grads
 
 
-class _Flag(threading.local):
-    """One word of host memory that the kernels of a device can write, per thread."""
-
-    def __init__(self) -> None:
-        self.word = torch.zeros(1, dtype=torch.int32, pin_memory=True)
-        self.checked = torch.cuda.Event()
+def _prepare(gpu: Gpu, problem: Problem, given: Input) -> None:
+    struct = problem.words.tobytes()
+    gpu.launch("tfgw_index", problem.columns, 1, struct)
+    gpu.launch("tfgw_prepare", problem.columns, given.batch_size + given.template_weights.shape[0], struct)
 
 
-@cache
-def _flag(device: torch.device) -> _Flag:
-    return _Flag()
-
-
-def solve_checked(
-    given: Input, weight_tolerance: float, out: dict[str, Tensor | None], *, max_iter: int, tol: float
-) -> bool:
-    """Solve on the current stream; false if the input is invalid. While a graph is captured, nobody looks."""
-    with torch.cuda.device(given.x.device):
-        flag = _flag(given.x.device)
-        flag.word.zero_()
-        ready = prepare(given, weight_tolerance, flag.word)
-        capturing = torch.cuda.is_current_stream_capturing()
-        if not capturing:
-            flag.checked.record()
-        processors = torch.cuda.get_device_properties(given.x.device).multi_processor_count
-        solve(ready, out, max_iter=max_iter, tol=tol, processors=processors)
-        if capturing:
-            return True
-        flag.checked.synchronize()
-        return int(flag.word) == 0
-
-
-def backward_unchecked(
-    given: Input, weight_tolerance: float, solved: dict[str, Tensor], grads: dict[str, Tensor | None]
-) -> None:
-    """Gradients of a problem that was solved, hence valid."""
-    with torch.cuda.device(given.x.device):
-        backward(prepare(given, weight_tolerance, _flag(given.x.device).word), solved, grads)
+def _allocate(given: Input, with_plans: bool) -> Results:
+    (count, columns), nodes, graphs = given.template_weights.shape, given.x.shape[0], given.batch_size
+    new, double, like = given.x.new_empty, torch.float64, torch.empty_like
+    distance, iterations = new((graphs, count), dtype=double), new((graphs, count), dtype=torch.int32)
+    plans = ((nodes, count, columns), (nodes, count), (graphs, count, columns)) if with_plans else ((0,), (0,), (0,))
+    plan, row_potential, col_potential = [new(shape, dtype=double) for shape in plans]
+    return (
+        distance, like(distance), like(distance), like(distance), iterations, like(iterations), plan, row_potential,
+        col_potential,
+    )  # fmt: skip

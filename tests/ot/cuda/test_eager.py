@@ -1,0 +1,202 @@
+"""The way past the operators, which eager calls take on a GPU: here with emulated kernels, on tensors of the CPU."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from tests.ot.cuda.emulation import COMPILER, EmulatedGpu
+from tests.ot.problems import STRUCTURES, Problem, random_problem
+from tfgw.ot import GraphBatch, Templates, Transport, fgw, op, op_cuda
+
+FORWARD = ["tfgw_index", "tfgw_prepare", "tfgw_solve"]
+LEAVES = ("x", "node_weights", "edge_weight", "structure", "template_features", "template_structure",
+          "template_weights", "alpha")  # fmt: skip
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
+    """Eager calls go to this one, as those with tensors on a GPU go there."""
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    emulated = EmulatedGpu()
+    monkeypatch.setattr(op_cuda, "_device", lambda tensor: emulated)
+    monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op_cuda.fgw)
+    return emulated
+
+
+def parts(problem: Problem, convert: Callable[[Tensor], Tensor] = torch.clone) -> dict[str, Tensor | None]:
+    """All floating-point tensors of a problem, converted."""
+    graphs, templates = problem.graphs, problem.templates
+    tensors = (
+        graphs.x, graphs.node_weights, graphs.edge_weight, graphs.structure, templates.features, templates.structure,
+        templates.weights, problem.alpha,
+    )  # fmt: skip
+    return {name: None if t is None else convert(t) for name, t in zip(LEAVES, tensors, strict=True)}
+
+
+def solve(problem: Problem, tensors: dict[str, Any], **options: Any) -> Transport:
+    graphs = GraphBatch(
+        batch=problem.graphs.batch,
+        edge_index=problem.graphs.edge_index,
+        **{name: tensors[name] for name in ("x", "node_weights", "edge_weight", "structure")},
+    )
+    templates = Templates(*(tensors[f"template_{name}"] for name in ("features", "structure", "weights")))
+    return fgw(graphs, templates, tensors["alpha"], **options)
+
+
+def solved_with_gradients(problem: Problem, tensors: dict[str, Any]) -> tuple[Transport, dict[str, Tensor]]:
+    leaves = {name: None if t is None else t.detach().requires_grad_() for name, t in tensors.items()}
+    found = solve(problem, leaves)
+    scale = torch.arange(1.0, 1 + found.distances.numel()).to(found.distances).view_as(found.distances)
+    (found.distances * scale).sum().backward()
+    return found, {name: leaf.grad for name, leaf in leaves.items() if leaf is not None}
+
+
+@pytest.mark.parametrize("kind", ["none", *STRUCTURES])
+def test_results_and_gradients_of_the_operator(kind: str, monkeypatch: pytest.MonkeyPatch, gpu: EmulatedGpu) -> None:
+    problem = random_problem(1, kind, weights="zeros")
+    ours, grads = solved_with_gradients(problem, parts(problem))
+    assert gpu.launched[:3] == FORWARD
+    assert not {"tfgw_index", "tfgw_prepare"} & set(gpu.launched[3:])  # the forward's are used
+    monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op.solve_fgw)
+    core, core_grads = solved_with_gradients(problem, parts(problem))
+    for name in Transport._fields:
+        torch.testing.assert_close(getattr(ours, name), getattr(core, name), rtol=1e-10, atol=1e-12, msg=name)
+    assert set(grads) == set(core_grads)
+    for name, grad in core_grads.items():
+        torch.testing.assert_close(grads[name], grad, rtol=1e-9, atol=1e-11, msg=name)
+
+
+def every_other(tensor: Tensor) -> Tensor:
+    """The same values, in memory with gaps."""
+    return torch.stack((tensor, torch.full_like(tensor, torch.nan)), -1)[..., 0]
+
+
+@pytest.mark.parametrize("convert", [Tensor.float, every_other])
+@pytest.mark.parametrize("kind", ["weighted", "dense"])
+def test_other_precisions_and_strides(kind: str, convert: Callable[[Tensor], Tensor], gpu: EmulatedGpu) -> None:
+    problem = random_problem(2, kind)
+    expected, expected_grads = solved_with_gradients(problem, parts(problem))
+    tensors = parts(problem, convert)
+    found, grads = solved_with_gradients(problem, tensors)
+    loose = {"rtol": 1e-4, "atol": 1e-5} if found.distances.dtype == torch.float32 else {"rtol": 0, "atol": 0}
+    assert found.distances.dtype == tensors["x"].dtype  # type: ignore[union-attr]
+    torch.testing.assert_close(found.distances.double(), expected.distances, **loose)
+    for name, grad in expected_grads.items():
+        assert grads[name].dtype == tensors[name].dtype  # type: ignore[union-attr]
+        torch.testing.assert_close(grads[name].double(), grad, msg=name, **loose)
+
+
+@pytest.mark.parametrize("needed", ["x", "edge_weight", "template_structure", "alpha"])
+def test_gradients_only_where_they_are_needed(needed: str, gpu: EmulatedGpu) -> None:
+    problem = random_problem(3, "weighted")
+    everything = solved_with_gradients(problem, parts(problem))[1]
+    tensors = parts(problem)
+    tensors[needed] = tensors[needed].requires_grad_()  # type: ignore[union-attr]
+    found = solve(problem, tensors)
+    scale = torch.arange(1.0, 1 + found.distances.numel()).double().view_as(found.distances)
+    (found.distances * scale).sum().backward()
+    for name, tensor in tensors.items():
+        if tensor is not None:
+            assert (tensor.grad is not None) == (name == needed)
+    torch.testing.assert_close(tensors[needed].grad, everything[needed], rtol=1e-12, atol=1e-14)  # type: ignore[union-attr]
+
+
+def test_no_gradients_without_need(gpu: EmulatedGpu) -> None:
+    problem = random_problem(4, "sparse")
+    assert not solve(problem, parts(problem)).distances.requires_grad
+    leaves = parts(problem)
+    leaves["x"].requires_grad_()  # type: ignore[union-attr]
+    with torch.no_grad():
+        found = solve(problem, leaves, plans=None)
+    assert not found.distances.requires_grad
+    assert found.plans is None
+    found = solve(problem, leaves)
+    assert found.distances.requires_grad
+    assert not any(t.requires_grad for t in found[1:] if t is not None)
+
+
+def test_second_derivatives_are_refused_in_the_same_words(gpu: EmulatedGpu) -> None:
+    problem = random_problem(5, "sparse")
+    leaves = parts(problem)
+    x = leaves["x"].requires_grad_()  # type: ignore[union-attr]
+    (first,) = torch.autograd.grad(solve(problem, leaves).distances.square().sum(), x, create_graph=True)
+    (plain,) = torch.autograd.grad(solve(problem, leaves).distances.square().sum(), x)
+    torch.testing.assert_close(first, plain, rtol=1e-10, atol=1e-12)
+    with pytest.raises(RuntimeError, match="second derivatives of FGW are not defined"):
+        first.sum().backward()
+
+
+def test_distances_may_be_changed_in_place_but_not_what_they_came_from(gpu: EmulatedGpu) -> None:
+    problem = random_problem(6, "sparse")
+    leaves = parts(problem)
+    features = leaves["template_features"].requires_grad_()  # type: ignore[union-attr]
+    solve(problem, leaves).distances.mul_(2).sum().backward()
+    distances = solve(problem, leaves).distances
+    with torch.no_grad():
+        features.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        distances.sum().backward()
+
+
+def test_memory_goes_with_the_graph(gpu: EmulatedGpu) -> None:
+    problem = random_problem(6, "sparse")
+    leaves = parts(problem)
+    leaves["x"].requires_grad_()  # type: ignore[union-attr]
+    distances = solve(problem, leaves).distances
+    distances.sum().backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        distances.sum().backward()
+
+
+def test_the_cpu_names_the_error(gpu: EmulatedGpu) -> None:
+    problem = random_problem(7, "sparse")
+    tensors = parts(problem)
+    tensors["x"][-1, 0] = torch.nan  # type: ignore[index]
+    with pytest.raises(ValueError, match=r"^x: graph \d+ has a feature that is not finite"):
+        solve(problem, tensors)
+
+
+def test_what_the_kernels_cannot_do_goes_to_the_operator(gpu: EmulatedGpu) -> None:
+    problem = random_problem(8, "sparse")
+    found = solve(problem, parts(problem), n_starts=2)
+    assert not gpu.launched
+    assert torch.equal(found.distances, fgw(problem.graphs, problem.templates, problem.alpha, n_starts=2).distances)
+
+
+def test_only_eager_calls_go_past_the_operator() -> None:
+    x = torch.ones(2, 3)
+    seen: list[bool] = []
+
+    def look(t: Tensor) -> Tensor:
+        seen.append(op_cuda.is_eager(t, None, torch.nn.Parameter(torch.ones(1))))
+        return t.sum()
+
+    look(x)
+    look(x.requires_grad_())
+    assert seen == [True, True]
+    seen.clear()
+    torch.func.grad(look)(torch.ones(3))
+    torch.vmap(look)(torch.ones(2, 3))
+    torch.jit.trace(look, torch.ones(3), check_trace=False)
+    with FakeTensorMode():
+        look(torch.ones(3))
+    with FakeTensorMode() as mode:
+        fake = mode.from_tensor(torch.ones(3))
+    look(fake)
+    assert len(seen) >= 5
+    assert not any(seen)
+
+
+def test_compiled_calls_use_the_operator() -> None:
+    assert torch.compile(lambda t: t + op_cuda.is_eager(t), backend="eager", fullgraph=True)(torch.zeros(1)) == 0
+
+
+def test_tensors_of_the_cpu_use_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(op_cuda, "fgw")
+    problem = random_problem(9, "sparse")
+    assert fgw(problem.graphs, problem.templates, 0.5).distances.isfinite().all()
