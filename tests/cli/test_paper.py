@@ -52,6 +52,28 @@ def test_run_show_pack(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [header.split(" | ")[3], header.split(" | ")[5]] == ["ours, test", "validation"]
 
 
+def test_show_only_what_is_done(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(mine)
+    other = '[[rows]]\nmodel = "other"\ntitle = "Other"\nclass = "tests.paper.small:Other"\n'
+    path.write_text(f"{path.read_text()}\n{other}")
+    options = [mine, "--preset", "smoke"]
+    assert main(["paper", "show", *options, "--done"]) == 1
+    assert "no cell is done yet" in capsys.readouterr().err
+    assert answer(capsys, "run", *options, "--model", "it", "--jobs", "1")["ran"] == 40
+    assert [row["model"] for row in answer(capsys, "show", *options)] == ["it", "other"]
+    assert [row["model"] for row in answer(capsys, "show", *options, "--done")] == ["it"]
+
+
+@pytest.mark.parametrize(
+    ("model", "preset", "said"), [("gin", "quick", True), ("gin", "full", False), ("wl", "quick", False)]
+)
+def test_show_says_where_training_is_shorter(
+    model: str, preset: str, said: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["paper", "show", "table2", "--dataset", "MUTAG", "--model", model, "--preset", preset]) == 0
+    assert ("fewer `epochs` than the paper's 500" in capsys.readouterr().out) is said
+
+
 def test_failures_are_reported(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(mine)
     path.write_text(path.read_text() + 'fixed = { error = "no luck" }\n')

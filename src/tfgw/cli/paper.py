@@ -13,6 +13,7 @@ from tfgw.paper.records import Records
 from tfgw.paper.run import Outcome, outlook, run
 from tfgw.paper.series import Options, Series, plan
 from tfgw.paper.statistics_table import statistics_data, statistics_rows
+from tfgw.paper.summary import summarise
 from tfgw.paper.tables import caption, markdown, table_data, table_rows
 from tfgw.paper.work import Place
 
@@ -70,6 +71,10 @@ def show_(args: argparse.Namespace) -> Answer:
         rows, lines = statistics_rows(experiment, data), [f"{experiment.title}."]
     else:
         series, records = _series(args)[1], Records(args.results)
+        if args.done:
+            series = [one for one in series if summarise(one, records).done]
+            if not series:
+                raise ValueError(f"no cell is done yet: tfgw paper run {args.experiment}")
         data = table_data(series, records)
         rows, lines = table_rows(experiment, series, records), caption(experiment, _options(args), series, records)
     if args.markdown:

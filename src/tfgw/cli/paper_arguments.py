@@ -49,6 +49,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _show(parser: argparse.ArgumentParser) -> None:
     _what(parser)
     parser.add_argument("--markdown", action="store_true", help="as Markdown")
+    parser.add_argument("--done", action="store_true", help="only rows of which cells are done")
 
 
 def _plot(parser: argparse.ArgumentParser) -> None:

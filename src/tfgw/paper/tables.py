@@ -56,6 +56,8 @@ def caption(experiment: Experiment, options: Options, series: Sequence[Series], 
             "`validation` is the accuracy at the checkpoint that it chose: it overstates, and is no result. "
             "`train` is the accuracy on the training graphs of the same models."
         )
+    if longer := _longer_training(experiment, series, options.preset):
+        lines.append(f"Trained for fewer `epochs` than the paper's {' or '.join(map(str, longer))}.")
     if any(one.gpu != "no" for one in totals):
         lines.append("Cells of rows whose time is marked * ran on a GPU, all or some.")
     if machines := sorted({name for one in totals for name in one.machines}):
@@ -77,6 +79,17 @@ EXPLAINED = {
     "sweep": "Ours: mean and standard deviation over all configurations and test folds; nothing is chosen.",
     "synthetic": "Ours: mean and standard deviation over generated datasets; the weights of the last epoch are kept.",
 }
+
+
+def _longer_training(experiment: Experiment, series: Sequence[Series], preset: str) -> list[int]:
+    """The paper's numbers of epochs, where those of the preset are smaller."""
+    found = set()
+    for one in series:
+        if one.row.by_epochs and one.protocol != "timing":
+            ours, papers = (experiment.setting(one.row, one.dataset, name, "epochs") for name in (preset, "full"))
+            if ours < papers:
+                found.add(papers)
+    return sorted(found)
 
 
 def markdown(rows: Cells) -> str:
@@ -101,7 +114,7 @@ def _accuracy(series: Series, summary: Summary, scale: int, digits: int) -> list
         series.row.title,
         "-" if paper is None else f"{paper[0]:.{digits}f} ± {paper[1]:.{digits}f}",
         ours,
-        f"{summary.units} {summary.over}" if summary.units else "-",
+        f"{summary.units} {summary.over if summary.units > 1 else summary.over[:-1]}" if summary.units else "-",
         show(summary.validation),
         show(summary.train),
         _cells(summary),
