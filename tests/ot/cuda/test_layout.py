@@ -1,57 +1,47 @@
 """Structs and memory of the kernels, and the driver's calls: nothing here needs a GPU or a compiler."""
 
 import ctypes
+from struct import unpack_from
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 
 from tfgw.ot.cuda import driver
-from tfgw.ot.cuda.layout import PROBLEM, bits, layout
+from tfgw.ot.cuda.layout import PREPARED, PROBLEM, prepared_addresses, prepared_offsets
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11, "padded": 16}
-INTEGERS = {
-    "ptr": 4,
-    "graph_of": 20,
-    "order": 3,
-    "row_start": 21,
-    "column": 41,
-    "live_count": 7,
-    "live": 7 * 16,
-    "queue": 4,
-}
+INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "live_count": 7, "live": 7 * 16,
+            "queue": 4}  # fmt: skip
 DOUBLES = {"dense_at": 4, "value": 41, "h": 20, "supply": 20, "constant": 3, "t_h": 7 * 16, "C": 7 * 16 * 16,
            "ft": 7 * 5 * 16, "t_square": 7 * 11, "t_constant": 7}  # fmt: skip
 
 
 def test_prepared_members_have_room_and_do_not_overlap() -> None:
-    found = layout(**COUNTS)
-    assert {name: found.words[PROBLEM.at[name]] for name in COUNTS} == COUNTS
+    offsets = prepared_offsets(*COUNTS.values())
     base = 1 << 40
-    words = found.words_at(base)
-    prepared = np.flatnonzero(words >= base)
-    names = [PROBLEM.members[place] for place in prepared]
-    assert names == [name for name in PROBLEM.members[PROBLEM.at["ptr"] : PROBLEM.at["queue"] + 1] if name != "padded"]
-    ends = np.append(np.sort(words[prepared]), base + found.size)
-    room = {name: int(ends[ends > words[PROBLEM.at[name]]][0] - words[PROBLEM.at[name]]) for name in names}
+    members = dict(zip(PREPARED, prepared_addresses(offsets, base, 16), strict=True))
+    assert members.pop("padded") == 16
+    ends = [*sorted(members.values()), base + offsets[-1]]
+    room = {name: min(end for end in ends if end > at) - at for name, at in members.items()}
+    assert len(set(members.values())) == len(members)
+    assert min(ends) == base
     assert all(room[name] >= 4 * entries for name, entries in INTEGERS.items())
     assert all(room[name] >= 8 * entries for name, entries in DOUBLES.items())
-    assert all(size % 8 == 0 for size in room.values())
+    assert all(at % 8 == 0 for at in ends)
 
 
-def test_a_layout_is_kept_and_not_changed_by_its_use() -> None:
-    found = layout(**COUNTS)
-    before = found.words.copy()
-    found.words_at(1 << 40)[:] = -1
-    assert layout(**COUNTS) is found
-    assert np.array_equal(found.words, before)
-    assert np.array_equal(found.words_at(64) - found.words_at(0) == 64, found.words_at(1 << 40) >= 1 << 40)
+def test_offsets_are_kept() -> None:
+    assert prepared_offsets(*COUNTS.values()) is prepared_offsets(*COUNTS.values())
 
 
-@pytest.mark.parametrize("number", [0.0, 1e-9, -3.5])
-def test_numbers_as_words(number: float) -> None:
-    assert np.int64(bits(number)).view(np.float64) == number
+def test_structs_are_words_in_the_order_of_their_members() -> None:
+    values = list(range(len(PROBLEM.members)))
+    words = PROBLEM.bytes(*values)
+    assert len(words) == 8 * len(values)
+    for place, name in enumerate(PROBLEM.members):
+        (word,) = unpack_from("=d" if name in ("tol", "weight_tolerance") else "=q", words, 8 * place)
+        assert word == place
 
 
 class Driver(SimpleNamespace):
@@ -84,7 +74,7 @@ def test_a_launch_passes_the_addresses_of_its_structs(monkeypatch: pytest.Monkey
 
 
 def test_a_launch_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RuntimeError, match="tfgw: launch of tfgw_solve failed: CUDA_ERROR_INVALID_VALUE"):
+    with pytest.raises(RuntimeError, match="tfgw: tfgw_solve failed: CUDA_ERROR_INVALID_VALUE"):
         launch_with((1,), monkeypatch)
 
 

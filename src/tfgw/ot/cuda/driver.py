@@ -24,8 +24,7 @@ _NO_CONTEXT = 201
 def launch(name: str, kernel: int, blocks: int, threads: int, stream: int, *structs: bytes) -> None:
     """Queue a kernel that takes structs; ``name`` is for the error if that fails."""
     arguments = (c_char_p * len(structs))(*structs)
-    launch_kernel = _driver().cuLaunchKernel
-    _call(f"launch of {name}", launch_kernel, kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, None)
+    _call(name, _driver().cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, None)
 
 
 class Event:
@@ -33,7 +32,7 @@ class Event:
 
     def __init__(self) -> None:
         self._handle = c_void_p()
-        _call("new event", _driver().cuEventCreate, ctypes.byref(self._handle), _WITHOUT_TIMING)
+        _call("creation of an event", _driver().cuEventCreate, ctypes.byref(self._handle), _WITHOUT_TIMING)
 
     def record(self, stream: int) -> None:
         """Put it behind everything that is queued by now."""

@@ -5,106 +5,85 @@ Every member has 8 bytes: a pointer, a count or a number.
 
 from functools import cache, lru_cache
 from itertools import accumulate
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from struct import Struct as Format
 
 SIZE_CLASSES = (16, 32, 64, 128)
 """Numbers of template nodes, padded, for which there are kernels."""
 
-Words = NDArray[np.int64]
-
 
 class Struct:
-    """A struct by the names of its members. Its values are an array of 8-byte words, for a kernel its bytes."""
+    """A struct by the names of its members, in parts that are filled together."""
 
-    def __init__(self, members: str) -> None:
-        self.members = tuple(members.split())
-        self.at = {name: place for place, name in enumerate(self.members)}
-
-    def empty(self) -> Words:
-        """Every member 0 or null."""
-        return np.zeros(len(self.members), dtype=np.int64)
-
-    def span(self, first: str, last: str) -> slice:
-        """The members from one to another, both included."""
-        return slice(self.at[first], self.at[last] + 1)
+    def __init__(self, *parts: str, doubles: tuple[str, ...] = ()) -> None:
+        self.parts = tuple(tuple(part.split()) for part in parts)
+        self.members = tuple(member for part in self.parts for member in part)
+        self.bytes = Format("=" + "".join("d" if member in doubles else "q" for member in self.members)).pack
+        """The struct as a kernel takes it, for the values of all members."""
 
 
 PROBLEM = Struct(
-    "graphs nodes features edges templates columns "
-    "batch x weights edge_index edge_weight dense cost template_structure template_x template_weights alpha start "
+    "graphs nodes features edges templates columns",
+    "batch x weights edge_index edge_weight dense cost template_structure template_x template_weights alpha start",
+    # prepared by the first two kernels
     "ptr graph_of order dense_at row_start row_length column edge_id value t_start t_length t_column t_edge_id t_value "
     "h square out_mean in_mean x_norm supply constant symmetric "
-    "padded live_count live t_h t_mean_out t_mean_in t_norm demand C Ct mean ft t_square t_constant "
-    "queue invalid scratch scratch_size "
-    "max_iter starts tol weight_tolerance "
-    "distance structure_cost feature_cost gap iterations status plan row_potential col_potential"
+    "padded live_count live t_h t_mean_out t_mean_in t_norm demand C Ct mean ft t_square t_constant queue",
+    "invalid scratch scratch_size max_iter starts tol weight_tolerance",
+    "distance structure_cost feature_cost gap iterations status plan row_potential col_potential",
+    doubles=("tol", "weight_tolerance"),
 )
-
-GRADIENTS = Struct(
-    "grad structure_cost feature_cost plan row_potential col_potential "
-    "x weights edge_weight dense template_structure template_x template_weights alpha structured shares share_count"
-)
-
-# What the first two kernels fill, by size; the first six lines are of 32-bit integers.
-_PREPARED = (
-    "ptr symmetric order",
-    "graph_of row_start row_length t_start t_length",
-    "column edge_id t_column t_edge_id",
-    "live_count",
-    "live",
-    "queue",
-    "dense_at constant",
-    "h square out_mean in_mean x_norm supply",
-    "value t_value",
-    "t_h t_mean_out t_mean_in t_norm demand",
-    "C Ct mean",
-    "ft",
-    "t_square",
-    "t_constant",
-)
-_PREPARED_AT = [PROBLEM.at[name] for line in _PREPARED for name in line.split()]
-_PREPARED_LINE = [number for number, line in enumerate(_PREPARED) for _ in line.split()]
-_IS_PREPARED = PROBLEM.empty()
-_IS_PREPARED[_PREPARED_AT] = 1
-_COUNTS_AT = [PROBLEM.at[name] for name in ("graphs", "nodes", "features", "edges", "templates", "columns", "padded")]
+PREPARED = PROBLEM.parts[2]
+_PADDED, QUEUE = PREPARED.index("padded"), PREPARED.index("queue")
 QUEUE_SPARE = 12
 """Bytes from the start of ``queue`` to a word of it that no kernel reads."""
 
-
-class Layout(NamedTuple):
-    """How a problem of given sizes lies in memory."""
-
-    words: Words
-    """The struct with its counts, and with offsets where it points to prepared memory."""
-    size: int
-    """Bytes of that memory."""
-
-    def words_at(self, address: int) -> Words:
-        """The struct for prepared memory that begins at an address."""
-        return self.words + address * _IS_PREPARED
+GRADIENTS = Struct(
+    "grad structure_cost feature_cost plan row_potential col_potential",
+    "x weights edge_weight dense template_structure template_x template_weights alpha",
+    "structured shares share_count",
+)
 
 
-@lru_cache(maxsize=1024)
-def layout(graphs: int, nodes: int, features: int, edges: int, templates: int, columns: int, padded: int) -> Layout:
-    """The layout of problems of these sizes."""
+def _doubles(
+    graphs: int, nodes: int, features: int, edges: int, templates: int, columns: int, padded: int
+) -> dict[str, int]:
+    """Room that each prepared member takes, in words of 8 bytes."""
     rows = templates * padded
-    integers = (graphs + 1, nodes + 1, edges, templates, rows, 4)
-    doubles = (graphs + 1, nodes, edges, rows, rows * padded, rows * features, templates * columns, templates)
-    sizes = [(count + 1) // 2 * 8 for count in integers] + [count * 8 for count in doubles]
-    *offsets, size = accumulate(map(sizes.__getitem__, _PREPARED_LINE), initial=0)
-    words = PROBLEM.empty()
-    words[_PREPARED_AT] = offsets
-    words[_COUNTS_AT] = graphs, nodes, features, edges, templates, columns, padded
-    return Layout(words, size)
+    halves = {  # 32-bit integers
+        **dict.fromkeys(("ptr", "symmetric", "order"), graphs + 1),
+        **dict.fromkeys(("graph_of", "row_start", "row_length", "t_start", "t_length"), nodes + 1),
+        **dict.fromkeys(("column", "edge_id", "t_column", "t_edge_id"), edges),
+        "live_count": templates,
+        "live": rows,
+        "queue": 4,
+    }
+    wholes = {
+        **dict.fromkeys(("dense_at", "constant"), graphs + 1),
+        **dict.fromkeys(("h", "square", "out_mean", "in_mean", "x_norm", "supply"), nodes),
+        **dict.fromkeys(("value", "t_value"), edges),
+        **dict.fromkeys(("t_h", "t_mean_out", "t_mean_in", "t_norm", "demand"), rows),
+        **dict.fromkeys(("C", "Ct", "mean"), rows * padded),
+        "ft": rows * features,
+        "t_square": templates * columns,
+        "t_constant": templates,
+        "padded": 0,  # a number, not a pointer
+    }
+    return wholes | {name: (entries + 1) // 2 for name, entries in halves.items()}
 
 
-@lru_cache
-def bits(number: float) -> int:
-    """A double as the word that stands for it in a struct."""
-    return int(np.float64(number).view(np.int64))
+@lru_cache(maxsize=4096)
+def prepared_offsets(*counts: int) -> tuple[int, ...]:
+    """Where each prepared member begins in their memory, and the size of that, in bytes; counts as for `_doubles`."""
+    room = _doubles(*counts)
+    return tuple(accumulate((8 * room[name] for name in PREPARED), initial=0))
+
+
+def prepared_addresses(offsets: tuple[int, ...], address: int, padded: int) -> list[int]:
+    """The prepared members, in memory that begins at an address."""
+    members = [address + offset for offset in offsets]
+    members.pop()
+    members[_PADDED] = padded
+    return members
 
 
 @cache

@@ -13,20 +13,22 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.cuda.gpu import Gpu
-from tfgw.ot.cuda.layout import GRADIENTS, PROBLEM, QUEUE_SPARE, Words, bits, layout, size_class, workspace_size
+from tfgw.ot.cuda.layout import (
+    GRADIENTS,
+    PROBLEM,
+    QUEUE,
+    QUEUE_SPARE,
+    prepared_addresses,
+    prepared_offsets,
+    size_class,
+    workspace_size,
+)
 
 LARGEST_SCRATCH = 2 << 30
 """Bytes of working memory that a solve takes at most, if its largest graph can do with them."""
 
 Results = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 """What a solve writes, in the order of the operators' results; the last three are empty where plans are left out."""
-
-_AT = PROBLEM.at
-_INPUTS = PROBLEM.span("batch", "start")
-_RESULTS = PROBLEM.span("distance", "col_potential")
-_SOLVED = GRADIENTS.span("grad", "col_potential")
-_DIFFERENTIABLE = GRADIENTS.span("x", "alpha")
-_SCRATCH = GRADIENTS.span("structured", "share_count")
 
 
 class Input(NamedTuple):
@@ -53,15 +55,31 @@ class Input(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A problem as the kernels take it."""
+    """A problem as the kernels take it, before its solve."""
 
-    words: Words
     columns: int
     """Its size class."""
+    members: list[int]
+    """The struct's first three parts: counts, input, prepared memory."""
+    spare: int
+    """Where kernels may report invalid input if nobody looks."""
     prepared: Tensor
     """Memory that the kernels `index` and `prepare` fill, and all others read."""
     inputs: list[Tensor | None]
-    """What the words point to besides."""
+    """What the members point to besides."""
+
+    def struct(
+        self,
+        invalid: int,
+        weight_tolerance: float,
+        *,
+        scratch: tuple[int, int] = (0, 0),
+        max_iter: int = 0,
+        tol: float = 0.0,
+        results: Sequence[int] = (0,) * 9,
+    ) -> bytes:
+        """The kernels' struct; ``scratch`` is an address and a number of doubles, ``results`` are addresses."""
+        return PROBLEM.bytes(*self.members, invalid, *scratch, max_iter, 0, tol, weight_tolerance, *results)
 
 
 def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1) -> str | None:
@@ -89,23 +107,22 @@ def warn_once(reason: str) -> None:
 _warned: set[str] = set()
 
 
-def describe(given: Input, weight_tolerance: float, prepared: Tensor | None = None) -> Problem:
-    """The problem before its solve; ``prepared`` is that of an earlier call, or new."""
+def describe(given: Input, prepared: Tensor | None = None) -> Problem:
+    """The problem for the kernels; ``prepared`` is that of an earlier call, or new."""
     x, batch, graphs, weights, edge_index, edge_weight, dense, *templates, alpha, cost, start = given
     (count, nodes), edges = given.template_weights.shape, 0 if edge_index is None else edge_index.shape[1]
     columns = size_class(nodes)
     assert columns is not None
-    place = layout(graphs, *x.shape, edges, count, nodes, columns)
+    counts = (graphs, *x.shape, edges, count, nodes)
+    offsets = prepared_offsets(*counts, columns)
     if prepared is None:
-        prepared = x.new_empty(place.size, dtype=torch.uint8)
+        prepared = x.new_empty(offsets[-1], dtype=torch.uint8)
     inputs = as_read(batch, x, weights, edge_index, edge_weight, dense, cost, *templates, alpha, start)
-    words = place.words_at(prepared.data_ptr())
-    words[_INPUTS] = addresses(inputs)
+    pointers = addresses(inputs)
     if edge_index is not None and not edges:
-        words[_AT["edge_index"]] = prepared.data_ptr()  # not null: without edges too, there is a structure
-    words[_AT["weight_tolerance"]] = bits(weight_tolerance)
-    words[_AT["invalid"]] = words[_AT["queue"]] + QUEUE_SPARE
-    return Problem(words, columns, prepared, inputs)
+        pointers[3] = prepared.data_ptr()  # not null: without edges too, there is a structure
+    memory = prepared_addresses(offsets, prepared.data_ptr(), columns)
+    return Problem(columns, [*counts, *pointers, *memory], memory[QUEUE] + QUEUE_SPARE, prepared, inputs)
 
 
 def as_read(*tensors: Tensor | None) -> list[Tensor | None]:
@@ -117,7 +134,9 @@ _READ = (torch.float64, torch.int64)
 
 
 def _converted(tensor: Tensor) -> Tensor:
-    return tensor.detach().to(torch.float64 if tensor.is_floating_point() else torch.int64).contiguous()
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    return (tensor if tensor.dtype in _READ else tensor.to(torch.float64)).contiguous()
 
 
 def addresses(tensors: Sequence[Tensor | None]) -> list[int]:
@@ -135,25 +154,28 @@ def solve(
         captured, nobody can look whether it is.
     """
     with gpu.selected():
-        problem = describe(given, weight_tolerance)
-        words, columns, prepared, _ = problem
+        problem = describe(given)
         capturing = gpu.capturing()
-        if not capturing:
-            words[_AT["invalid"]] = gpu.check.begin()
-        _prepare(gpu, problem, given)
+        invalid = problem.spare if capturing else gpu.check.begin()
+        _prepare(gpu, problem, given, problem.struct(invalid, weight_tolerance))
         if not capturing:
             gpu.check.end(gpu.stream)
         results = _allocate(given, with_plans)
-        nodes, graphs = given.x.shape[0], given.batch_size
+        columns, nodes, graphs = problem.columns, given.x.shape[0], given.batch_size
         blocks = min(graphs * given.template_weights.shape[0], 32 * gpu.processors)
         typical = workspace_size(-(-4 * nodes // graphs), columns)
         size = max(workspace_size(nodes, columns), min(LARGEST_SCRATCH // 8, blocks * typical))
         scratch = given.x.new_empty(size, dtype=torch.float64)
-        words[_RESULTS] = addresses(results)
-        words[_AT["scratch"]], words[_AT["scratch_size"]] = scratch.data_ptr(), size
-        words[_AT["max_iter"]], words[_AT["tol"]] = max_iter, bits(tol)
-        gpu.launch("tfgw_solve", columns, blocks, words.tobytes())
-        return (results, prepared) if capturing or gpu.check.passed() else None
+        struct = problem.struct(
+            invalid,
+            weight_tolerance,
+            scratch=(scratch.data_ptr(), size),
+            max_iter=max_iter,
+            tol=tol,
+            results=addresses(results),
+        )
+        gpu.launch("tfgw_solve", columns, blocks, struct)
+        return (results, problem.prepared) if capturing or gpu.check.passed() else None
 
 
 def backward(
@@ -178,9 +200,10 @@ def backward(
         prepared: The prepared problem, as the solve returned it; ``None`` prepares it again.
     """
     with gpu.selected():
-        problem = describe(given, weight_tolerance, prepared)
+        problem = describe(given, prepared)
+        struct = problem.struct(problem.spare, weight_tolerance)
         if prepared is None:
-            _prepare(gpu, problem, given)
+            _prepare(gpu, problem, given, struct)
         grads = [
             torch.empty_like(tensor, dtype=torch.float64, memory_format=torch.contiguous_format)
             if need and tensor is not None
@@ -195,11 +218,9 @@ def backward(
         sums = shares * templates * (m * m + m * features + m + 3)
         scratch = given.x.new_empty(structured + sums, dtype=torch.float64)
         read = as_read(grad, *solved)
-        words = GRADIENTS.empty()
-        words[_SOLVED] = addresses(read)
-        words[_DIFFERENTIABLE] = addresses(grads)
-        words[_SCRATCH] = scratch.data_ptr(), scratch.data_ptr() + 8 * structured, shares
-        columns, structs = problem.columns, (problem.words.tobytes(), words.tobytes())
+        memory = scratch.data_ptr()
+        gradients = GRADIENTS.bytes(*addresses(read), *addresses(grads), memory, memory + 8 * structured, shares)
+        columns, structs = problem.columns, (struct, gradients)
         gpu.launch("tfgw_backward_nodes", columns, nodes, *structs)
         if grad_edge_weight is not None and grad_edge_weight.numel():
             gpu.launch("tfgw_backward_edges", columns, -(-grad_edge_weight.numel() // 128), *structs)
@@ -208,8 +229,7 @@ def backward(
         return grads
 
 
-def _prepare(gpu: Gpu, problem: Problem, given: Input) -> None:
-    struct = problem.words.tobytes()
+def _prepare(gpu: Gpu, problem: Problem, given: Input, struct: bytes) -> None:
     gpu.launch("tfgw_index", problem.columns, 1, struct)
     gpu.launch("tfgw_prepare", problem.columns, given.batch_size + given.template_weights.shape[0], struct)
 
