@@ -119,22 +119,25 @@ class Run:
 
     def _step(self, graphs: Tensor, epoch: int) -> Tensor:
         measured = self._forward(self.train, self._share(graphs))
-        if not bool(measured.loss.isfinite()):
-            raise FloatingPointError(f"the loss of epoch {epoch} is not finite; try a smaller learning rate")
+        figures = _Figures(measured)
         # Gradients are averaged over processes: this makes them those of the mean over the whole batch.
         loss = measured.loss * self.fabric.world_size / len(graphs)
         self.fabric.backward(loss + getattr(self.module, "auxiliary_loss", 0.0))
+        found = figures.values()  # waits for the forward only: a GPU has the backward to do meanwhile
+        if not bool(found[0].isfinite()):
+            raise FloatingPointError(f"the loss of epoch {epoch} is not finite; try a smaller learning rate")
         self.optimizer.step()
         self.optimizer.zero_grad()
-        return _figures(measured)
+        return found
 
     def _validate(self) -> Evaluation:
         store = cast(GraphStore, self.validation)
         total = torch.zeros(2, dtype=torch.float64)
         share = self._share(torch.arange(len(store)))
         with evaluation_mode(self.model):
-            for graphs in share.split(self.config.batch_size):
-                total += _figures(self._forward(store, graphs))
+            found = [_Figures(self._forward(store, graphs)) for graphs in share.split(self.config.batch_size)]
+        for figures in found:
+            total += figures.values()
         return self._mean(total, len(store))
 
     def _forward(self, store: GraphStore, graphs: Tensor) -> Sums:
@@ -166,8 +169,19 @@ def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     return optimizer
 
 
-def _figures(measured: Sums) -> Tensor:
-    return torch.stack([measured.loss.detach(), measured.score]).double().cpu()
+class _Figures:
+    """Loss and score of a batch on their way to the host, for which a GPU need not stop."""
+
+    def __init__(self, measured: Sums) -> None:
+        figures = torch.stack([measured.loss.detach(), measured.score]).double()
+        self._values = figures.to("cpu", non_blocking=figures.is_cuda)
+        self._arrival = torch.cuda.current_stream(figures.device).record_event() if figures.is_cuda else None
+
+    def values(self) -> Tensor:
+        """Both, once they have arrived."""
+        if self._arrival is not None:
+            self._arrival.synchronize()
+        return self._values
 
 
 def _seed(*numbers: int) -> int:
