@@ -74,12 +74,18 @@ def layer_of(case: Case, device: str) -> TFGWPooling:
     return layer.to(device)
 
 
-def step(layer: TFGWPooling, batch: Batch, up: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Distances, and gradients by name."""
+def forward_backward(layer: TFGWPooling, batch: Batch, up: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Distances and x, with its gradient; those of the templates are with the layer."""
     layer.zero_grad()
     x = batch.x.detach().requires_grad_()
     distances = layer(x, batch.edge_index, batch.batch, batch_size=batch.num_graphs)
-    (distances * up).sum().backward()
+    distances.backward(up)
+    return distances, x
+
+
+def step(layer: TFGWPooling, batch: Batch, up: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Distances, and gradients by name."""
+    distances, x = forward_backward(layer, batch, up)
     return distances.detach(), {"x": x.grad, **{n: p.grad for n, p in layer.named_parameters() if p.grad is not None}}
 
 
@@ -124,7 +130,8 @@ def work(run: Callable[[], object]) -> Work:
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         run()
         torch.cuda.synchronize()
-    events = [event for event in profiler.events() if event.device_type == DeviceType.CUDA]
+    on_gpu = [event for event in profiler.events() if event.device_type == DeviceType.CUDA]
+    events = [event for event in on_gpu if not event.is_user_annotation]  # named ranges, idle time included
     by_kernel: dict[str, float] = {}
     for event in events:
         length = 1e-6 * (event.time_range.end - event.time_range.start)
@@ -179,7 +186,7 @@ def layer(args: argparse.Namespace) -> None:
         case = case_of(name, args, 128, 8)
         module, batch = layer_of(case, "cuda"), case.batch.clone().to("cuda")
         up = torch.ones(128, 8, device="cuda")
-        calls = (partial(forward, module, batch), partial(step, module, batch, up))
+        calls = (partial(forward, module, batch), partial(forward_backward, module, batch, up))
         times = [timing(call, args.repeats) for call in calls]
         works = [work(call) for call in calls]
         largest = int(torch.bincount(case.batch.batch).max())
