@@ -200,3 +200,17 @@ def test_tensors_of_the_cpu_use_the_operator(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delattr(op_cuda, "fgw")
     problem = random_problem(9, "sparse")
     assert fgw(problem.graphs, problem.templates, 0.5).distances.isfinite().all()
+
+
+def test_nothing_is_copied_but_a_single_alpha(gpu: EmulatedGpu) -> None:
+    """Before the first launch, each copy costs the host as much as the launch."""
+    problem = random_problem(10, "weighted")
+
+    def copies(alpha: Tensor) -> int:
+        tensors = {**parts(problem), "alpha": alpha}
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+            solve(problem, tensors, plans=None)
+        return [event.name for event in profiler.events()].count("aten::copy_")
+
+    assert copies(torch.full((4,), 0.5, dtype=torch.float64)) == 0
+    assert copies(torch.tensor(0.5, dtype=torch.float64)) == 1
