@@ -68,6 +68,17 @@ def test_accuracy_by_templates(tmp_path: Path) -> None:
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["fixed (2 runs)", "learned (2 runs)"]
 
 
+def test_every_number_of_templates_has_its_tick(tmp_path: Path) -> None:
+    """Also those that only the first line reaches so far."""
+    series, records = plan(load_experiment("fig-4cycles"), SMOKE), Records(tmp_path)
+    fixed, learned = (one.first_cells() for one in series)
+    for cell in [*fixed, *learned[:2]]:
+        result = {"test_accuracy": accuracy(cell)}
+        records.put({"cell": cell.as_dict(), "status": "done", "result": result, "run": {}})
+    (axis,) = by_templates.draw(load_experiment("fig-4cycles"), series, records, None).axes
+    assert list(axis.get_xticks()) == [2, 4, 6, 8, 12, 16, 20]
+
+
 def test_accuracy_by_layers(tmp_path: Path) -> None:
     """One box for each L and K, in order; their means grow with both."""
     series, records = invented(tmp_path, "fig-layers")

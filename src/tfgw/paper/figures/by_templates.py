@@ -17,6 +17,7 @@ def draw(experiment: Experiment, series: Sequence[Series], records: Records, dat
     """One line per row: the mean; the band reaches from the worst to the best run."""
     figure, axes = new_figure(width=5.0)
     axis = axes[0, 0]
+    ticks: set[int] = set()
     for number, one in enumerate(series):
         found = {
             c["num_templates"]: [r["result"]["test_accuracy"] for r in done]
@@ -30,7 +31,8 @@ def draw(experiment: Experiment, series: Sequence[Series], records: Records, dat
         colour = COLOURS[number]
         axis.plot(counts, [v.mean() for v in values], color=colour, marker=MARKERS[number], label=label)
         axis.fill_between(counts, [v.min() for v in values], [v.max() for v in values], color=colour, alpha=0.2, lw=0)
-        axis.set_xticks(counts)
+        ticks.update(counts)
+    axis.set_xticks(sorted(ticks))
     axis.set(xlabel="number of templates K", ylabel="test accuracy", title=series[0].dataset)
     axis.set_ylim(top=1.02)
     axis.legend(title="mean, worst to best")
