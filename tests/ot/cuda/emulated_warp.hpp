@@ -118,6 +118,10 @@ class Block {
   std::mt19937 random_{1};
 };
 
+inline char* dynamic_memory() {
+  alignas(16) static char memory[128 << 10];
+  return memory;
+}
 inline int thread_in_block() { return Block::current().thread(); }
 inline int lane() { return thread_in_block() % 32; }
 inline int threads_in_block() { return Block::current().threads(); }
@@ -152,17 +156,24 @@ inline u32 warp_min(u32 v) {
   return out;
 }
 inline u32 warp_max(u32 v) { return ~warp_min(~v); }
-inline int bits_set(u64 v) { return __builtin_popcountll(v); }
-inline int lowest_bit(u64 v) { return __builtin_ffsll(i64(v)) - 1; }
+inline int bits_set(u32 v) { return __builtin_popcount(v); }
+inline int lowest_bit(u32 v) { return __builtin_ffs(int(v)) - 1; }
 inline u64 bits_of(double v) {
   u64 bits;
   std::memcpy(&bits, &v, sizeof bits);
   return bits;
+}
+inline double double_of(u64 bits) {
+  double v;
+  std::memcpy(&v, &bits, sizeof v);
+  return v;
 }
 template <class T>
 T in_register(T v) {
   return v;
 }
 inline int fetch_add(int* at, int v) { return (*at += v) - v; }
+inline void raise_to(int* at, int v) { *at = v > *at ? v : *at; }
+inline void set_bits(u32* at, u32 bits) { *at |= bits; }
 
 }  // namespace tfgw

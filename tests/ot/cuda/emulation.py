@@ -53,7 +53,7 @@ class EmulatedGpu(Gpu):
         self.check = EmulatedCheck()
         self.launched: list[str] = []
 
-    def launch(self, name: str, columns: int, blocks: int, *structs: bytes) -> None:
+    def launch(self, name: str, columns: int, blocks: int, *structs: bytes, shared: int = 0) -> None:
         self.launched.append(name)
         getattr(library(columns), f"launch_{name}")(blocks, *structs)
 

@@ -1,6 +1,7 @@
 """The CUDA kernels, run lane by lane on a CPU, do what the C++ core does."""
 
 import ctypes
+import dataclasses
 import shutil
 import subprocess
 from pathlib import Path
@@ -66,6 +67,20 @@ def test_solves_like_the_core_at_the_ends_of_alpha(alpha: float) -> None:
 def test_solves_like_the_core_in_every_size_class(nodes: int, sizes: tuple[int, ...]) -> None:
     problem = random_problem(3, "sparse", sizes=sizes, template_nodes=nodes, templates=2, weights="uniform")
     assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
+
+
+@pytest.mark.parametrize("size", [21, 70, 130])  # two words of nodes, four, and more than fit into the flat basis
+@pytest.mark.parametrize("kind", ["sparse", "directed"])
+def test_graphs_with_few_edges(kind: str, size: int) -> None:
+    """So few that they are multiplied one by one; `random_problem` draws so many that the kernels take the matrix."""
+    problem = random_problem(3, kind, sizes=(size, 5), template_nodes=9, templates=2)
+    edges, weights = problem.graphs.edge_index, problem.graphs.edge_weight
+    near = (edges[0] - edges[1]).abs() <= 2
+    graphs = dataclasses.replace(
+        problem.graphs, edge_index=edges[:, near], edge_weight=None if weights is None else weights[near]
+    )
+    few = Problem(graphs, problem.templates, problem.alpha)
+    assert_same(emulation.solve(as_input(few)), fgw(graphs, few.templates, few.alpha))
 
 
 def test_degenerate_problems() -> None:

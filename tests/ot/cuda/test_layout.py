@@ -62,13 +62,13 @@ class Driver(SimpleNamespace):
 def launch_with(answers: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> Driver:
     fake = Driver(*answers)
     monkeypatch.setattr(driver, "_driver", lambda: fake)
-    driver.launch("tfgw_solve", 12, 34, 56, 78, b"\0one", b"\0two")
+    driver.launch("tfgw_solve", 12, 34, 56, 90, 78, b"\0one", b"\0two")
     return fake
 
 
 def test_a_launch_passes_the_addresses_of_its_structs(monkeypatch: pytest.MonkeyPatch) -> None:
     ((kernel, *shape, shared, stream, arguments, extra),) = launch_with((0,), monkeypatch).calls
-    assert (kernel, shape, shared, stream, extra) == (12, [34, 1, 1, 56, 1, 1], 0, 78, None)
+    assert (kernel, shape, shared, stream, extra) == (12, [34, 1, 1, 56, 1, 1], 90, 78, None)
     pointers = ctypes.cast(arguments, ctypes.POINTER(ctypes.c_void_p))
     assert [ctypes.string_at(pointers[i], 4) for i in range(2)] == [b"\0one", b"\0two"]
 

@@ -99,13 +99,14 @@ class Backward {
     }
   }
 
-  // One block per template: all shares, and the terms that do not depend on the graph.
-  TFGW_DEVICE void total(int k, double* shared) {
+  // Some blocks per template: all shares, and the terms that do not depend on the graph.
+  TFGW_DEVICE void total(int k, int part, int parts, double* shared) {
+    const int mine = part * threads_in_block() + thread_in_block(), step = parts * threads_in_block();
     const i64 stride = K_ * share_size();
     const double* from = g_.shares + k * share_size();
     const auto sum = [&](i64 at) {
       double s = 0;
-#pragma unroll 4
+#pragma unroll 8
       for (i64 share = 0; share < g_.share_count; ++share) s += from[share * stride + at];
       return s;
     };
@@ -119,15 +120,15 @@ class Backward {
     for (int l = thread_in_block(); l < p_.live_count[k]; l += threads_in_block())
       weight[p_.live[k * p_.padded + l]] = p_.t_h[k * p_.padded + l];
     sync_block();
-    for (int e = thread_in_block(); e < m_ * m_ && g_.template_structure; e += threads_in_block())
+    for (int e = mine; e < m_ * m_ && g_.template_structure; e += step)
       g_.template_structure[i64(k) * m_ * m_ + e] =
           sum(e) + structure * weight[e / m_] * weight[e % m_] * p_.template_structure[i64(k) * m_ * m_ + e];
-    for (int e = thread_in_block(); e < m_ * d_ && g_.template_x; e += threads_in_block())
+    for (int e = mine; e < m_ * d_ && g_.template_x; e += step)
       g_.template_x[i64(k) * m_ * d_ + e] =
           sum(m_ * m_ + e) + feature * weight[e / d_] * p_.template_x[i64(k) * m_ * d_ + e];
-    for (int e = thread_in_block(); e < m_ && g_.template_weights; e += threads_in_block())
+    for (int e = mine; e < m_ && g_.template_weights; e += step)
       g_.template_weights[i64(k) * m_ + e] = sum(after + e);
-    if (thread_in_block() == 0 && g_.alpha) g_.alpha[k] = sum(after + m_);
+    if (mine == 0 && g_.alpha) g_.alpha[k] = sum(after + m_);
   }
 
   TFGW_DEVICE i64 share_size() const { return i64(m_) * m_ + i64(m_) * d_ + m_ + 3; }

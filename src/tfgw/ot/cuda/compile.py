@@ -5,6 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tfgw.ot.cuda.layout import LARGEST_SHARED
+
 SOURCES = Path(__file__).parent
 THREADS = {
     "tfgw_index": 1024,
@@ -32,6 +34,8 @@ def kernel(name: str, columns: int, device: int) -> Kernel:
     """The kernel of a size class, loaded on a device."""
     with load_cupy().cuda.Device(device):
         owner = _module(columns, device).get_function(name)
+        if name == "tfgw_solve":
+            owner.max_dynamic_shared_size_bytes = LARGEST_SHARED
         return Kernel(owner.kernel.ptr, THREADS[name], owner)
 
 

@@ -1,15 +1,16 @@
 // The operator X(T) = ½(C T C̄ᵀ + Cᵀ T C̄) of one pair, on (n, P) matrices: the counterpart of cpp/cross.cpp.
 #pragma once
 
-#include "tree.cuh"
+#include "bits.cuh"
 
 namespace tfgw {
 
-// A vertex of the coupling polytope: `leaves` rows with one entry each, then the entries of the other rows.
+// A vertex of the coupling polytope: its positive entries, row by row, and where each row begins (rows + 1 numbers; of
+// the newest vertex only).
 struct VertexPlan {
-  ArcCount count;
-  int *row, *col;
-  double* mass;
+  int count;
+  Entry* entries;
+  const int* begin;
 };
 
 template <int P>
@@ -25,13 +26,13 @@ class CrossOperator {
 
   TFGW_DEVICE void apply(const VertexPlan& plan, double* out) {
     each_half([&](const double* table, bool transposed) {
-      if (graph_.sparse) return gather(plan, table);
-      dense_times(plan, transposed);
-    }, out);
+      if (!graph_.sparse) return dense_times(plan, transposed);
+      sparse_times(plan.begin, plan.entries, table, scratch_);
+    }, out, graph_.sparse);
   }
 
   TFGW_DEVICE void apply(const double* matrix, double* out) {
-    each_half([&](const double* table, bool) { times_table(matrix, P, 1, table, scratch_); }, out, true);
+    each_half([&](const double* table, bool) { product(matrix, P, 1, cols_, table, scratch_); }, out, true);
   }
 
  private:
@@ -39,21 +40,22 @@ class CrossOperator {
   // with one factor in `scratch`: with the template's, so that the graph's is still to come, or, for a plan with few
   // entries and a dense C, with the graph's, so that it takes n (n + m) operations and not n² m.
   template <class First>
-  TFGW_DEVICE void each_half(First first, double* out, bool structure_last = false) {
+  TFGW_DEVICE void each_half(First first, double* out, bool structure_last) {
     const int halves = graph_.symmetric ? 1 : 2;
     for (int half = 0; half < halves; ++half) {
       const double* table = halves == 1 ? mean_ : half == 0 ? Ct_ : C_;
       double* const to = half == 0 ? out : half_;
       first(table, half == 1);
       sync();
-      if (graph_.sparse || structure_last) {
+      if (structure_last) {
         structure_times(half == 1, scratch_, to);
       } else {
-        times_table(scratch_, 1, graph_.n, table, to);
+        product(scratch_, 1, graph_.n, cols_, table, to);
       }
       sync();
     }
     if (halves == 1) return;
+#pragma unroll 1
     for (int e = lane(); e < graph_.n * P; e += 32) out[e] = 0.5 * (out[e] + half_[e]);
     sync();
   }
@@ -61,83 +63,102 @@ class CrossOperator {
   // scratch[k, i] = (C · plan)[i, k], or with Cᵀ
   TFGW_DEVICE void dense_times(const VertexPlan& plan, bool transposed) {
     const int n = graph_.n;
+#pragma unroll 1
     for (int e = lane(); e < n * cols_; e += 32) scratch_[e] = 0;
     sync();
     const bool by_row = transposed || graph_.symmetric;
-    for (int e = 0; e < plan.count.all; ++e) {
-      const double w = plan.mass[e];
-      const i64 j = plan.row[e];
-      double* z = scratch_ + i64(plan.col[e]) * n;
-      for (int i = lane(); i < n; i += 32) z[i] += w * graph_.dense[by_row ? j * n + i : i64(i) * n + j];
-    }
-  }
-
-  // scratch[row, :] = Σ mass · table[col, :] over the plan's entries of the row
-  TFGW_DEVICE void gather(const VertexPlan& plan, const double* table) {
-    for (int e = my_row(); e < plan.count.leaves; e += S::kRowsAtOnce) {
-      const double w = plan.mass[e];
-      const double* from = table + plan.col[e] * P + my_column();
-      double* to = scratch_ + i64(plan.row[e]) * P + my_column();
-#pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q) to[32 * q] = w * from[32 * q];
-    }
-    if (my_row() > 0) return;
-    for (int e = plan.count.leaves; e < plan.count.all; ++e)
-#pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q) scratch_[i64(plan.row[e]) * P + my_column() + 32 * q] = 0;
-    for (int e = plan.count.leaves; e < plan.count.all; ++e) {
-      const double w = plan.mass[e];
-      const double* from = table + plan.col[e] * P + my_column();
-      double* to = scratch_ + i64(plan.row[e]) * P + my_column();
-#pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q) to[32 * q] += w * from[32 * q];
-    }
-  }
-
-  // out[i, :] = Σ_l a[i · row_step + l · col_step] · table[l, :]
-  TFGW_DEVICE void times_table(const double* a, int row_step, int col_step, const double* table, double* out) {
-    for (int i = my_row(); i < graph_.n; i += S::kRowsAtOnce) {
-      double sum[S::kColumnsPerLane] = {};
-#pragma unroll 4
-      for (int l = 0; l < cols_; ++l) {
-        const double w = a[i64(i) * row_step + i64(l) * col_step];
-#pragma unroll
-        for (int q = 0; q < S::kColumnsPerLane; ++q) sum[q] += w * table[l * P + my_column() + 32 * q];
-      }
-#pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q) out[i64(i) * P + my_column() + 32 * q] = sum[q];
+#pragma unroll 1
+    for (int e = 0; e < plan.count; ++e) {
+      const Entry a = plan.entries[e];
+      double* z = scratch_ + i64(a.col) * n;
+      const i64 at = by_row ? i64(a.row) * n : a.row, step = by_row ? 1 : n;
+      for (int i = lane(); i < n; i += 32) z[i] += a.weight * graph_.dense[at + i * step];
     }
   }
 
   // out = C · y, or Cᵀ · y
   TFGW_DEVICE void structure_times(bool transposed, const double* y, double* out) {
-    const double* mine = y + my_column();
-    const int* start = transposed ? p_.t_start : p_.row_start;
-    const int* length = transposed ? p_.t_length : p_.row_length;
-    const int* column = transposed ? p_.t_column : p_.column;
-    const double* value = transposed ? p_.t_value : p_.value;
-    for (int i = my_row(); i < graph_.n; i += S::kRowsAtOnce) {
-      double sum[S::kColumnsPerLane] = {};
-      if (graph_.sparse) {
-        const int first = start[graph_.first + i], last = first + length[graph_.first + i];
-#pragma unroll 4
-        for (int e = first; e < last; ++e) {
-          const double c = value[e];
-          const double* row = mine + i64(column[e]) * P;
+    if (graph_.dense) {
+      const int n = graph_.n;
+      return product(graph_.dense, transposed ? 1 : n, transposed ? n : 1, n, y, out);
+    }
+    sparse_times((transposed ? p_.t_start : p_.row_start) + graph_.first, transposed ? p_.t_entry : p_.entry, y, out);
+  }
+
+  // out = A · B, A given by its entries, row by row. Several rows at a time, so that many numbers are on their way.
+  TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, const double* B, double* out) {
+    constexpr int kRows = 4, kAhead = 2;
+    B += my_column(), out += my_column();
+    for (int first = my_row(); first < graph_.n; first += kRows * S::kRowsAtOnce) {
+      double sum[kRows][S::kColumnsPerLane] = {};
+      int at[kRows], end[kRows], longest = 0, some = 0;
 #pragma unroll
-          for (int q = 0; q < S::kColumnsPerLane; ++q) sum[q] += c * row[32 * q];
-        }
-      } else {
-        const i64 row_step = transposed ? 1 : graph_.n, col_step = transposed ? graph_.n : 1;
-#pragma unroll 4
-        for (int j = 0; j < graph_.n; ++j) {
-          const double c = graph_.dense[i * row_step + j * col_step];
+      for (int s = 0; s < kRows; ++s) {
+        const int i = first + s * S::kRowsAtOnce;
+        at[s] = i < graph_.n ? begin[i] : 0, end[s] = i < graph_.n ? begin[i + 1] : 0;
+        if (end[s] - at[s] > longest) longest = end[s] - at[s], some = at[s];
+      }
+      for (int done = 0; done < longest; done += kAhead) {
+        Entry a[kRows][kAhead];
 #pragma unroll
-          for (int q = 0; q < S::kColumnsPerLane; ++q) sum[q] += c * mine[i64(j) * P + 32 * q];
+        for (int s = 0; s < kRows; ++s)
+#pragma unroll
+          for (int d = 0; d < kAhead; ++d) {  // behind a row's end, some entry that will not be used
+            const int e = at[s] + done + d;
+            a[s][d] = entries[e < end[s] ? e : some];
+          }
+#pragma unroll
+        for (int s = 0; s < kRows; ++s)
+#pragma unroll
+          for (int d = 0; d < kAhead; ++d) {
+            const double* const row = B + a[s][d].col * P;
+            const bool there = at[s] + done + d < end[s];
+#pragma unroll
+            for (int q = 0; q < S::kColumnsPerLane; ++q)
+              if (there) sum[s][q] += a[s][d].weight * row[32 * q];
+          }
+      }
+#pragma unroll
+      for (int s = 0; s < kRows; ++s) {
+        const int i = first + s * S::kRowsAtOnce;
+        if (i >= graph_.n) break;
+#pragma unroll
+        for (int q = 0; q < S::kColumnsPerLane; ++q) out[i * P + 32 * q] = sum[s][q];
+      }
+    }
+  }
+
+  // out[i, :] = Σ_l a[i · row_step + l · col_step] · B[l, :], l < inner
+  TFGW_DEVICE void product(const double* a, int row_step, int col_step, int inner, const double* B, double* out) {
+    constexpr int kRows = 4;  // that share what is read of B
+    B += my_column(), out += my_column();
+    for (int first = my_row(); first < graph_.n; first += kRows * S::kRowsAtOnce) {
+      double sum[kRows][S::kColumnsPerLane] = {};
+      const double* from[kRows];
+#pragma unroll
+      for (int s = 0; s < kRows; ++s) {
+        const int i = first + s * S::kRowsAtOnce;
+        from[s] = a + i64(i < graph_.n ? i : first) * row_step;
+      }
+#pragma unroll 4
+      for (int l = 0; l < inner; ++l) {
+        double b[S::kColumnsPerLane];
+#pragma unroll
+        for (int q = 0; q < S::kColumnsPerLane; ++q) b[q] = B[l * P + 32 * q];
+#pragma unroll
+        for (int s = 0; s < kRows; ++s) {
+          const double w = from[s][i64(l) * col_step];
+#pragma unroll
+          for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] += w * b[q];
         }
       }
 #pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q) out[i64(i) * P + my_column() + 32 * q] = sum[q];
+      for (int s = 0; s < kRows; ++s) {
+        const int i = first + s * S::kRowsAtOnce;
+        if (i >= graph_.n) break;
+#pragma unroll
+        for (int q = 0; q < S::kColumnsPerLane; ++q) out[i * P + 32 * q] = sum[s][q];
+      }
     }
   }
 

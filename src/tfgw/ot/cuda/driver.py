@@ -21,10 +21,10 @@ _WITHOUT_TIMING = 2
 _NO_CONTEXT = 201
 
 
-def launch(name: str, kernel: int, blocks: int, threads: int, stream: int, *structs: bytes) -> None:
-    """Queue a kernel that takes structs; ``name`` is for the error if that fails."""
+def launch(name: str, kernel: int, blocks: int, threads: int, shared: int, stream: int, *structs: bytes) -> None:
+    """Queue a kernel that takes structs, with ``shared`` bytes of memory per block; ``name`` is for an error."""
     arguments = (c_char_p * len(structs))(*structs)
-    _call(name, _driver().cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, None)
+    _call(name, _driver().cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, shared, stream, arguments, None)
 
 
 class Event:

@@ -31,20 +31,22 @@ TFGW_DEVICE void write_empty(const Problem& p, i64 pair) {
   for (i64 l = lane(); l < p.columns && p.plan; l += 32) p.col_potential[pair * p.columns + l] = 0;
 }
 
-template <int P>
+template <class Tree>
 class FgwSolver {
-  using S = Shape<P>;
+  static constexpr int P = Tree::kColumns;
 
  public:
-  TFGW_DEVICE FgwSolver(const Problem& p, TreeMemory<P>& memory, Workspace<P>& work, int b, int k)
-      : p_(p), w_(work), b_(b), k_(k), graph_(graph_view(p, b)), n_(graph_.n), m_(p.live_count[k]),
-        alpha_(has_structure(p) ? p.alpha[k] : 0.0), transport_(memory),
-        cross_(p, graph_, k, m_, work.scratch, work.half) {}
+  TFGW_DEVICE FgwSolver(const Problem& p, typename Tree::Memory& memory, const Arena& arena, int b, int k)
+      : p_(p), b_(b), k_(k), graph_(graph_view(p, b)), n_(graph_.n), m_(p.live_count[k]),
+        alpha_(has_structure(p) ? p.alpha[k] : 0.0), w_(arena, n_), transport_(memory),
+        cross_(p, graph_, k, m_, w_.gradient, w_.half) {}
 
   TFGW_DEVICE void solve() {
     PairResult result;
-    transport_.reset(n_, m_, p_.supply + graph_.first, p_.demand + i64(k_) * P,
-                     {w_.u, w_.base, w_.regret, w_.anchor, w_.order, w_.scratch});
+    for (int i = lane(); i < n_; i += 32) w_.supply[i] = p_.supply[graph_.first + i];
+    sync();
+    transport_.reset(n_, m_, w_.supply, p_.demand + i64(k_) * P,
+                     {w_.row_arrays, w_.regret, w_.order, w_.new_cross});
     build_linear_cost();
     if (alpha_ > 0) first_start();
     descend(result);
@@ -63,69 +65,93 @@ class FgwSolver {
 
   template <class Visit>
   TFGW_DEVICE void each_entry(Visit visit) const {  // visit(entry, row, column)
+#pragma unroll 2
     for (int e = lane(); e < n_ * P; e += 32) visit(e, e / P, e % P);
   }
 
   // (1−α) M. At α = 1 features play no role and may be anything finite.
   TFGW_DEVICE void build_linear_cost() {
-    const double* ft = p_.ft + i64(k_) * p_.features * P;
-    each_entry([&](int e, int i, int k) {
-      double cost = 0;
-      if (p_.cost && k < m_) cost = p_.cost[(i64(graph_.first + i) * p_.templates + k_) * p_.columns + live(k)];
-      if (!p_.cost && alpha_ < 1) {
-        const double* x = node_features(i);
-#pragma unroll 4
-        for (int c = 0; c < int(p_.features); ++c) {
-          const double diff = x[c] - ft[c * P + k];
-          cost += diff * diff;
-        }
-        cost *= 1 - alpha_;
+    if (p_.cost) {
+#pragma unroll 1
+      for (int e = lane(); e < n_ * P; e += 32) {
+        const int i = e / P, k = e % P;
+        w_.linear[e] = k < m_ ? p_.cost[(i64(graph_.first + i) * p_.templates + k_) * p_.columns + live(k)] : kPadCost;
       }
-      w_.linear[e] = k < m_ ? cost : kPadCost;
-    });
+    } else {
+      squared_distances();
+    }
     sync();
   }
 
-  // α = 0: one linear problem, whose solution is all.
-  TFGW_DEVICE void end_linear(PairResult& result) {
-    result.iterations = 1;
-    live_ = 0, kind_ = Kind::vertex;
-    take_vertex(0);
-    if (has_structure(p_)) add_atom(0);
-    live_ = 1;
-    weight_ = lane() == 0;
-    linear_ = from_lane_or_zero(0, dot(0, w_.linear));
+  TFGW_DEVICE void squared_distances() {
+    constexpr int kRows = 4, kTogether = Shape<P>::kRowsAtOnce;  // rows that share what is read of the template
+    const int d = alpha_ < 1 ? int(p_.features) : 0;
+    for (int k = lane() % P; k < P; k += 32) {
+      const double* const there = p_.ft + i64(k_) * p_.features * P + k;
+      for (int first = P < 32 ? lane() / P : 0; first < n_; first += kRows * kTogether) {
+        const double* x[kRows];
+        double sum[kRows] = {};
+#pragma unroll
+        for (int s = 0; s < kRows; ++s) {
+          const int i = first + s * kTogether;
+          x[s] = node_features(i < n_ ? i : first);
+        }
+#pragma unroll 4
+        for (int c = 0; c < d; ++c) {
+          const double f = there[c * P];
+#pragma unroll
+          for (int s = 0; s < kRows; ++s) sum[s] += (x[s][c] - f) * (x[s][c] - f);
+        }
+#pragma unroll
+        for (int s = 0; s < kRows; ++s) {
+          const int i = first + s * kTogether;
+          if (i < n_) w_.linear[i * P + k] = k < m_ ? (1 - alpha_) * sum[s] : kPadCost;
+        }
+      }
+    }
   }
 
-  // hh̄ᵀ, of which everything has a closed form: X(hh̄ᵀ) = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ). Or what the caller gives.
+  // What the caller gives, or hh̄ᵀ, of which everything has a closed form: X(hh̄ᵀ) = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ).
   TFGW_DEVICE void first_start() {
-    live_ = 1;
-    weight_ = lane() == 0;
-    double* cross = w_.cross(0);
-    double linear = 0, square = 0;
     if (p_.start) {
-      kind_ = Kind::given;
       round_to_marginals();
-      cross_.apply(w_.given, cross);
-      each_entry([&](int e, int, int k) {
-        if (k < m_) linear += w_.given[e] * w_.linear[e], square += w_.given[e] * cross[e];
-      });
-      square = warp_sum(square);
-    } else {
-      kind_ = Kind::product;
-      each_entry([&](int e, int i, int k) {
-        const int node = graph_.first + i;
-        const i64 at = i64(k_) * P + k;
-        cross[e] = 0.5 * (p_.out_mean[node] * p_.t_mean_out[at] + p_.in_mean[node] * p_.t_mean_in[at]);
-        if (k < m_) linear += h(i) * t_h(k) * w_.linear[e];
-      });
-      double graph_mean = 0, template_mean = 0;
-      for (int i = lane(); i < n_; i += 32) graph_mean += h(i) * p_.out_mean[graph_.first + i];
-      for (int k = lane(); k < m_; k += 32) template_mean += t_h(k) * p_.t_mean_out[i64(k_) * P + k];
-      square = warp_sum(graph_mean) * warp_sum(template_mean);
+      restart_ = true;
+      return;
     }
-    linear_ = from_lane_or_zero(0, warp_sum(linear));
-    if (lane() == 0) w_.Q[0] = square;
+    kind_ = Kind::product;
+    double linear = 0, graph_mean = 0, template_mean = 0;
+    each_entry([&](int e, int i, int k) {
+      const int node = graph_.first + i;
+      const i64 at = i64(k_) * P + k;
+      w_.new_cross[e] = 0.5 * (p_.out_mean[node] * p_.t_mean_out[at] + p_.in_mean[node] * p_.t_mean_in[at]);
+      if (k < m_) linear += h(i) * t_h(k) * w_.linear[e];
+    });
+    for (int i = lane(); i < n_; i += 32) graph_mean += h(i) * p_.out_mean[graph_.first + i];
+    for (int k = lane(); k < m_; k += 32) template_mean += t_h(k) * p_.t_mean_out[i64(k_) * P + k];
+    warp_sums(linear, graph_mean, template_mean);
+    only_atom(linear, graph_mean * template_mean);
+  }
+
+  // `given` becomes the only atom.
+  TFGW_DEVICE void start_from_given() {
+    restart_ = false;
+    kind_ = Kind::given;
+    cross_.apply(w_.given, w_.new_cross);
+    double linear = 0, square = 0;
+    each_entry([&](int e, int, int k) {
+      if (k < m_) linear += w_.given[e] * w_.linear[e], square += w_.given[e] * w_.new_cross[e];
+    });
+    warp_sums(linear, square);
+    only_atom(linear, square);
+  }
+
+  // The atom in place 0, whose cross term is in `new_cross`, is the iterate.
+  TFGW_DEVICE void only_atom(double linear, double square) {
+    live_ = 1, base_place_ = 0;
+    weight_ = lane() == 0;
+    linear_ = lane() == 0 ? linear : 0.0;
+    if (lane() == 0) w_.Q.at(0, 0) = square;
+    keep_new_cross(0);
     sync();
   }
 
@@ -133,27 +159,35 @@ class FgwSolver {
   // too heavy shrink, and what is then missing is spread as a product.
   TFGW_DEVICE void round_to_marginals() {
     double* T = w_.given;
-    double *row_left = w_.u, *col_left = w_.base;
+    double *row_left = w_.best_u, *col_left = w_.best_v;
     const double* start = p_.start + (i64(graph_.first) * p_.templates + k_) * p_.columns;
     const i64 stride = p_.templates * p_.columns;
+#pragma unroll 1
     for (int i = lane(); i < n_; i += 32) {
       double sum = 0;
+#pragma unroll 1
       for (int k = 0; k < m_; ++k) sum += T[i * P + k] = larger(0.0, start[i * stride + live(k)]);
       const double shrink = sum > h(i) ? h(i) / sum : 1.0;
+#pragma unroll 1
       for (int k = 0; k < P; ++k) T[i * P + k] = k < m_ ? T[i * P + k] * shrink : 0.0;
     }
     sync();
+#pragma unroll 1
     for (int k = lane(); k < m_; k += 32) {
       double sum = 0;
+#pragma unroll 1
       for (int i = 0; i < n_; ++i) sum += T[i * P + k];
       const double shrink = sum > t_h(k) ? t_h(k) / sum : 1.0;
+#pragma unroll 1
       for (int i = 0; i < n_; ++i) T[i * P + k] *= shrink;
       col_left[k] = larger(0.0, t_h(k) - sum * shrink);
     }
     sync();
     double missing = 0;
+#pragma unroll 1
     for (int i = lane(); i < n_; i += 32) {
       double sum = 0;
+#pragma unroll 1
       for (int k = 0; k < m_; ++k) sum += T[i * P + k];
       missing += row_left[i] = larger(0.0, h(i) - sum);
     }
@@ -170,38 +204,45 @@ class FgwSolver {
     const double structure_scale = alpha_ > 0 ? alpha_ * (p_.constant[b_] + p_.t_constant[k_]) : 0.0;
     bool lazy = false;
     while (true) {
+      if (restart_) start_from_given();
       rebuild_gradient();
       const bool tie_break = alpha_ > 0 && result.iterations == 0 && !p_.start;
       const bool last = result.iterations + 1 >= p_.max_iter;
-      const double* cost = w_.gradient;
-      if (tie_break) cost = tie_broken_gradient();
-      const Outcome outcome = transport_.solve(cost, lazy && !last ? kLazySweeps : 0);
-      if (alpha_ <= 0) return end_linear(result);
+      if (tie_break) break_ties();
+      if (result.iterations == 0) newest_ = -1;  // the first basis is made in `new_cross`
+      const Outcome outcome = transport_.solve(w_.gradient, lazy && !last ? kLazySweeps : 0);
+      if (tie_break) rebuild_gradient();
       ++result.iterations;
-
-      const double linear = warp_sum(weight_ * linear_);     // (1−α)⟨M, T⟩
-      const double quadratic = quadratic_of(lane());         // ⟨atom, X(T)⟩
-      const double squared = warp_sum(weight_ * quadratic);  // ⟨T, X(T)⟩
+      const int fresh = lowest_bit(~live_);
+      take_vertex(fresh);
+      double linear = weight_ * linear_, squared = weight_ * quadratic();  // shares of (1−α)⟨M, T⟩ and ⟨T, X(T)⟩
+      double sloped = share_of_dot(fresh, w_.gradient), own_linear = share_of_dot(fresh, w_.linear);
+      warp_sums(linear, squared, sloped, own_linear);
+      sync();  // from here on, the gradient's memory serves other purposes
       const double value = structure_scale + linear - 2 * alpha_ * squared;
       const double scale = structure_scale + magnitude(linear);
-      const int fresh = lowest_bit(u64(~live_));
-      take_vertex(fresh);
       result.distance = value;
-      result.gap = larger(0.0, linear - 4 * alpha_ * squared - dot(fresh, w_.gradient));
+      result.gap = larger(0.0, linear - 4 * alpha_ * squared - sloped);
 
       const double tolerance = p_.tol * magnitude(value) + kRounding * scale;
       const bool flat = result.gap <= tolerance;
       lazy = !flat;  // while there is a way down, any vertex that leads there will do
-      if (flat && outcome == Outcome::improved) continue;
       const bool stationary = flat && !tie_break;
-      if (last) {
-        result.status = stationary ? Status::converged : Status::max_iter;
+      if (alpha_ > 0) {
+        if (flat && outcome == Outcome::improved) continue;
+        if (last) {
+          result.status = stationary ? Status::converged : Status::max_iter;
+          return;
+        }
+        if (stationary && kind_ == Kind::vertex && same_plan(fresh)) return;
+      }
+      const double mixed = from_lane(add_atom(fresh, own_linear), fresh);  // ⟨fresh, X(T)⟩
+      if (alpha_ <= 0) {  // one linear problem, whose solution is all
+        weight_ = lane() == 0, result.gap = 0;
         return;
       }
-      if (stationary && kind_ == Kind::vertex && same_plan(fresh)) return;
-      add_atom(fresh);
-      const double own = w_.Q[fresh * kMaxAtoms + fresh];
-      const double curvature = -2 * alpha_ * (own - 2 * from_lane(quadratic_of(lane()), fresh) + squared);
+      const double own = w_.Q.at(fresh, fresh);
+      const double curvature = -2 * alpha_ * (own - 2 * mixed + squared);
       // A flat point may be a saddle: the vertex then lies downhill though the gradient does not say so.
       const bool saddle = curvature - result.gap < -4 * tolerance;
       if (flat && !saddle) {
@@ -218,61 +259,55 @@ class FgwSolver {
     const double step = curvature > 0 ? smaller(1.0, gap / (2 * curvature)) : 1.0;
     weight_ = lane() == fresh ? step : weight_ * (1 - step);
     if (step < 1) {
-      SimplexQp(w_.Q, linear_, alpha_, *w_.qp).descend(weight_);
+      SimplexQp(w_.Q, linear_, alpha_, w_.qp).descend(weight_);
       weight_ /= warp_sum(weight_);
     }
     live_ = ballot(weight_ > 0);
     if (kind_ != Kind::vertex && !(live_ >> base_place_ & 1)) kind_ = Kind::vertex;
-    if (live_ == ~0u) collapse();
+    if (live_ == ~0u) {  // out of room: the iterate itself becomes the only atom
+      merge(w_.given);
+      restart_ = true;
+    }
   }
 
-  // Out of room: the iterate itself becomes the only atom.
-  TFGW_DEVICE void collapse() {
-    merge(w_.given);
-    sync();
-    kind_ = Kind::given, base_place_ = 0;
-    double linear = 0, square = 0;
-    cross_.apply(w_.given, w_.cross(0));
-    each_entry([&](int e, int, int k) {
-      if (k < m_) linear += w_.given[e] * w_.linear[e], square += w_.given[e] * w_.cross(0)[e];
-    });
-    square = warp_sum(square);
-    live_ = 1;
-    weight_ = lane() == 0;
-    linear_ = from_lane_or_zero(0, warp_sum(linear));
-    if (lane() == 0) w_.Q[0] = square;
-    sync();
+  // What is in `new_cross` belongs to atom s; it must outlive the next atom.
+  TFGW_DEVICE void keep_new_cross(int s) {
+    double* const to = w_.cross(s);
+#pragma unroll 4
+    for (int e = lane(); e < n_ * P; e += 32) to[e] = w_.new_cross[e];
+    newest_ = s;
   }
+  TFGW_DEVICE const double* cross(int s) const { return s == newest_ ? w_.new_cross : w_.cross(s); }
 
   TFGW_DEVICE void rebuild_gradient() {
-    for (int e = lane(); e < n_ * P; e += 32) w_.gradient[e] = w_.linear[e];
-    for (u32 left = live_; left; left &= left - 1) {
-      const int s = lowest_bit(left);
-      const double factor = -4 * alpha_ * from_lane(weight_, s);
-      const double* cross = w_.cross(s);
+    const double* from = w_.linear;
+    u32 left = live_;
+    do {  // once at least: without atoms, the gradient is the linear cost
+      const int s = left ? lowest_bit(left) : 0;
+      const double factor = left ? -4 * alpha_ * from_lane(weight_, s) : 0.0;
+      const double* X = left ? cross(s) : w_.linear;
 #pragma unroll 4
-      for (int e = lane(); e < n_ * P; e += 32) w_.gradient[e] += factor * cross[e];
-    }
+      for (int e = lane(); e < n_ * P; e += 32) w_.gradient[e] = from[e] + factor * X[e];
+      from = w_.gradient;
+      left &= left - 1;
+    } while (left);
     sync();
   }
 
   // Ties of the first linear problem are broken by how alike the surroundings of two nodes are:
   // S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ).
-  TFGW_DEVICE const double* tie_broken_gradient() {
+  TFGW_DEVICE void break_ties() {
     double largest = 0;
+    double *now = w_.new_cross, *next = graph_.symmetric ? now : w_.given;  // two halves need `now` twice
+    newest_ = -1;
     each_entry([&](int e, int i, int k) {
-      w_.tie_broken[e] = w_.gradient[e];
-      if (k >= m_) {
-        w_.similarity[e] = 0;
-        return;
-      }
-      largest = larger(largest, magnitude(w_.gradient[e]));
+      if (k < m_) largest = larger(largest, magnitude(w_.gradient[e]));
       const double norms = p_.x_norm[graph_.first + i] + p_.t_norm[i64(k_) * P + k];
-      w_.similarity[e] = 0.5 * ((1 - alpha_) * norms - w_.linear[e]) + alpha_;
+      now[e] = k < m_ ? 0.5 * ((1 - alpha_) * norms - w_.linear[e]) + alpha_ : 0.0;
+      w_.spare[e] = 0;
     });
     largest = warp_max(largest);
     sync();
-    double *now = w_.similarity, *next = w_.given;
     for (int hop = 0; hop < kTieHops; ++hop) {
       cross_.apply(now, next);
       double peak = 0;
@@ -281,74 +316,89 @@ class FgwSolver {
       });
       peak = warp_max(peak);
       if (peak == 0) break;
-      each_entry([&](int e, int, int) {
-        next[e] /= peak;
-        w_.tie_broken[e] -= kTieShare * largest * next[e];
-      });
+      const double scale = 1 / peak;
+      each_entry([&](int e, int, int) { w_.spare[e] += next[e] *= scale; });
       sync();
       double* const before = now;
       now = next, next = before;
     }
-    return w_.tie_broken;
+    rebuild_gradient();
+    each_entry([&](int e, int, int) { w_.gradient[e] -= kTieShare * largest * w_.spare[e]; });
+    sync();
   }
 
   // The flow that the simplex found, as the plan of atom `s`.
   TFGW_DEVICE void take_vertex(int s) {
-    const VertexPlan to = w_.plan(s);
-    sync();
-    const ArcCount count = transport_.tree().for_each_arc([&](int e, int row, int col, i64 flow) {
-      to.row[e] = row, to.col[e] = col, to.mass[e] = double(flow) * kMassUnit;
+    Entry* const to = w_.plan(s);
+    const int count = transport_.tree().for_each_arc([&](int e, int row, int col, i64 flow) {
+      to[e] = w_.new_plan[e] = {double(flow) * kMassUnit, row, col};
     });
     if (lane() == s) count_ = count;
+    newest_plan_ = s;
     sync();
   }
 
   TFGW_DEVICE VertexPlan plan(int s) const {
-    VertexPlan at = w_.plan(s);
-    at.count = {from_lane(count_.leaves, s), from_lane(count_.all, s)};
-    return at;
+    return {from_lane(count_, s), s == newest_plan_ ? w_.new_plan : w_.plan(s), transport_.tree().row_begin()};
   }
 
-  // ⟨plan of atom s, matrix⟩
-  TFGW_DEVICE double dot(int s, const double* matrix) const {
+  // This lane's share of ⟨plan of atom s, matrix⟩.
+  TFGW_DEVICE double share_of_dot(int s, const double* matrix) const {
     const VertexPlan at = plan(s);
     double sum = 0;
-    for (int e = lane(); e < at.count.all; e += 32) sum += at.mass[e] * matrix[i64(at.row[e]) * P + at.col[e]];
-    return warp_sum(sum);
+#pragma unroll 1
+    for (int e = lane(); e < at.count; e += 32) {
+      const Entry a = at.entries[e];
+      sum += a.weight * matrix[a.row * P + a.col];
+    }
+    return sum;
   }
 
   // Whether the iterate is one vertex, and that of atom s.
   TFGW_DEVICE bool same_plan(int s) const {
     if (live_ & (live_ - 1)) return false;
     const VertexPlan now = plan(lowest_bit(live_)), other = plan(s);
-    bool differs = now.count.leaves != other.count.leaves || now.count.all != other.count.all;
-    for (int e = lane(); e < now.count.all && !differs; e += 32)
-      differs = now.row[e] != other.row[e] || now.col[e] != other.col[e] || now.mass[e] != other.mass[e];
+    bool differs = now.count != other.count;
+#pragma unroll 1
+    for (int e = lane(); e < now.count && !differs; e += 32) {
+      const Entry a = now.entries[e], b = other.entries[e];
+      differs = a.row != b.row || a.col != b.col || a.weight != b.weight;
+    }
     return ballot(differs) == 0;
   }
 
-  TFGW_DEVICE double from_lane_or_zero(int s, double v) const { return lane() == s ? v : 0.0; }
-
-  TFGW_DEVICE void add_atom(int fresh) {
-    cross_.apply(plan(fresh), w_.cross(fresh));
-    const double linear = dot(fresh, w_.linear);
+  // Returns ⟨atom, X(T)⟩ for each lane's atom.
+  TFGW_DEVICE double add_atom(int fresh, double linear) {
     if (lane() == fresh) linear_ = linear, weight_ = 0;
     live_ |= u32(1) << fresh;
-    for (u32 left = live_; left; left &= left - 1) {
+    if (!has_structure(p_)) return 0;
+    cross_.apply(plan(fresh), w_.new_cross);
+    keep_new_cross(fresh);
+#pragma unroll 1
+    for (u32 left = live_; left;) {  // two at a time
       const int s = lowest_bit(left);
-      const double q = dot(fresh, w_.cross(s));
-      if (lane() == 0) w_.Q[s * kMaxAtoms + fresh] = w_.Q[fresh * kMaxAtoms + s] = q;
+      left &= left - 1;
+      const int t = left ? lowest_bit(left) : s;
+      left &= left - 1;
+      double q_s = share_of_dot(fresh, cross(s)), q_t = share_of_dot(fresh, cross(t));
+      warp_sums(q_s, q_t);
+      if (lane() == 0) {
+        w_.Q.at(s, fresh) = w_.Q.at(fresh, s) = q_s;
+        w_.Q.at(t, fresh) = w_.Q.at(fresh, t) = q_t;
+      }
     }
     sync();
+    return quadratic();
   }
 
-  // Σ_t Q_st w_t
-  TFGW_DEVICE double quadratic_of(int s) const {
+  // ⟨atom, X(T)⟩ for each lane's atom: Σ_t Q_st w_t.
+  TFGW_DEVICE double quadratic() const {
     double q = 0;
+#pragma unroll 1
     for (u32 left = live_; left; left &= left - 1) {
       const int t = lowest_bit(left);
       const double w = from_lane(weight_, t);
-      if (live_ >> s & 1) q += w_.Q[s * kMaxAtoms + t] * w;
+      if (live_ >> lane() & 1) q += w_.Q.at(lane(), t) * w;
     }
     return q;
   }
@@ -366,15 +416,21 @@ class FgwSolver {
       if (kind_ != Kind::vertex && s == base_place_) continue;
       const VertexPlan at = plan(s);
       const double w = from_lane(weight_, s);
-      for (int e = lane(); e < at.count.all; e += 32) out[i64(at.row[e]) * P + at.col[e]] += w * at.mass[e];
+#pragma unroll 1
+      for (int e = lane(); e < at.count; e += 32) {
+        const Entry a = at.entries[e];
+        out[a.row * P + a.col] += w * a.weight;
+      }
       sync();
     }
   }
 
+  TFGW_DEVICE double* best() const { return w_.gradient; }  // which is not needed any more
+
   TFGW_DEVICE void keep() {
-    merge(w_.best);
-    for (int i = lane(); i < n_; i += 32) w_.best_u[i] = transport_.row_potential(i);
-    for (int k = lane(); k < m_; k += 32) w_.best_v[k] = transport_.col_potential(k);
+    merge(best());
+    for (int i = lane(); i < n_; i += 32) w_.best_u[i] = transport_.tree().row_potential(i);
+    for (int k = lane(); k < m_; k += 32) w_.best_v[k] = transport_.tree().col_potential(k);
     sync();
   }
 
@@ -385,12 +441,12 @@ class FgwSolver {
     } else {
       double sum = 0;
       each_entry([&](int e, int i, int k) {
-        if (k < m_ && w_.best[e] > 0) sum += w_.best[e] * squared_distance(i, live(k));
+        if (k < m_ && best()[e] > 0) sum += best()[e] * squared_distance(i, live(k));
       });
       result.feature_cost = warp_sum(sum);
     }
     if (has_structure(p_)) {
-      const double squared = warp_sum(weight_ * quadratic_of(lane()));
+      const double squared = warp_sum(weight_ * quadratic());
       result.structure_cost = larger(0.0, p_.constant[b_] + p_.t_constant[k_] - 2 * squared);
     }
     result.distance = alpha_ * result.structure_cost + (1 - alpha_) * result.feature_cost;
@@ -400,6 +456,7 @@ class FgwSolver {
     const double* x = node_features(i);
     const double* f = p_.template_x + (i64(k_) * p_.columns + template_node) * p_.features;
     double s = 0;
+#pragma unroll 1
     for (i64 c = 0; c < p_.features; ++c) s += (x[c] - f[c]) * (x[c] - f[c]);
     return s;
   }
@@ -414,11 +471,12 @@ class FgwSolver {
     if (!p_.plan) return;
     const i64 first = i64(graph_.first) * p_.templates + k_;
     const int columns = int(p_.columns);
+#pragma unroll 1
     for (int e = lane(); e < n_ * columns; e += 32)
       p_.plan[(first + e / columns * p_.templates) * columns + e % columns] = 0;
     sync();
     each_entry([&](int e, int i, int k) {
-      if (k < m_) p_.plan[(first + i * p_.templates) * columns + live(k)] = w_.best[e];
+      if (k < m_) p_.plan[(first + i * p_.templates) * columns + live(k)] = best()[e];
     });
     write_potentials(first, pair);
   }
@@ -428,13 +486,17 @@ class FgwSolver {
     const int columns = int(p_.columns);
     const auto square = [&](int node) { return alpha_ > 0 ? alpha_ * p_.t_square[i64(k_) * columns + node] : 0.0; };
     double mean = 0;
+#pragma unroll 1
     for (int l = lane(); l < m_; l += 32) mean += (w_.best_v[l] + square(live(l))) / m_;
     mean = warp_sum(mean);
+#pragma unroll 1
     for (int i = lane(); i < n_; i += 32)
       p_.row_potential[first + i * p_.templates] =
           w_.best_u[i] + (alpha_ > 0 ? alpha_ * p_.square[graph_.first + i] : 0.0) + mean;
+#pragma unroll 1
     for (int l = lane(); l < m_; l += 32)
       p_.col_potential[pair * columns + live(l)] = w_.best_v[l] + square(live(l)) - mean;
+#pragma unroll 1
     for (int node = 0; node < columns && m_ < columns; ++node) {
       if (p_.template_weights[i64(k_) * columns + node] > 0) continue;
       const double reduced = dead_potential(node);
@@ -444,14 +506,16 @@ class FgwSolver {
 
   // The potential of a weightless template node: the cheapest way to give it its first mass, min_i (G_ik − u_i).
   TFGW_DEVICE double dead_potential(int node) {
-    double *forth = w_.u, *back = w_.base;  // T C̄[node, :]ᵀ and T C̄[:, node]
+    double *forth = w_.row_arrays.u, *back = w_.row_arrays.base;  // T C̄[node, :]ᵀ and T C̄[:, node]
     const int columns = int(p_.columns);
     if (alpha_ > 0) {
       const double* C = p_.template_structure + i64(k_) * columns * columns;
+#pragma unroll 1
       for (int i = lane(); i < n_; i += 32) {
         double f = 0, g = 0;
+#pragma unroll 1
         for (int l = 0; l < m_; ++l) {
-          const double mass = w_.best[i64(i) * P + l];
+          const double mass = best()[i * P + l];
           f += mass * C[node * columns + live(l)], g += mass * C[live(l) * columns + node];
         }
         forth[i] = f, back[i] = g;
@@ -459,6 +523,7 @@ class FgwSolver {
       sync();
     }
     double least = kPadCost;
+#pragma unroll 1
     for (int i = lane(); i < n_; i += 32) {
       double linear = 0;
       if (p_.cost) {
@@ -476,30 +541,54 @@ class FgwSolver {
   // (C y)_i, or (Cᵀ y)_i
   TFGW_DEVICE double row_times(int i, bool transposed, const double* y) const {
     double sum = 0;
+    transposed = transposed && !graph_.symmetric;  // else Cᵀ is not there
     if (graph_.sparse) {
       const int node = graph_.first + i, first = transposed ? p_.t_start[node] : p_.row_start[node];
       const int count = transposed ? p_.t_length[node] : p_.row_length[node];
+#pragma unroll 1
       for (int e = first; e < first + count; ++e)
         sum += transposed ? p_.t_value[e] * y[p_.t_column[e]] : p_.value[e] * y[p_.column[e]];
     } else {
+#pragma unroll 1
       for (int j = 0; j < n_; ++j) sum += graph_.dense[transposed ? i64(j) * n_ + i : i64(i) * n_ + j] * y[j];
     }
     return sum;
   }
 
   const Problem& p_;
-  Workspace<P>& w_;
   const int b_, k_;
   const GraphView graph_;
   const int n_, m_;
   const double alpha_;
-  Transport<P> transport_;
+  Workspace<P> w_;
+  Transport<Tree> transport_;
   CrossOperator<P> cross_;
   u32 live_ = 0;                       // places in use
   Kind kind_ = Kind::vertex;           // what sits in base_place_, unless a vertex
   int base_place_ = 0;
+  bool restart_ = false;               // from what is in `given`
+  int newest_ = -1, newest_plan_ = -1; // whose cross term and plan are in `new_cross` and `new_plan`
   double weight_ = 0, linear_ = 0;     // of this lane's atom: weight, and (1−α)⟨M, plan⟩
-  ArcCount count_{};                   // and the entries of its plan
+  int count_ = 0;                      // and the entries of its plan
 };
+
+// Shared memory of a solve: of whichever basis fits the graph.
+template <int P>
+union SolveMemory {
+  typename CoreTree<P>::Memory core;
+  typename FlatTree<(P < 32 ? P : 32), 2>::Memory small;
+  typename FlatTree<(P < 32 ? P : 32), 4>::Memory medium;
+};
+
+template <int P>
+TFGW_DEVICE void solve_pair(const Problem& p, SolveMemory<P>& memory, const Arena& arena, int b, int k) {
+  const int n = p.ptr[b + 1] - p.ptr[b];
+  if (n == 0) return write_empty(p, i64(b) * p.templates + k);
+  if constexpr (P <= 32) {
+    if (n <= FlatTree<P, 2>::kMaxRows) return FgwSolver<FlatTree<P, 2>>(p, memory.small, arena, b, k).solve();
+    if (n <= FlatTree<P, 4>::kMaxRows) return FgwSolver<FlatTree<P, 4>>(p, memory.medium, arena, b, k).solve();
+  }
+  FgwSolver<CoreTree<P>>(p, memory.core, arena, b, k).solve();
+}
 
 }  // namespace tfgw

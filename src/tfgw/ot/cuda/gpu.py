@@ -49,10 +49,10 @@ class Gpu:
         with self.selected():
             self.check = Check()
 
-    def launch(self, name: str, columns: int, blocks: int, *structs: bytes) -> None:
-        """Run a kernel of the given size class on PyTorch's current stream."""
+    def launch(self, name: str, columns: int, blocks: int, *structs: bytes, shared: int = 0) -> None:
+        """Run a kernel of the given size class on PyTorch's current stream, with so many bytes of shared memory."""
         found = kernel(name, columns, self.index)
-        driver.launch(name, found.handle, blocks, found.threads, self.stream, *structs)
+        driver.launch(name, found.handle, blocks, found.threads, shared, self.stream, *structs)
 
     @property
     def stream(self) -> int:

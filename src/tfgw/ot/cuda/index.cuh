@@ -1,4 +1,4 @@
-// First kernel, one block: where each graph and each row of C begins, and the entries of each row, in any order yet.
+// First kernel, one block: where each graph and each row of C begins, and the entries of each row, maybe not sorted yet.
 #pragma once
 
 #include "problem.cuh"
@@ -48,6 +48,8 @@ class Indexer {
     });
   }
 
+  // Edges that are sorted by row and column, none listed twice, as most are, stay where they are. Others get a place in
+  // their row in any order, which the next kernel sorts.
   TFGW_DEVICE void index_edges() {
     each(p_.edges, [&](i64 e) {
       const i64 from = p_.edge_index[e], to = p_.edge_index[p_.edges + e];
@@ -55,16 +57,20 @@ class Indexer {
       if (!inside || label(from) != label(to)) return report_invalid(p_);
       fetch_add(&p_.row_start[from + 1], 1);
       fetch_add(&p_.t_start[to + 1], 1);
+      if (e == 0) return;
+      const i64 row = p_.edge_index[e - 1], col = p_.edge_index[p_.edges + e - 1];
+      if (row > from || (row == from && col >= to)) p_.queue[kUnsorted] = 1;
     });
     sync_block();
     each(p_.nodes, [&](i64 i) { p_.row_length[i] = p_.t_length[i] = 0; });
     accumulate(p_.row_start, p_.nodes + 1);
     accumulate(p_.t_start, p_.nodes + 1);
     if (p_.queue[kInvalid]) return;
+    const bool sorted = !p_.queue[kUnsorted];
     each(p_.edges, [&](i64 e) {
       const i64 from = p_.edge_index[e], to = p_.edge_index[p_.edges + e];
       const i64 first = p_.ptr[p_.graph_of[from]];
-      const int at = p_.row_start[from] + fetch_add(&p_.row_length[from], 1);
+      const int place = fetch_add(&p_.row_length[from], 1), at = sorted ? int(e) : p_.row_start[from] + place;
       p_.column[at] = int(to - first), p_.edge_id[at] = int(e);
       const int t_at = p_.t_start[to] + fetch_add(&p_.t_length[to], 1);
       p_.t_column[t_at] = int(from - first), p_.t_edge_id[t_at] = int(e);
@@ -99,18 +105,16 @@ class Indexer {
       return kBuckets - 1 - (n < kBuckets ? n : kBuckets - 1);
     };
     each(p_.graphs, [&](i64 b) { fetch_add(&shared_.bucket[bucket_of(b)], 1); });
-    if (thread_in_block() == 0) {
+    if (thread_in_block() == 0 && p_.dense) {
       i64 at = 0;
-      int largest = 0;
       for (i64 b = 0; b < p_.graphs; ++b) {
         const i64 n = p_.ptr[b + 1] - p_.ptr[b];
         p_.dense_at[b] = at;
         at += n * n;
-        largest = n > largest ? int(n) : largest;
       }
       p_.dense_at[p_.graphs] = at;
-      p_.queue[kLargestGraph] = largest;
     }
+    each(p_.graphs, [&](i64 b) { raise_to(&p_.queue[kLargestGraph], p_.ptr[b + 1] - p_.ptr[b]); });
     sync_block();
     accumulate(shared_.bucket, kBuckets);
     each(p_.graphs, [&](i64 b) { p_.order[fetch_add(&shared_.bucket[bucket_of(b)], -1) - 1] = int(b); });

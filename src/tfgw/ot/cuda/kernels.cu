@@ -25,12 +25,11 @@ TFGW_KERNEL(32) tfgw_prepare(const TFGW_PARAMETER Problem p) {
 
 // One warp per block; each takes pairs from the queue, as many at a time as the working memory has room for.
 TFGW_KERNEL(32) tfgw_solve(const TFGW_PARAMETER Problem p) {
-  TFGW_SHARED TreeMemory<TFGW_COLUMNS> memory;
+  TFGW_SHARED SolveMemory<TFGW_COLUMNS> memory;
   if (p.queue[kInvalid]) return;
-  const int rows = p.queue[kLargestGraph];
-  const i64 size = Workspace<TFGW_COLUMNS>::size(rows);
+  const i64 size = Workspace<TFGW_COLUMNS>::size(p.queue[kLargestGraph]);
   if ((block_index() + 1) * size > p.scratch_size) return;
-  Workspace<TFGW_COLUMNS> work(p.scratch + block_index() * size, rows);
+  const Arena arena(dynamic_memory(), int(p.shared_size), reinterpret_cast<char*>(p.scratch + block_index() * size));
   const int pairs = int(p.graphs * p.templates);
   while (true) {
     int item = 0;
@@ -38,11 +37,7 @@ TFGW_KERNEL(32) tfgw_solve(const TFGW_PARAMETER Problem p) {
     item = from_lane(item, 0);
     if (item >= pairs) return;
     const int b = p.order[item / p.templates], k = int(item % p.templates);
-    if (p.ptr[b] == p.ptr[b + 1]) {
-      write_empty(p, i64(b) * p.templates + k);
-      continue;
-    }
-    FgwSolver<TFGW_COLUMNS>(p, memory, work, b, k).solve();
+    solve_pair(p, memory, arena, b, k);
     sync();
   }
 }
@@ -64,8 +59,9 @@ TFGW_KERNEL(128) tfgw_backward_shares(const TFGW_PARAMETER Problem p, const TFGW
   Backward(p, g).share(block_index() / int(p.templates), block_index() % int(p.templates));
 }
 
-// One block per template.
+// Some blocks per template.
 TFGW_KERNEL(256) tfgw_backward_total(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
   TFGW_SHARED double memory[2 + TFGW_COLUMNS];
-  Backward(p, g).total(block_index(), memory);
+  const int k = block_index() % int(p.templates), part = block_index() / int(p.templates);
+  Backward(p, g).total(k, part, blocks_in_grid() / int(p.templates), memory);
 }

@@ -25,10 +25,11 @@ PROBLEM = Struct(
     "graphs nodes features edges templates columns",
     "batch x weights edge_index edge_weight dense cost template_structure template_x template_weights alpha start",
     # prepared by the first two kernels
-    "ptr graph_of order dense_at row_start row_length column edge_id value t_start t_length t_column t_edge_id t_value "
+    "entry t_entry full ptr graph_of order dense_at row_start row_length column edge_id value "
+    "t_start t_length t_column t_edge_id t_value "
     "h square out_mean in_mean x_norm supply constant symmetric "
     "padded live_count live t_h t_mean_out t_mean_in t_norm demand C Ct mean ft t_square t_constant queue",
-    "invalid scratch scratch_size max_iter starts tol weight_tolerance",
+    "invalid scratch scratch_size shared_size max_iter starts tol weight_tolerance",
     "distance structure_cost feature_cost gap iterations status plan row_potential col_potential",
     doubles=("tol", "weight_tolerance"),
 )
@@ -55,9 +56,11 @@ def _doubles(
         **dict.fromkeys(("column", "edge_id", "t_column", "t_edge_id"), edges),
         "live_count": templates,
         "live": rows,
-        "queue": 4,
+        "queue": 6,
     }
     wholes = {
+        **dict.fromkeys(("entry", "t_entry"), 2 * edges),  # at the beginning, where they are aligned to 16 bytes
+        "full": FULL * edges,
         **dict.fromkeys(("dense_at", "constant"), graphs + 1),
         **dict.fromkeys(("h", "square", "out_mean", "in_mean", "x_norm", "supply"), nodes),
         **dict.fromkeys(("value", "t_value"), edges),
@@ -86,6 +89,13 @@ def prepared_addresses(offsets: tuple[int, ...], address: int, padded: int) -> l
     return members
 
 
+FULL = 4
+"""``kFull`` of problem.cuh."""
+
+LARGEST_SHARED = 72 << 10
+"""Bytes of shared memory for a pair at most, so that a multiprocessor still works on several."""
+
+
 @cache
 def size_class(columns: int) -> int | None:
     """Padded number of template nodes, or ``None`` where there are too many."""
@@ -94,5 +104,11 @@ def size_class(columns: int) -> int | None:
 
 def workspace_size(rows: int, padded: int) -> int:
     """Doubles that one pair's solve works in: ``Workspace::size`` of workspace.cuh."""
-    entries, atoms, qp_memory = rows + padded, 32, 32 * 32 + 32 // 2
-    return rows * padded * (8 + atoms) + 2 * entries * atoms + 6 * entries + atoms * atoms + qp_memory + 1
+    entries, atoms = rows + padded, 32
+    return rows * padded * (6 + atoms) + 2 * entries * (1 + atoms) + 8 * entries + 3 * atoms * atoms + 64
+
+
+def shared_size(rows: int, padded: int) -> int:
+    """Bytes of shared memory in which the solve of a graph of so many nodes has all that it uses often."""
+    doubles = 3 * rows * padded + 2 * (rows + padded) + 4 * rows + padded + 2 * 64 + 48
+    return -(-(8 * doubles + 16 * 12) // 16) * 16

@@ -52,12 +52,21 @@ class GraphPreparer {
     if (!check_features()) return report_invalid(p_);
     const auto weight = [&](int i) { return p_.weights ? p_.weights[first_ + i] : 1.0 / n_; };
     if (!fix_weights(n_, weight, p_.weight_tolerance, 0, p_.h + first_, p_.supply + first_)) return report_invalid(p_);
-    if (p_.edge_index) sort_rows();
-    sync();
-    bool valid = true, symmetric = true;
+    bool symmetric = true;
+    if (p_.edge_index) {
+      if (p_.queue[kUnsorted]) {
+        sort_rows(p_.row_start, p_.row_length, p_.column, p_.edge_id, p_.value, p_.entry);
+      } else {
+        fill_rows();
+      }
+      if (is_full(p_, first_, n_)) fill_matrix();
+      symmetric = equals_its_transpose();
+      if (!symmetric) sort_rows(p_.t_start, p_.t_length, p_.t_column, p_.t_edge_id, p_.t_value, p_.t_entry);
+    }
+    bool valid = true;
     double constant = 0;
     for (int i = lane(); i < n_; i += 32) {
-      Moments m = p_.edge_index ? sparse_moments(i) : p_.dense ? dense_moments(i) : Moments{};
+      const Moments m = p_.edge_index ? sparse_moments(i, symmetric) : p_.dense ? dense_moments(i) : Moments{};
       p_.out_mean[first_ + i] = m.out, p_.in_mean[first_ + i] = m.in;
       p_.square[first_ + i] = m.square_out + m.square_in;
       constant += p_.h[first_ + i] * m.square_out;
@@ -93,22 +102,61 @@ class GraphPreparer {
     return ballot(!valid) == 0;
   }
 
-  TFGW_DEVICE void sort_rows() {
-    for (int i = lane(); i < n_; i += 32) {
-      const int node = first_ + i;
-      sort_row(p_.column, p_.edge_id, p_.value, p_.row_start[node], p_.row_length[node]);
-      sort_row(p_.t_column, p_.t_edge_id, p_.t_value, p_.t_start[node], p_.t_length[node]);
+  // Of edges that are sorted already.
+  TFGW_DEVICE void fill_rows() {
+    bool valid = true;
+    for (int e = p_.row_start[first_] + lane(); e < p_.row_start[first_ + n_]; e += 32) {
+      const double v = p_.edge_weight ? p_.edge_weight[e] : 1.0;
+      valid = valid && usable(v);
+      p_.value[e] = v;
+      p_.entry[e] = {v, int(p_.edge_index[e]) - first_, p_.column[e]};
+    }
+    if (!valid) report_invalid(p_);
+    sync();
+  }
+
+  TFGW_DEVICE void sort_rows(const int* start, int* length, int* column, int* id, double* value, Entry* entry) {
+    for (int i = lane(); i < n_; i += 32)
+      sort_row(i, column, id, value, entry, start[first_ + i], length[first_ + i]);
+    sync();
+  }
+
+  TFGW_DEVICE void fill_matrix() {
+    double* const C = full_matrix(p_, first_);
+    for (int e = lane(); e < n_ * n_; e += 32) C[e] = 0;
+    sync();
+    for (int e = p_.row_start[first_] + lane(); e < p_.row_start[first_ + n_]; e += 32) {
+      const Entry a = p_.entry[e];
+      if (a.weight != 0) C[a.row * n_ + a.col] = a.weight;
     }
   }
 
-  // By column, then by place in `edge_index`; entries listed several times add up.
-  TFGW_DEVICE void sort_row(int* column, int* id, double* value, int first, int& length) {
+  // Whether every entry of C has its counterpart; the rows of Cᵀ are sorted only where not.
+  TFGW_DEVICE bool equals_its_transpose() {
+    bool symmetric = true;
+    for (int e = p_.row_start[first_] + lane(); e < p_.row_start[first_ + n_]; e += 32) {
+      const Entry a = p_.entry[e];
+      if (a.weight == 0) continue;
+      const int begin = p_.row_start[first_ + a.col], end = begin + p_.row_length[first_ + a.col];
+      int low = begin, high = end;  // first entry of the row that is not before column a.row
+      while (low < high) {
+        const int middle = (low + high) / 2;
+        if (p_.column[middle] < a.row) low = middle + 1;
+        else high = middle;
+      }
+      symmetric = symmetric && low < end && p_.column[low] == a.row && p_.value[low] == a.weight;
+    }
+    return ballot(!symmetric) == 0;
+  }
+
+  // By column, then by place in `edge_index`; entries listed several times add up, and leave entries of weight 0 over.
+  TFGW_DEVICE void sort_row(int i, int* column, int* id, double* value, Entry* entry, int first, int& length) {
     for (int e = first + 1; e < first + length; ++e) {
-      const int c = column[e], i = id[e];
+      const int c = column[e], d = id[e];
       int at = e;
-      for (; at > first && (column[at - 1] > c || (column[at - 1] == c && id[at - 1] > i)); --at)
+      for (; at > first && (column[at - 1] > c || (column[at - 1] == c && id[at - 1] > d)); --at)
         column[at] = column[at - 1], id[at] = id[at - 1];
-      column[at] = c, id[at] = i;
+      column[at] = c, id[at] = d;
     }
     int kept = first - 1;
     for (int e = first; e < first + length; ++e) {
@@ -121,24 +169,30 @@ class GraphPreparer {
         column[kept] = column[e], value[kept] = v;
       }
     }
+    for (int e = first; e < first + length; ++e) entry[e] = e <= kept ? Entry{value[e], i, column[e]} : Entry{0, i, 0};
     length = kept + 1 - first;
   }
 
-  TFGW_DEVICE Moments sparse_moments(int i) {
+  TFGW_DEVICE Moments sparse_moments(int i, bool symmetric) {
     Moments m;
-    const int node = first_ + i, at = p_.row_start[node], t_at = p_.t_start[node];
-    m.symmetric = p_.row_length[node] == p_.t_length[node];
-    for (int e = 0; e < p_.row_length[node]; ++e) {
-      const int j = p_.column[at + e];
-      const double c = p_.value[at + e], h = p_.h[first_ + j];
-      m.out += c * h, m.square_out += c * c * h;
-      m.symmetric = m.symmetric && p_.t_column[t_at + e] == j && p_.t_value[t_at + e] == c;
-    }
-    for (int e = 0; e < p_.t_length[node]; ++e) {
-      const double c = p_.t_value[t_at + e], h = p_.h[first_ + p_.t_column[t_at + e]];
-      m.in += c * h, m.square_in += c * c * h;
+    m.symmetric = symmetric;
+    add_up(p_.row_start, p_.entry, i, m.out, m.square_out);
+    if (symmetric) {
+      m.in = m.out, m.square_in = m.square_out;
+    } else {
+      add_up(p_.t_start, p_.t_entry, i, m.in, m.square_in);
     }
     return m;
+  }
+
+  TFGW_DEVICE void add_up(const int* start, const Entry* entry, int i, double& mean, double& square) {
+    const double* h = p_.h + first_;
+    const int end = start[first_ + i + 1];
+#pragma unroll 4
+    for (int e = start[first_ + i]; e < end; ++e) {
+      const Entry a = entry[e];
+      mean += a.weight * h[a.col], square += a.weight * a.weight * h[a.col];
+    }
   }
 
   TFGW_DEVICE Moments dense_moments(int i) {
@@ -199,14 +253,16 @@ class TemplatePreparer {
       }
       return a < b;
     };
-    for (int first = 0; first < columns_; first += 32) {
-      const int l = first + lane();
-      const bool kept = l < columns_ && weights[l] > 0;
+    for (int l = 0; l < columns_; ++l) {
+      if (!(weights[l] > 0)) continue;
       int rank = 0;
-      for (int other = 0; other < columns_ && kept; ++other)
-        rank += other != l && weights[other] > 0 && comes_before(other, l);
-      if (kept) live_[rank] = l;
-      count_ += bits_set(ballot(kept));
+      for (int first = 0; first < columns_; first += 32) {
+        const int other = first + lane();
+        const bool kept = other < columns_ && other != l && weights[other] > 0;
+        rank += bits_set(ballot(kept && comes_before(other, l)));
+      }
+      if (lane() == 0) live_[rank] = l;
+      ++count_;
     }
     if (lane() == 0) p_.live_count[k_] = count_;
     sync();

@@ -1,9 +1,15 @@
-// The problem on the device, and what is prepared from it: one struct that launch.py fills. Every member has 8 bytes.
+// The problem on the device, and what is prepared from it: one struct that run.py fills. Every member has 8 bytes.
 #pragma once
 
 #include "warp.cuh"
 
 namespace tfgw {
+
+// A row and a column with a number: an edge of a graph with its weight, an arc of a plan with its mass.
+struct alignas(16) Entry {
+  double weight;
+  int row, col;
+};
 
 struct Problem {
   // As the caller gives it; a null pointer where something is not there.
@@ -22,6 +28,8 @@ struct Problem {
   const double* start;              // (nodes, templates, columns): couplings to start from
 
   // Prepared, by graph and node.
+  Entry *entry, *t_entry;           // (edges): the rows of C and Cᵀ that come below, once more, for the solver
+  double* full;                     // (kFull · edges): C as a matrix where that takes no more room than this
   int* ptr;                         // (graphs + 1)
   int* graph_of;                    // (nodes)
   int* order;                       // (graphs): largest first
@@ -47,10 +55,11 @@ struct Problem {
   double* t_constant;               // (templates)
 
   // Working memory.
-  int* queue;                       // next pair; largest graph; whether the input is invalid
+  int* queue;                       // counters, as listed below
   int* invalid;                     // the same flag, where the host sees it
   double* scratch;
   i64 scratch_size;                 // in doubles
+  i64 shared_size;                  // bytes of shared memory that a solve has besides
 
   // Options and results of the solve.
   i64 max_iter, starts;
@@ -60,8 +69,9 @@ struct Problem {
   double *plan, *row_potential, *col_potential;  // (nodes, templates, columns), (nodes, templates), (graphs, templates, columns)
 };
 
-enum Counter { kNextPair = 0, kLargestGraph = 1, kInvalid = 2, kCounters = 3 };
+enum Counter { kNextPair = 0, kLargestGraph = 1, kInvalid = 2, kUnused = 3, kUnsorted = 4, kCounters = 5 };
 
+constexpr int kFull = 4;  // a graph's matrix is multiplied as such if it has at most so many entries per edge
 constexpr double kMassUnit = 1.0 / double(i64(1) << 60);
 constexpr double kPadCost = 1e300;
 constexpr double kLargest = 1e100;  // beyond this, squares and their products overflow
@@ -73,13 +83,19 @@ TFGW_DEVICE void report_invalid(const Problem& p) { p.queue[kInvalid] = 1, *p.in
 struct GraphView {
   int n, first;
   bool symmetric, sparse;
-  const double* dense;
+  const double* dense;  // C as a matrix; where `sparse`, only if it has few zeros
 };
 
+TFGW_DEVICE bool is_full(const Problem& p, int first, int n) {
+  return i64(n) * n <= kFull * i64(p.row_start[first + n] - p.row_start[first]);
+}
+TFGW_DEVICE double* full_matrix(const Problem& p, int first) { return p.full + kFull * i64(p.row_start[first]); }
+
 TFGW_DEVICE GraphView graph_view(const Problem& p, int b) {
-  const int first = p.ptr[b];
-  return {p.ptr[b + 1] - first, first, p.symmetric[b] != 0, p.edge_index != nullptr,
-          p.dense ? p.dense + p.dense_at[b] : nullptr};
+  const int first = p.ptr[b], n = p.ptr[b + 1] - first;
+  const double* dense = p.dense ? p.dense + p.dense_at[b] : nullptr;
+  if (p.edge_index && is_full(p, first, n)) dense = full_matrix(p, first);
+  return {n, first, p.symmetric[b] != 0, p.edge_index != nullptr, dense};
 }
 
 TFGW_DEVICE bool has_structure(const Problem& p) { return p.edge_index || p.dense; }

@@ -15,11 +15,13 @@ from torch import Tensor
 from tfgw.ot.cuda.gpu import Gpu
 from tfgw.ot.cuda.layout import (
     GRADIENTS,
+    LARGEST_SHARED,
     PROBLEM,
     QUEUE,
     QUEUE_SPARE,
     prepared_addresses,
     prepared_offsets,
+    shared_size,
     size_class,
     workspace_size,
 )
@@ -73,12 +75,13 @@ class Problem(NamedTuple):
         invalid: int,
         weight_tolerance: float,
         *,
-        scratch: tuple[int, int] = (0, 0),
+        scratch: tuple[int, int, int] = (0, 0, 0),
         max_iter: int = 0,
         tol: float = 0.0,
         results: Sequence[int] = (0,) * 9,
     ) -> bytes:
-        """The kernels' struct; ``scratch`` is an address and a number of doubles, ``results`` are addresses."""
+        """The kernels' struct; ``results`` are addresses, ``scratch`` is one, with its doubles and the bytes of
+        shared memory besides."""
         return PROBLEM.bytes(*self.members, invalid, *scratch, max_iter, 0, tol, weight_tolerance, *results)
 
 
@@ -162,19 +165,23 @@ def solve(
             gpu.check.end(gpu.stream)
         results = _allocate(given, with_plans)
         columns, nodes, graphs = problem.columns, given.x.shape[0], given.batch_size
-        blocks = min(graphs * given.template_weights.shape[0], 32 * gpu.processors)
+        pairs = graphs * given.template_weights.shape[0]
+        blocks = min(pairs, 32 * gpu.processors)
         typical = workspace_size(-(-4 * nodes // graphs), columns)
         size = max(workspace_size(nodes, columns), min(LARGEST_SCRATCH // 8, blocks * typical))
         scratch = given.x.new_empty(size, dtype=torch.float64)
+        # Where all pairs are solved at once, the largest graphs decide when the last one ends: they get more.
+        larger = 2 if pairs <= 8 * gpu.processors else 1
+        shared = min(larger * LARGEST_SHARED // 2, shared_size(-(-3 * larger * nodes // (2 * graphs)), columns))
         struct = problem.struct(
             invalid,
             weight_tolerance,
-            scratch=(scratch.data_ptr(), size),
+            scratch=(scratch.data_ptr(), size, shared),
             max_iter=max_iter,
             tol=tol,
             results=addresses(results),
         )
-        gpu.launch("tfgw_solve", columns, blocks, struct)
+        gpu.launch("tfgw_solve", columns, blocks, struct, shared=shared)
         return (results, problem.prepared) if capturing or gpu.check.passed() else None
 
 
@@ -225,7 +232,7 @@ def backward(
         if grad_edge_weight is not None and grad_edge_weight.numel():
             gpu.launch("tfgw_backward_edges", columns, -(-grad_edge_weight.numel() // 128), *structs)
         gpu.launch("tfgw_backward_shares", columns, shares * templates, *structs)
-        gpu.launch("tfgw_backward_total", columns, templates, *structs)
+        gpu.launch("tfgw_backward_total", columns, templates * min(8, -(-m * (m + features) // 256)), *structs)
         return grads
 
 

@@ -7,16 +7,26 @@ namespace tfgw {
 
 constexpr int kMaxAtoms = 32;
 
+// A number for each pair of atoms; there are rarely many, and those in the first places are in nearer memory.
+struct AtomMatrix {
+  static constexpr int kSmall = 8;
+  double *small, *large;
+  TFGW_DEVICE double& at(int s, int t) const {
+    return (s | t) < kSmall ? small[s * kSmall + t] : large[s * kMaxAtoms + t];
+  }
+};
+
 struct QpMemory {
-  double hessian[kMaxAtoms * kMaxAtoms];
-  int atom[kMaxAtoms];  // of each free position
+  AtomMatrix hessian;
+  double* move;  // of each free position
+  int* atom;
 };
 
 // Moves the weights (each lane's own; they lie on the simplex) downhill to a local minimum of
-// linear·w − 2α wᵀ Q w  over the face that they span. Q has stride kMaxAtoms.
+// linear·w − 2α wᵀ Q w  over the face that they span.
 class SimplexQp {
  public:
-  TFGW_DEVICE SimplexQp(const double* Q, double linear, double alpha, QpMemory& memory)
+  TFGW_DEVICE SimplexQp(const AtomMatrix& Q, double linear, double alpha, const QpMemory& memory)
       : Q_(Q), linear_(linear), alpha_(alpha), m_(memory) {}
 
   TFGW_DEVICE void descend(double& weight) {
@@ -28,10 +38,10 @@ class SimplexQp {
       const double d = direction(newton);
       const double d_reference = -warp_sum(d);
       // Each free position's move, back to the lane of its atom.
-      if (lane() < count_) m_.hessian[lane()] = d;
+      if (lane() < count_) m_.move[lane()] = d;
       sync();
       const bool free = (active >> lane() & 1) && lane() != reference_;
-      const double move = free ? m_.hessian[position(active)] : lane() == reference_ ? d_reference : 0.0;
+      const double move = free ? m_.move[position(active)] : lane() == reference_ ? d_reference : 0.0;
       sync();
       const double limit = newton ? 1.0 : 1e300;
       const double ratio = move < 0 ? -weight / move : kNone;
@@ -60,7 +70,7 @@ class SimplexQp {
     for (u32 left = active; left; left &= left - 1) {
       const int t = lowest_bit(left);
       const double w = from_lane(weight, t);
-      if (active >> lane() & 1) slope -= 4 * alpha_ * Q_[lane() * kMaxAtoms + t] * w;
+      if (active >> lane() & 1) slope -= 4 * alpha_ * at(lane(), t) * w;
     }
     const double slope_r = from_lane(slope, reference_);
     count_ = bits_set(active) - 1;
@@ -70,13 +80,13 @@ class SimplexQp {
     gradient_ = from_lane(slope, s) - slope_r;
     for (int g = 0; g < count_ && lane() < count_; ++g) {
       const int t = m_.atom[g];
-      m_.hessian[lane() * kMaxAtoms + g] = -4 * alpha_ * (at(s, t) - at(s, r) - at(t, r) + at(r, r));
+      H(lane(), g) = -4 * alpha_ * (at(s, t) - at(s, r) - at(t, r) + at(r, r));
     }
     sync();
   }
 
-  TFGW_DEVICE double at(int s, int t) const { return Q_[s * kMaxAtoms + t]; }
-  TFGW_DEVICE double& H(int i, int j) { return m_.hessian[i * kMaxAtoms + j]; }
+  TFGW_DEVICE double at(int s, int t) const { return Q_.at(s, t); }
+  TFGW_DEVICE double& H(int i, int j) const { return m_.hessian.at(i, j); }
 
   // Cholesky H = L Lᵀ in place, each lane its row. Returns the first column without positive curvature, or the count.
   TFGW_DEVICE int factorise() {
@@ -132,9 +142,9 @@ class SimplexQp {
     return lane() < count_ ? d : 0.0;
   }
 
-  const double* Q_;
+  const AtomMatrix& Q_;
   const double linear_, alpha_;
-  QpMemory& m_;
+  const QpMemory& m_;
   int reference_ = 0, count_ = 0;
   double gradient_ = 0;
 };

@@ -1,7 +1,8 @@
 // Exact linear optimal transport by one warp: the counterpart of cpp/transport.cpp, with the same order of pivots.
 #pragma once
 
-#include "tree.cuh"
+#include "core_tree.cuh"
+#include "flat_tree.cuh"
 
 namespace tfgw {
 
@@ -9,16 +10,18 @@ enum class Outcome { optimal, improved };
 
 constexpr int kPricedEntries = 4096;  // costs looked at before the best candidates are pivoted on
 
-template <int P>
+template <class Tree>
 class Transport {
+  static constexpr int P = Tree::kColumns;
   using S = Shape<P>;
 
  public:
-  TFGW_DEVICE explicit Transport(TreeMemory<P>& memory) : tree_(memory) {}
+  TFGW_DEVICE explicit Transport(typename Tree::Memory& memory) : tree_(memory) {}
 
-  struct Buffers {        // one entry per row
-    double *u, *base, *regret;
-    int *anchor, *order;
+  struct Buffers {
+    RowArrays rows;
+    double* regret;       // one entry per row
+    int* order;
     double* centred;      // (rows, P)
   };
 
@@ -37,9 +40,7 @@ class Transport {
     return run(max_sweeps);
   }
 
-  TFGW_DEVICE const Tree<P>& tree() const { return tree_; }
-  TFGW_DEVICE double row_potential(int row) const { return at_.u[row]; }
-  TFGW_DEVICE double col_potential(int col) const { return tree_.col_potential(col); }
+  TFGW_DEVICE const Tree& tree() const { return tree_; }
 
  private:
   // With costs up to `largest`, a reduced cost below this is rounding.
@@ -62,8 +63,7 @@ class Transport {
 
   // For each column, the row in [first, last) of the smallest cost − u, if below v − eps; else −1.
   TFGW_DEVICE void price(int first, int last) {
-    for (int i = first + lane(); i < last; i += 32) at_.u[i] = tree_.row_potential(i);
-    sync();
+    tree_.hold_row_potentials(first, last);
     const int column = P < 32 ? lane() % P : lane();
     double lowest[S::kColumnsPerLane];
 #pragma unroll
@@ -71,13 +71,33 @@ class Transport {
       candidate_[q] = -1;
       lowest[q] = tree_.col_potential(column + 32 * q) - eps_;
     }
-    const double* from = cost_ + column;
-#pragma unroll 4
-    for (int i = first + (P < 32 ? lane() / P : 0); i < last; i += S::kRowsAtOnce) {
-      const double u = at_.u[i];
+    const double* const from = cost_ + column;
+    constexpr int kAhead = 4;  // rows that are compared with each other before the lowest waits for them
+    int i = first + (P < 32 ? lane() / P : 0);
+    for (; i + (kAhead - 1) * S::kRowsAtOnce < last; i += kAhead * S::kRowsAtOnce) {
+      double c[kAhead][S::kColumnsPerLane];
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s) {
+        const int row = i + s * S::kRowsAtOnce;
+        const double u = tree_.held_row_potential(row);
+#pragma unroll
+        for (int q = 0; q < S::kColumnsPerLane; ++q) c[s][q] = from[row * P + 32 * q] - u;
+      }
 #pragma unroll
       for (int q = 0; q < S::kColumnsPerLane; ++q) {
-        const double c = from[i64(i) * P + 32 * q] - u;
+        const bool second = c[1][q] < c[0][q], fourth = c[3][q] < c[2][q];
+        const double front = second ? c[1][q] : c[0][q], back = fourth ? c[3][q] : c[2][q];
+        const bool later = back < front;
+        const double least = later ? back : front;
+        const int at = i + S::kRowsAtOnce * (later ? 2 + fourth : second);
+        if (least < lowest[q]) lowest[q] = least, candidate_[q] = at;
+      }
+    }
+    for (; i < last; i += S::kRowsAtOnce) {
+      const double u = tree_.held_row_potential(i);
+#pragma unroll
+      for (int q = 0; q < S::kColumnsPerLane; ++q) {
+        const double c = from[i * P + 32 * q] - u;
         if (c < lowest[q]) lowest[q] = c, candidate_[q] = i;
       }
     }
@@ -90,7 +110,7 @@ class Transport {
 #pragma unroll
     for (int q = 0; q < S::kColumnsPerLane; ++q) {
       if (lane() + 32 * q >= cols_) candidate_[q] = -1;
-      candidate_cost_[q] = candidate_[q] >= 0 ? from[i64(candidate_[q]) * P + 32 * q] : 0.0;
+      candidate_cost_[q] = candidate_[q] >= 0 ? from[candidate_[q] * P + 32 * q] : 0.0;
     }
   }
 
@@ -98,21 +118,32 @@ class Transport {
   TFGW_DEVICE bool pivot_on_candidates() {
     bool improved = false;
     while (true) {
-      double lowest = -eps_, cost = 0;
-      int row = -1, col = 0;
+      double lowest = -eps_;
+      int mine = -1;  // which of this lane's columns
 #pragma unroll
       for (int q = 0; q < S::kColumnsPerLane; ++q) {
-        if (candidate_[q] < 0) continue;
-        const int k = lane() + 32 * q;
-        const double reduced = candidate_cost_[q] - tree_.row_potential(candidate_[q]) - tree_.col_potential(k);
-        if (reduced < lowest) lowest = reduced, row = candidate_[q], col = k, cost = candidate_cost_[q];
+        const int row = candidate_[q] < 0 ? 0 : candidate_[q];
+        const double reduced = candidate_cost_[q] - tree_.row_potential(row) - tree_.my_col_potential(q);
+        if (candidate_[q] >= 0 && reduced < lowest) lowest = reduced, mine = q;
       }
-      if (!ballot(row >= 0)) return improved;
+      // Negative numbers: the larger their bits, the lower they are.
+      const u64 key = mine >= 0 ? ~bits_of(lowest) : ~u64(0);
+      const u32 high = warp_min(u32(key >> 32));
+      if (high == ~0u) return improved;
       improved = true;
-      const int owner = lane_of_least(row >= 0 ? sortable(lowest) : ~u64(0), u32(col));
-      row = from_lane(row, owner), col = from_lane(col, owner);
-      tree_.pivot(row, col, from_lane(lowest, owner));
-      eps_ = larger(eps_, rounding(magnitude(from_lane(cost, owner))));
+      u32 holders = ballot(u32(key >> 32) == high);
+      if (holders & (holders - 1)) {
+        holders = u32(1) << lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine)));
+      }
+      const int owner = lowest_bit(holders), q = from_lane(mine, owner);
+      const int row = from_lane(pick(candidate_, q), owner);
+      tree_.pivot(row, owner + 32 * q, from_lane(lowest, owner));
+      // Some number that is not below the new arc's cost, to which the tolerance is proportional.
+      u32 cost = 0;
+#pragma unroll
+      for (int s = 0; s < S::kColumnsPerLane; ++s)
+        if (s == q) cost = u32(bits_of(magnitude(candidate_cost_[s])) >> 32) + 1;
+      eps_ = larger(eps_, rounding(double_of(u64(from_lane(cost, owner)) << 32)));
     }
   }
 
@@ -120,15 +151,19 @@ class Transport {
   // mean is taken off: what makes a column dear to every row does not matter to the plan.
   TFGW_DEVICE void order_rows() {
     for (int k = lane(); k < cols_; k += 32) {
-      double mean = 0;
-      for (int i = 0; i < rows_; ++i) mean += cost_[i64(i) * P + k] / rows_;
-      for (int i = 0; i < rows_; ++i) at_.centred[i64(i) * P + k] = cost_[i64(i) * P + k] - mean;
+      double sum = 0;
+#pragma unroll 4
+      for (int i = 0; i < rows_; ++i) sum += cost_[i * P + k];
+      const double mean = sum / rows_;
+#pragma unroll 4
+      for (int i = 0; i < rows_; ++i) at_.centred[i * P + k] = cost_[i * P + k] - mean;
     }
     sync();
     for (int i = lane(); i < rows_; i += 32) {
       double least = kPadCost, second = kPadCost;
+#pragma unroll 4
       for (int k = 0; k < cols_; ++k) {
-        const double c = at_.centred[i64(i) * P + k];
+        const double c = at_.centred[i * P + k];
         second = smaller(second, larger(least, c));
         least = smaller(least, c);
       }
@@ -138,6 +173,7 @@ class Transport {
     for (int i = lane(); i < rows_; i += 32) {
       const double mine = at_.regret[i];
       int rank = 0;
+#pragma unroll 2
       for (int j = 0; j < rows_; ++j) rank += at_.regret[j] > mine || (at_.regret[j] == mine && j < i);
       at_.order[rank] = i;
     }
@@ -149,7 +185,7 @@ class Transport {
   // feasible. Every demand must be positive.
   TFGW_DEVICE void greedy_basis() {
     order_rows();
-    tree_.reset(rows_, cols_, supply_, at_.anchor, at_.base);
+    tree_.reset(rows_, cols_, supply_, at_.rows);
     i64 want[S::kColumnsPerLane];
     int extra_want[S::kColumnsPerLane];
     bool open[S::kColumnsPerLane];
@@ -165,13 +201,13 @@ class Transport {
       const int row = at_.order[r];
       i64 have = supply_[row];
       int extra_have = 1;
-      bool split = false;
+      bool first = true;
       while (true) {
         u64 cheapest = ~u64(0);
         int at = 0;
 #pragma unroll
         for (int q = 0; q < S::kColumnsPerLane; ++q) {
-          const u64 c = open[q] ? sortable(at_.centred[i64(row) * P + lane() + 32 * q]) : ~u64(0);
+          const u64 c = open[q] ? sortable(at_.centred[row * P + lane() + 32 * q]) : ~u64(0);
           if (c < cheapest) cheapest = c, at = q;
         }
         const int owner = lane_of_least(cheapest, u32(lane() + 32 * at));
@@ -183,12 +219,8 @@ class Transport {
         const i64 wanted = from_lane(mine, owner);
         const int extra = from_lane(extra_mine, owner), k = from_lane(lane() + 32 * at, owner);
         const bool fills = open_cols > 1 && (wanted < have || (wanted == have && extra < extra_have));
-        if (fills && !split) tree_.add_split_row(row), split = true;
-        if (split) {
-          tree_.add_core_arc(row, k, fills ? wanted : have);
-        } else {
-          tree_.add_leaf(row, k);
-        }
+        tree_.add_arc(row, k, fills ? wanted : have, first, !fills);
+        first = false;
 #pragma unroll
         for (int q = 0; q < S::kColumnsPerLane; ++q) {
           if (lane() != owner || q != at) continue;
@@ -203,7 +235,7 @@ class Transport {
     tree_.root();
   }
 
-  Tree<P> tree_;
+  Tree tree_;
   int rows_ = 0, cols_ = 0;
   bool has_basis_ = false;
   const i64 *supply_ = nullptr, *demand_ = nullptr;

@@ -19,6 +19,10 @@ namespace tfgw {
 
 constexpr u32 kAllLanes = ~0u;
 
+TFGW_DEVICE char* dynamic_memory() {  // shared memory whose size is given at launch
+  extern __shared__ double2 memory[];
+  return reinterpret_cast<char*>(memory);
+}
 TFGW_DEVICE int lane() { return int(threadIdx.x) & 31; }
 TFGW_DEVICE int thread_in_block() { return int(threadIdx.x); }
 TFGW_DEVICE int threads_in_block() { return int(blockDim.x); }
@@ -37,10 +41,13 @@ template <class T>
 TFGW_DEVICE T across(T v, int distance) {
   return __shfl_xor_sync(kAllLanes, v, distance);
 }
-TFGW_DEVICE int bits_set(u64 v) { return __popcll(v); }
-TFGW_DEVICE int lowest_bit(u64 v) { return __ffsll(i64(v)) - 1; }
+TFGW_DEVICE int bits_set(u32 v) { return __popc(v); }
+TFGW_DEVICE int lowest_bit(u32 v) { return __ffs(int(v)) - 1; }
 TFGW_DEVICE u64 bits_of(double v) { return u64(__double_as_longlong(v)); }
+TFGW_DEVICE double double_of(u64 b) { return __longlong_as_double(i64(b)); }
 TFGW_DEVICE int fetch_add(int* at, int v) { return atomicAdd(at, v); }
+TFGW_DEVICE void raise_to(int* at, int v) { atomicMax(at, v); }
+TFGW_DEVICE void set_bits(u32* at, u32 bits) { atomicOr(at, bits); }
 // The value itself. Keeps the compiler from selecting addresses where values are selected, for what has an address is
 // no longer in a register.
 TFGW_DEVICE u32 in_register(u32 v) {
@@ -63,6 +70,8 @@ TFGW_DEVICE u64 sortable(double v) {
   return b >> 63 ? ~b : b | u64(1) << 63;
 }
 
+TFGW_DEVICE double from_sortable(u64 b) { return double_of(b >> 63 ? b & ~(u64(1) << 63) : ~b); }
+
 TFGW_DEVICE u64 warp_min(u64 v) {
   const u32 high = warp_min(u32(v >> 32));
   const u32 low = warp_min(u32(v >> 32) == high ? u32(v) : ~0u);
@@ -80,14 +89,25 @@ TFGW_DEVICE int lane_of_least(u64 v, u32 rank) {
 
 // The same on every lane: a butterfly adds the same pairs everywhere.
 TFGW_DEVICE double warp_sum(double v) {
+#pragma unroll
   for (int distance = 1; distance < 32; distance *= 2) v += across(v, distance);
   return v;
 }
 
-TFGW_DEVICE double warp_max(double v) {
+// Several sums at once wait no longer than one.
+template <class... Doubles>
+TFGW_DEVICE void warp_sums(Doubles&... v) {
+#pragma unroll
+  for (int distance = 1; distance < 32; distance *= 2) ((v += across(v, distance)), ...);
+}
+
+TFGW_DEVICE double warp_max(double v) { return from_sortable(~warp_min(~sortable(v))); }
+
+// Sum over this lane and those before it.
+TFGW_DEVICE int running_sum(int v) {
   for (int distance = 1; distance < 32; distance *= 2) {
-    const double other = across(v, distance);
-    v = other > v ? other : v;
+    const int before = from_lane(v, (lane() - distance) & 31);
+    v += lane() >= distance ? before : 0;
   }
   return v;
 }

@@ -5,79 +5,32 @@
 // lanes read, are in shared memory.
 #pragma once
 
-#include "problem.cuh"
+#include "bits.cuh"
 
 namespace tfgw {
 
-template <int P>  // padded columns: 16, 32, 64 or 128
-struct Shape {
-  static constexpr int kNodes = 2 * P;                  // columns first, then split rows
-  static constexpr int kShare = kNodes / 32;            // nodes of a lane, slots of a lane, words of a mask
-  static constexpr int kColumnsPerLane = (P + 31) / 32; // lane + 32 q
-  static constexpr int kRowsAtOnce = P < 32 ? 32 / P : 1;
-};
-
-struct ArcCount {
-  int leaves, all;
-};
-
 template <int P>
-struct TreeMemory {
-  double potential[Shape<P>::kNodes];  // v of a column, −u of a split row
-};
-
-// One of several registers.
-template <int N, class T>
-TFGW_DEVICE T pick(const T (&from)[N], int j) {
-  T v = from[0];
-#pragma unroll
-  for (int s = 1; s < N; ++s) {
-    const T other = in_register(from[s]);
-    v = j == s ? other : v;
-  }
-  return v;
-}
-
-template <int P>
-struct Bits {
-  static constexpr int kWords = Shape<P>::kShare;
-  u32 word[kWords];
-  TFGW_DEVICE bool has(int slot) const { return pick(word, slot >> 5) >> (slot & 31) & 1; }
-  TFGW_DEVICE bool has_mine(int j) const { return word[j] >> lane() & 1; }
-  TFGW_DEVICE void flip(int slot) {
-#pragma unroll
-    for (int w = 0; w < kWords; ++w) word[w] ^= slot >> 5 == w ? u32(1) << (slot & 31) : 0;
-  }
-  TFGW_DEVICE int lowest_free() const {
-    int found = -1;
-#pragma unroll
-    for (int w = kWords - 1; w >= 0; --w)
-      if (~word[w]) found = 32 * w + lowest_bit(u64(~word[w]));
-    return found;
-  }
-  TFGW_DEVICE int count() const {
-    int bits = 0;
-#pragma unroll
-    for (int w = 0; w < kWords; ++w) bits += bits_set(word[w]);
-    return bits;
-  }
-};
-
-template <int P>
-class Tree {
-  using S = Shape<P>;
-  using Mask = Bits<P>;
+class CoreTree {
+  static constexpr int kNodes = 2 * P;           // columns first, then split rows
+  static constexpr int kShare = kNodes / 32;     // nodes of a lane, slots of a lane, words of a mask
+  using Mask = Bits<kShare>;
 
  public:
-  TFGW_DEVICE explicit Tree(TreeMemory<P>& memory) : t_(memory) {}
+  static constexpr int kColumns = P;
+  struct Memory {
+    double potential[kNodes];  // v of a column, −u of a split row
+  };
 
-  // An empty basis for `rows` rows, `cols` of the columns in use. `anchor` and `base` have one entry per row.
-  TFGW_DEVICE void reset(int rows, int cols, const i64* supply, int* anchor, double* base) {
-    rows_ = rows, root_ = cols - 1, supply_ = supply, anchor_ = anchor, base_ = base;
+  TFGW_DEVICE explicit CoreTree(Memory& memory) : t_(memory) {}
+
+  // An empty basis for `rows` rows, `cols` of the columns in use. The arrays have one entry per row.
+  TFGW_DEVICE void reset(int rows, int cols, const i64* supply, const RowArrays& at) {
+    rows_ = rows, root_ = cols - 1, supply_ = supply, anchor_ = at.anchor, base_ = at.base, u_ = at.u;
+    begin_ = at.begin;
     split_ = 0;
     used_ = {}, row_is_child_ = {};
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       path_[j] = {};
       t_.potential[lane() + 32 * j] = 0;
     }
@@ -85,15 +38,16 @@ class Tree {
   }
 
   // The first basis, row by row: one arc makes a leaf, more make a core row. Followed by `root`.
-  TFGW_DEVICE void add_leaf(int row, int col) {
-    if (lane() == 0) anchor_[row] = col;
-  }
-  TFGW_DEVICE void add_split_row(int row) {
-    if (lane() == 0) anchor_[row] = P + split_;
-    set_split(P + split_, row, 0);
-    ++split_;
-  }
-  TFGW_DEVICE void add_core_arc(int row, int col, i64 flow) {
+  TFGW_DEVICE void add_arc(int row, int col, i64 flow, bool first_of_row, bool last_of_row) {
+    if (first_of_row && last_of_row) {
+      if (lane() == 0) anchor_[row] = col;
+      return;
+    }
+    if (first_of_row) {
+      if (lane() == 0) anchor_[row] = P + split_;
+      set_split(P + split_, row, 0);
+      ++split_;
+    }
     set_arc(take_slot(), row, col, flow);
     change_degree(P + split_ - 1, 1);
   }
@@ -104,14 +58,14 @@ class Tree {
     Mask left{};  // nodes not reached yet
     for (int c = 0; c < root_; ++c) left.flip(c);
     for (int s = 0; s < split_; ++s) left.flip(P + s);
-    int node[S::kShare];  // of the row of each of this lane's arcs
+    int node[kShare];  // of the row of each of this lane's arcs
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) node[j] = used_.has_mine(j) ? anchor_[row_[j]] : 0;
+    for (int j = 0; j < kShare; ++j) node[j] = used_.has_mine(j) ? anchor_[row_[j]] : 0;
     while (true) {
-      u32 reaching[S::kShare], to_row[S::kShare];
+      u32 reaching[kShare], to_row[kShare];
       u32 any = 0;
 #pragma unroll
-      for (int j = 0; j < S::kShare; ++j) {
+      for (int j = 0; j < kShare; ++j) {
         const bool row_left = left.has(node[j]), col_left = left.has(col_[j]);
         const bool reaches = used_.has_mine(j) && row_left != col_left;
         any |= reaching[j] = ballot(reaches);
@@ -119,7 +73,7 @@ class Tree {
       }
       if (!any) break;
 #pragma unroll
-      for (int j = 0; j < S::kShare; ++j) {
+      for (int j = 0; j < kShare; ++j) {
         row_is_child_.word[j] |= to_row[j];
         for (u32 waiting = reaching[j]; waiting; waiting &= waiting - 1) {
           const int owner = lowest_bit(waiting);
@@ -138,11 +92,11 @@ class Tree {
   TFGW_DEVICE double compute_potentials(const double* cost) {
     cost_ = cost;
     double largest = 0;
-    int depth[S::kShare], child[S::kShare], parent[S::kShare];
-    double step[S::kShare];
+    int depth[kShare], child[kShare], parent[kShare];
+    double step[kShare];
     u32 deepest = 0;
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       const bool used = used_.has_mine(j), down_to_row = row_is_child_.has_mine(j);
       const int node = used ? anchor_[row_[j]] : 0;
       const double c = used ? cost[i64(row_[j]) * P + col_[j]] : 0.0;
@@ -151,7 +105,7 @@ class Tree {
       step[j] = down_to_row ? -c : c;
     }
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       depth[j] = depth_of_each(child[j]);
       if (!used_.has_mine(j)) depth[j] = 0;
       deepest = u32(depth[j]) > deepest ? u32(depth[j]) : deepest;
@@ -167,15 +121,22 @@ class Tree {
     sync();
     for (int d = 1; d <= int(deepest); ++d) {
 #pragma unroll
-      for (int j = 0; j < S::kShare; ++j)
+      for (int j = 0; j < kShare; ++j)
         if (depth[j] == d) t_.potential[child[j]] = t_.potential[parent[j]] + step[j];
       sync();
     }
     return warp_max(largest);
   }
 
+  // Of one row now, and of all rows in a range, as they are when `hold_row_potentials` is called.
   TFGW_DEVICE double row_potential(int row) const { return base_[row] - t_.potential[anchor_[row]]; }
+  TFGW_DEVICE void hold_row_potentials(int first, int last) {
+    for (int i = first + lane(); i < last; i += 32) u_[i] = row_potential(i);
+    sync();
+  }
+  TFGW_DEVICE double held_row_potential(int row) const { return u_[row]; }
   TFGW_DEVICE double col_potential(int col) const { return t_.potential[col]; }
+  TFGW_DEVICE double my_col_potential(int q) const { return t_.potential[(lane() + 32 * q) % P]; }  // lane + 32 q's
 
   // Brings arc (row, col), of the given reduced cost, into the basis.
   TFGW_DEVICE void pivot(int row, int col, double reduced) {
@@ -199,7 +160,7 @@ class Tree {
     const Mask top = path_of(row_is_child_.has(leaving) ? loser_node : from_owner(col_, leaving));
     Mask change;
 #pragma unroll
-    for (int w = 0; w < S::kShare; ++w) {
+    for (int w = 0; w < kShare; ++w) {
       // Arcs between the entering arc's end and the cut turn round.
       row_is_child_.word[w] ^= (row_side ? from_row.word[w] : from_col.word[w]) ^ top.word[w];
       change.word[w] = from_row.word[w] ^ from_col.word[w];
@@ -215,41 +176,54 @@ class Tree {
     if (degree == 1) leave_core(loser, loser_node);
   }
 
-  // Calls visit(position, row, col, flow) for every leaf row, then for every arc of the core; returns their numbers.
+  // Calls visit(position, row, col, flow) for every arc that carries flow, positions by row; returns their number.
   template <class Visit>
-  TFGW_DEVICE ArcCount for_each_arc(Visit visit) const {
-    int leaves = 0;
-    for (int first = 0; first < rows_; first += 32) {
-      const int i = first + lane();
-      const int home = i < rows_ ? anchor_[i] : P;
-      const u32 all = ballot(home < P);
-      if (home < P) visit(leaves + before_me(all), i, home, supply_[i]);
-      leaves += bits_set(all);
-    }
-    int count = leaves;
+  TFGW_DEVICE int for_each_arc(Visit visit) const {
+    int* const begin = begin_;
+    int rank[kShare];  // among the arcs of the same row, by slot
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
-      const u32 all = used_.word[j];
-      if (used_.has_mine(j)) visit(count + before_me(all), row_[j], col_[j], flow_[j]);
-      count += bits_set(all);
+    for (int j = 0; j < kShare; ++j) rank[j] = 0;
+    for (int i = lane(); i < rows_; i += 32) begin[i] = anchor_[i] < P && supply_[i] > 0;
+    sync();
+#pragma unroll
+    for (int j = 0; j < kShare; ++j) {
+      for (u32 left = ballot(used_.has_mine(j) && flow_[j] > 0); left; left &= left - 1) {
+        const int owner = lowest_bit(left), row = from_lane(row_[j], owner);
+#pragma unroll
+        for (int mine = 0; mine < kShare; ++mine)
+          rank[mine] += row_[mine] == row && owner + 32 * j < lane() + 32 * mine;
+        if (lane() == 0) ++begin[row];
+      }
     }
-    return {leaves, count};
+    sync();
+    int total = 0;
+    for (int first = 0; first < rows_; first += 32) {
+      const int i = first + lane(), count = i < rows_ ? begin[i] : 0;
+      const int upto = running_sum(count);
+      if (i < rows_) begin[i] = total + upto - count;
+      total += from_lane(upto, 31);
+    }
+    if (lane() == 0) begin[rows_] = total;
+    sync();
+    for (int i = lane(); i < rows_; i += 32)
+      if (anchor_[i] < P && supply_[i] > 0) visit(begin[i], i, anchor_[i], supply_[i]);
+#pragma unroll
+    for (int j = 0; j < kShare; ++j)
+      if (used_.has_mine(j) && flow_[j] > 0) visit(begin[row_[j]] + rank[j], row_[j], col_[j], flow_[j]);
+    sync();
+    return total;
   }
+
+  TFGW_DEVICE const int* row_begin() const { return begin_; }  // after `for_each_arc`: first position of each row
 
  private:
-  TFGW_DEVICE static int before_me(u32 lanes) { return bits_set(lanes & ((u32(1) << lane()) - 1)); }
-
-  template <class T>
-  TFGW_DEVICE static T from_owner(const T (&values)[S::kShare], int index) {
-    return from_lane(pick(values, index >> 5), index & 31);
-  }
   TFGW_DEVICE Mask path_of(int node) const {
     Mask path;
 #pragma unroll
-    for (int w = 0; w < S::kShare; ++w) {
-      u32 words[S::kShare];
+    for (int w = 0; w < kShare; ++w) {
+      u32 words[kShare];
 #pragma unroll
-      for (int j = 0; j < S::kShare; ++j) words[j] = path_[j].word[w];
+      for (int j = 0; j < kShare; ++j) words[j] = path_[j].word[w];
       path.word[w] = from_owner(words, node);
     }
     return path;
@@ -260,27 +234,27 @@ class Tree {
   }
   TFGW_DEVICE void set_path(int node, const Mask& path) {
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j)
+    for (int j = 0; j < kShare; ++j)
 #pragma unroll
-      for (int w = 0; w < S::kShare; ++w) set_if(node == lane() + 32 * j, path_[j].word[w], path.word[w]);
+      for (int w = 0; w < kShare; ++w) set_if(node == lane() + 32 * j, path_[j].word[w], path.word[w]);
   }
   TFGW_DEVICE void set_arc(int slot, int row, int col, i64 flow) {
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       const bool mine = slot == lane() + 32 * j;
       set_if(mine, row_[j], row), set_if(mine, col_[j], col), set_if(mine, flow_[j], flow);
     }
   }
   TFGW_DEVICE void set_split(int node, int row, int degree) {
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       const bool mine = node == lane() + 32 * j;
       set_if(mine, split_row_[j], row), set_if(mine, degree_[j], degree);
     }
   }
   TFGW_DEVICE int change_degree(int node, int by) {
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) degree_[j] += node == lane() + 32 * j ? by : 0;
+    for (int j = 0; j < kShare; ++j) degree_[j] += node == lane() + 32 * j ? by : 0;
     return from_owner(degree_, node);
   }
   TFGW_DEVICE int take_slot() {
@@ -293,7 +267,7 @@ class Tree {
   TFGW_DEVICE int depth_of_each(int node) const {
     int depth = 0;
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       const int theirs = from_lane(path_[j].count(), node & 31);
       if (node >> 5 == j) depth = theirs;
     }
@@ -337,9 +311,9 @@ class Tree {
   TFGW_DEVICE int last_arc(int row) const {
     int found = -1;
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       const u32 all = ballot(used_.has_mine(j) && row_[j] == row);
-      if (all) found = lowest_bit(u64(all)) + 32 * j;
+      if (all) found = lowest_bit(all) + 32 * j;
     }
     return found;
   }
@@ -347,10 +321,10 @@ class Tree {
   // The losing arc with the least flow, or −1. Among several it is the last one met when the cycle is walked from its
   // apex in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
   TFGW_DEVICE int blocking_slot(const Mask& from_row, const Mask& from_col, bool& row_side, i64& flow) const {
-    u64 mine[S::kShare];
+    u64 mine[kShare];
     u64 least = ~u64(0);
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       // On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to one.
       const u32 losing = (from_row.word[j] ^ from_col.word[j]) & ~(from_row.word[j] ^ row_is_child_.word[j]);
       mine[j] = losing >> lane() & 1 ? u64(flow_[j]) : ~u64(0);
@@ -361,18 +335,18 @@ class Tree {
     if (lowest == ~u64(0)) return -1;
     int slot = -1, holders = 0;
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       const u32 all = ballot(mine[j] == lowest);
-      if (all) slot = lowest_bit(u64(all)) + 32 * j;
+      if (all) slot = lowest_bit(all) + 32 * j;
       holders += bits_set(all);
     }
     if (holders > 1) {
       u32 first = ~0u;
 #pragma unroll
-      for (int j = 0; j < S::kShare; ++j) {
+      for (int j = 0; j < kShare; ++j) {
         const int node = row_is_child_.has_mine(j) && mine[j] == lowest ? anchor_[row_[j]] : col_[j];
         const int depth = depth_of_each(node);
-        const u32 rank = u32(from_row.has_mine(j) ? 2 * S::kNodes - depth : depth) << 16 | u32(lane() + 32 * j);
+        const u32 rank = u32(from_row.has_mine(j) ? 2 * kNodes - depth : depth) << 16 | u32(lane() + 32 * j);
         first = mine[j] == lowest && rank < first ? rank : first;
       }
       slot = int(warp_min(first) & 0xffff);
@@ -384,7 +358,7 @@ class Tree {
   // Flow along the cycle that the two paths close.
   TFGW_DEVICE void push(const Mask& from_row, const Mask& from_col, i64 flow) {
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       const u32 cycle = from_row.word[j] ^ from_col.word[j], gaining = from_row.word[j] ^ row_is_child_.word[j];
       flow_[j] += !(cycle >> lane() & 1) ? 0 : gaining >> lane() & 1 ? flow : -flow;
     }
@@ -394,25 +368,25 @@ class Tree {
   TFGW_DEVICE void move_subtree(int slot, const Mask& change, double shift) {
     sync();
 #pragma unroll
-    for (int j = 0; j < S::kShare; ++j) {
+    for (int j = 0; j < kShare; ++j) {
       const bool below = path_[j].has(slot);
 #pragma unroll
-      for (int w = 0; w < S::kShare; ++w) path_[j].word[w] ^= below ? change.word[w] : 0;
+      for (int w = 0; w < kShare; ++w) path_[j].word[w] ^= below ? change.word[w] : 0;
       if (below) t_.potential[lane() + 32 * j] += shift;
     }
   }
 
-  TreeMemory<P>& t_;
+  Memory& t_;
   int rows_ = 0, root_ = 0, split_ = 0;
   const i64* supply_ = nullptr;
-  int* anchor_ = nullptr;
-  double* base_ = nullptr;
+  int *anchor_ = nullptr, *begin_ = nullptr;
+  double *base_ = nullptr, *u_ = nullptr;
   const double* cost_ = nullptr;
   Mask used_{}, row_is_child_{};                  // by slot; the same on every lane
-  Mask path_[S::kShare]{};                        // of this lane's nodes
-  int split_row_[S::kShare]{}, degree_[S::kShare]{};  // of those that are split rows
-  int row_[S::kShare]{}, col_[S::kShare]{};       // of this lane's arcs
-  i64 flow_[S::kShare]{};
+  Mask path_[kShare]{};                        // of this lane's nodes
+  int split_row_[kShare]{}, degree_[kShare]{};  // of those that are split rows
+  int row_[kShare]{}, col_[kShare]{};       // of this lane's arcs
+  i64 flow_[kShare]{};
 };
 
 }  // namespace tfgw

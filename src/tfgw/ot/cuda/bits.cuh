@@ -1,0 +1,69 @@
+// What the two kinds of basis share: how many columns a lane has, bit masks over the warp's registers.
+#pragma once
+
+#include "problem.cuh"
+
+namespace tfgw {
+
+template <int P>  // padded columns: 16, 32, 64 or 128
+struct Shape {
+  static constexpr int kColumnsPerLane = (P + 31) / 32;  // lane + 32 q
+  static constexpr int kRowsAtOnce = P < 32 ? 32 / P : 1;
+};
+
+// What a basis keeps of each row outside the warp's registers; `anchor`, `base` and `u` as in core_tree.cuh.
+struct RowArrays {
+  int *anchor, *begin;
+  double *base, *u;
+};
+
+// One of several registers.
+template <int N, class T>
+TFGW_DEVICE T pick(const T (&from)[N], int j) {
+  T v = from[0];
+#pragma unroll
+  for (int s = 1; s < N; ++s) {
+    const T other = in_register(from[s]);
+    v = j == s ? other : v;
+  }
+  return v;
+}
+
+template <class T, int N>
+TFGW_DEVICE T from_owner(const T (&values)[N], int index) {  // value 32 j + l is that of lane l
+  return from_lane(pick(values, index >> 5), index & 31);
+}
+
+TFGW_DEVICE int before_me(u32 lanes) { return bits_set(lanes & ((u32(1) << lane()) - 1)); }
+
+template <int N>
+struct alignas(4 * (N & -N)) Bits {
+  u32 word[N];
+  TFGW_DEVICE bool has(int bit) const { return pick(word, bit >> 5) >> (bit & 31) & 1; }
+  TFGW_DEVICE bool has_mine(int j) const { return word[j] >> lane() & 1; }
+  TFGW_DEVICE void flip(int bit) {
+#pragma unroll
+    for (int w = 0; w < N; ++w) word[w] ^= bit >> 5 == w ? u32(1) << (bit & 31) : 0;
+  }
+  TFGW_DEVICE int lowest_free() const {
+    int found = -1;
+#pragma unroll
+    for (int w = N - 1; w >= 0; --w)
+      if (~word[w]) found = 32 * w + lowest_bit(~word[w]);
+    return found;
+  }
+  TFGW_DEVICE bool any() const {
+    u32 all = 0;
+#pragma unroll
+    for (int w = 0; w < N; ++w) all |= word[w];
+    return all != 0;
+  }
+  TFGW_DEVICE int count() const {
+    int bits = 0;
+#pragma unroll
+    for (int w = 0; w < N; ++w) bits += bits_set(word[w]);
+    return bits;
+  }
+};
+
+}  // namespace tfgw
