@@ -3,7 +3,8 @@
     python benchmarks/equal_cost.py --data-dir FOLDER
 
 POT's fused_gromov_wasserstein2 (max_iter 1000) solves every pair once, from hh̄ᵀ. Ours solves all pairs with as many
-starts as take no longer, on one thread. Processor time counts, so that a busy machine does not disturb.
+starts as take no longer, on one thread. Processor time counts, so that a busy machine does not disturb. Where POT is at
+the best value that is known, from --thorough starts of ours, nobody can be below; the other pairs can be improved.
 """
 
 from common import Case, make_case, parser, table  # isort: skip  (pins BLAS threads first)
@@ -49,7 +50,8 @@ def best_within(seconds: float, case: Case, alpha: float, most: int) -> tuple[np
 def main() -> None:
     p = parser(__doc__)
     p.add_argument("--alpha", type=float, default=0.5)
-    p.add_argument("--most", type=int, default=400, help="starts at most")
+    p.add_argument("--most", type=int, default=1000, help="starts at most")
+    p.add_argument("--thorough", type=int, default=3000, help="starts for the best value known")
     args = p.parse_args()
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", module="ot")
@@ -58,15 +60,18 @@ def main() -> None:
         case = make_case(name, args)
         pot, pot_seconds = pot_values(case, args.alpha)
         ours, seconds, starts = best_within(pot_seconds, case, args.alpha, args.most)
+        best = np.minimum(np.minimum(ours, pot), our_values(case, args.alpha, args.thorough)[0])
         excess = (ours - pot) / np.maximum(np.abs(pot), 1e-12)
-        below, equal = (excess < -SAME).mean(), (np.abs(excess) <= SAME).mean()
-        shares = [f"{100 * share:.1f} %" for share in (below, equal, (excess > SAME).mean())]
-        cost = [str(starts), f"{seconds / pot_seconds:.2f}"]
+        improvable = pot - best > SAME * np.abs(pot)
+        below = excess < -SAME
+        shares = [below.mean(), improvable.mean(), below[improvable].mean(), (excess <= SAME).mean()]
         worst = [f"{int((excess > 1e-3).sum())} of {excess.size}", f"{100 * max(0.0, excess.max()):.2f} %"]
-        rows.append([name, *cost, *shares, *worst, f"{100 * (ours.mean() / pot.mean() - 1):+.2f} %"])
+        cells = [str(starts), f"{seconds / pot_seconds:.2f}", *(f"{100 * share:.1f} %" for share in shares), *worst]
+        rows.append([name, *cells, *(f"{100 * (v.mean() / pot.mean() - 1):+.2f} %" for v in (ours, best))])
         print(rows[-1], flush=True)
-    print(f"\n{args.graphs} graphs × {args.templates} templates, α = {args.alpha}\n")
-    header = ["dataset", "starts", "time / POT's", "below", "equal", "above", "above by > 0.1 %", "worst", "mean value"]
+    print(f"\n{args.graphs} graphs × {args.templates} templates, seed {args.seed}, α = {args.alpha}\n")
+    header = ["dataset", "starts", "time / POT's", "below", "can be below", "below where it can", "not above"]
+    header += ["above by > 0.1 %", "worst", "mean value", "best known"]
     table(header, rows)
 
 

@@ -28,7 +28,7 @@ K, m = z["template_weights"].shape
 B, N = len(z["ptr"]) - 1, len(z["x"])
 problem = core.Problem(edge_weight=None, dense=None, cost=None, **z)
 pairs = lambda t=float: np.zeros((B, K), dtype=t)
-core.solve(problem, start=None, max_iter=1000, tol=1e-9, starts=1, threads=1, distance=pairs(),
+core.solve(problem, start=None, max_iter=1000, tol=1e-9, starts=1, start_kinds=1, threads=1, distance=pairs(),
            structure_cost=pairs(), feature_cost=pairs(), gap=pairs(), iterations=pairs(np.int32),
            status=pairs(np.int32), plan=np.empty((N, K, m)), row_potential=np.empty((N, K)),
            col_potential=np.empty((B, K, m)))

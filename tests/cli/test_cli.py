@@ -63,6 +63,7 @@ def test_help_explains_every_command(capsys: pytest.CaptureFixture[str]) -> None
 def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_tu_folder(tmp_path / "mine")
     arguments = ["train", "--dataset", str(folder), *QUICK, "--output", "run", "--test", "0.5"]
+    arguments += ["--start-kinds", "anchored", "perturbed"]
     answer(capsys, *arguments)
     found = answer(capsys, "check", "run", "--starts", "4")
     assert found["canonical_order"] is True
@@ -77,7 +78,8 @@ def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_wrong_usage_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["fly"], ["train", "--epochs", "0"], ["train", "--alpha", "2"], ["predict"], []):
+    wrong = (["train", "--epochs", "0"], ["train", "--alpha", "2"], ["train", "--start-kinds", "random"])
+    for arguments in (["fly"], *wrong, ["predict"], []):
         with pytest.raises(SystemExit) as end:
             main(arguments)
         assert end.value.code == 2, arguments

@@ -102,7 +102,9 @@ RandomProblem make_problem(Bytes& bytes, Values values) {
   }
   p.options.max_iter = bytes.one_in(4) ? 1 + bytes.below(4) : 300;
   p.options.tol = bytes.one_in(4) ? 0.0 : 1e-9;
-  p.options.starts = 1 + (bytes.one_in(3) ? bytes.below(6) : 0);
+  p.options.starts = 1 + (bytes.one_in(3) ? bytes.below(16) : 0);
+  const int kinds = 1 + bytes.below(7);
+  p.options.kinds = kinds == kPerturbed && p.start.empty() ? kPerturbed | kUniform : kinds;
   p.threads = 1 + bytes.below(3);
   return p;
 }

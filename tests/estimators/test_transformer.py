@@ -91,6 +91,8 @@ def test_errors() -> None:
         TFGWTransformer(num_templates=0).fit(graphs)
     with pytest.raises(ValueError, match=r"alpha: must lie in \[0, 1\]"):
         TFGWTransformer(alpha=2.0).fit(graphs)
+    with pytest.raises(ValueError, match="start_kinds: 'random' is none of uniform, anchored, perturbed"):
+        TFGWTransformer(start_kinds=["random"]).fit(graphs)
     model = TFGWTransformer(num_templates=2).fit(graphs)
     with pytest.raises(ValueError, match=r"graph 0: 1 features per node, but .* fitted on graphs with 3"):
         model.transform([(C, F[:, :1]) for C, F in graphs])

@@ -32,6 +32,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"directed": True, "alpha_per_template": True, "alpha_init": 0.3},
     {"alpha": torch.tensor([0.1, 0.5, 1.0]), "learn_templates": False, "learn_weights": False},
     {"alpha": 0.0, "alpha_per_template": True, "n_starts": 3, "max_iter": 50, "tol": 1e-7, "num_threads": 1},
+    {"n_starts": 2, "start_kinds": ["anchored"]},
 ]
 
 
@@ -43,6 +44,15 @@ def test_repr_rebuilds_the_layer(options: dict[str, Any]) -> None:
     assert {n: p.shape for n, p in again.named_parameters()} == {n: p.shape for n, p in layer.named_parameters()}
     again.load_state_dict(layer.state_dict())
     assert torch.equal(again.template_structure, layer.template_structure)
+
+
+def test_kinds_of_starts_reach_the_solver() -> None:
+    data = random_batch()
+    with torch.no_grad():
+        found = [make_layer(start_kinds=[kind])(data.x, data.edge_index, data.batch) for kind in ("uniform", "anchored")]
+    assert not torch.equal(*found)
+    with pytest.raises(ValueError, match="start_kinds: 'perturbed' alone has nothing to begin with"):
+        make_layer(start_kinds=["perturbed"])
 
 
 @pytest.mark.parametrize("options", OPTIONS)

@@ -34,6 +34,7 @@ def operator_arguments(problem: Problem, *, with_plans: bool = True, requires_gr
         100,  # max_iter
         1e-9,  # tol
         1,  # n_starts
+        1,  # start_kinds: uniform
         1,  # num_threads
         with_plans,
     )

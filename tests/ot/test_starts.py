@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tests.ot.problems import STRUCTURES, Problem, random_problem
 from tfgw.datasets import skip_circles
-from tfgw.ot import GraphBatch, Templates, fgw, reference
+from tfgw.ot import START_KINDS, GraphBatch, Templates, diagnose, fgw, reference
 
 
 def renumbered_circles(rng: np.random.Generator) -> Tensor:
@@ -35,7 +35,8 @@ def test_skip_circles() -> None:
 
 
 @pytest.mark.parametrize("kind", STRUCTURES)
-def test_node_order_of_graphs_without_ties(kind: str) -> None:
+@pytest.mark.parametrize("n_starts", [6, 80])
+def test_node_order_of_graphs_without_ties(kind: str, n_starts: int) -> None:
     problem = random_problem(5, kind, sizes=(9,), alpha=0.8)
     order = torch.from_numpy(np.random.default_rng(0).permutation(9))
     C = torch.from_numpy(problem.structure_of(0))
@@ -45,8 +46,8 @@ def test_node_order_of_graphs_without_ties(kind: str) -> None:
         structure=C[order][:, order].flatten(),
         node_weights=weights if weights is None else weights[order],
     )
-    expected = fgw(problem.graphs, problem.templates, problem.alpha, n_starts=6)
-    found = fgw(graph, problem.templates, problem.alpha, n_starts=6)
+    expected = fgw(problem.graphs, problem.templates, problem.alpha, n_starts=n_starts)
+    found = fgw(graph, problem.templates, problem.alpha, n_starts=n_starts)
     torch.testing.assert_close(found.distances, expected.distances, rtol=1e-9, atol=0)
     torch.testing.assert_close(found.plans, expected.plans[order], rtol=1e-6, atol=1e-9)
 
@@ -88,3 +89,79 @@ def test_single_starts_can_be_improved_by_exchanges() -> None:
             plan = single.plans[problem.nodes_of(b), k].numpy()
             improvable += lowest_after_exchange(problem, b, k, plan) < float(single.distances[b, k]) * (1 - 1e-9)
     assert improvable > 0
+
+
+def tree_problem(seed: int) -> tuple[GraphBatch, Templates]:
+    """Random trees whose nodes have one of two labels: many local minima."""
+    rng = np.random.default_rng(seed)
+
+    def tree(nodes: int) -> tuple[Tensor, Tensor]:
+        matrix = torch.zeros(nodes, nodes, dtype=torch.float64)
+        for node in range(1, nodes):
+            parent = int(rng.integers(max(0, node - 4), node))
+            matrix[node, parent] = matrix[parent, node] = 1
+        return matrix, torch.eye(2, dtype=torch.float64)[torch.from_numpy(rng.integers(2, size=nodes))]
+
+    sizes = (17, 22, 14)
+    trees, templates = [tree(n) for n in sizes], [tree(15) for _ in range(4)]
+    graphs = GraphBatch(
+        torch.cat([x for _, x in trees]),
+        batch=torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes)),
+        structure=torch.cat([C.flatten() for C, _ in trees]),
+    )
+    return graphs, Templates(torch.stack([x for _, x in templates]), torch.stack([C for C, _ in templates]))
+
+
+def distances(seed: int, n_starts: int, *start_kinds: str) -> Tensor:
+    return fgw(*tree_problem(seed), 0.5, n_starts=n_starts, start_kinds=start_kinds, plans=None).distances
+
+
+@pytest.mark.parametrize("kinds", [("uniform",), ("anchored",), ("uniform", "perturbed"), START_KINDS])
+def test_more_starts_of_any_kind_are_never_worse_and_mostly_better(kinds: tuple[str, ...]) -> None:
+    few, more, many = (distances(0, n, *kinds) for n in (2, 12, 70))
+    assert bool((more <= few).all() and (many <= more).all())
+    assert float((many < more * (1 - 1e-6)).double().mean()) > 0.2
+
+
+def test_one_uniform_start_is_the_default() -> None:
+    assert torch.equal(distances(0, 1, "uniform"), distances(0, 1, *START_KINDS))
+    assert not torch.equal(distances(0, 1, "anchored"), distances(0, 1, *START_KINDS))
+
+
+def test_order_and_repetition_of_kinds_do_not_matter() -> None:
+    assert torch.equal(distances(0, 12, "perturbed", "uniform", "uniform"), distances(0, 12, "uniform", "perturbed"))
+
+
+def test_starts_near_minima_find_lower_ones_than_fresh_starts() -> None:
+    fresh, near = (
+        torch.stack([distances(seed, 48, *kinds) for seed in range(3)]) for kinds in (START_KINDS[:2], START_KINDS)
+    )
+    assert float(near.mean()) < float(fresh.mean())
+    assert float((near > fresh * (1 + 1e-6)).double().mean()) < 0.2
+
+
+def test_near_a_given_plan() -> None:
+    graphs, templates = tree_problem(0)
+    first = fgw(graphs, templates, 0.5)
+    found = fgw(
+        graphs, templates, 0.5, n_starts=20, start_kinds=["perturbed"], initial_plans=first.plans, plans=None
+    ).distances
+    assert bool((found <= first.distances * (1 + 1e-12)).all())
+    assert float((found < first.distances * (1 - 1e-6)).double().mean()) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ("uniform", "start_kinds: expected a list of names, got 'uniform'"),
+        (3, "start_kinds: expected a list of names, got 3"),
+        (["uniform", "random"], "start_kinds: 'random' is none of uniform, anchored, perturbed"),
+        ([], "start_kinds: must name at least one kind"),
+        (["perturbed"], "start_kinds: 'perturbed' alone has nothing to begin with"),
+    ],
+)
+def test_wrong_kinds_are_named(kinds: object, message: str) -> None:
+    graphs, templates = tree_problem(0)
+    for solve in (fgw, diagnose):
+        with pytest.raises(ValueError, match=message):
+            solve(graphs, templates, 0.5, n_starts=2, start_kinds=kinds)

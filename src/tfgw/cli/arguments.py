@@ -97,6 +97,13 @@ def _model(group: Any) -> None:
     group.add_argument("--alpha", type=alpha, metavar="A", help="0: features, 1: structure, or 'learned' (learned)")
     group.add_argument("--dropout", type=share, metavar="SHARE", help="dropped units of the classifier (0)")
     group.add_argument("--starts", type=count(1), metavar="N", help="starts of the solver per pair of graphs (1)")
+    group.add_argument(
+        "--start-kinds",
+        nargs="+",
+        choices=["uniform", "anchored", "perturbed"],
+        metavar="KIND",
+        help="of the starts: uniform, anchored, perturbed (all of them)",
+    )
 
 
 def _training(group: Any) -> None:

@@ -11,6 +11,7 @@ PAPER: dict[str, Any] = {
     "alpha": "learned",
     "dropout": 0.0,
     "starts": 1,
+    "start_kinds": ["uniform", "anchored", "perturbed"],
     "epochs": 500,
     "batch_size": 128,
     "lr": 0.01,

@@ -125,6 +125,7 @@ def _model(options: dict[str, Any], parts: Parts, steps: Preprocessing) -> TFGWM
         learn_templates=not options["fixed_templates"],
         learn_weights=not (options["fixed_templates"] or options["fixed_weights"]),
         n_starts=options["starts"],
+        start_kinds=tuple(options["start_kinds"]),
     )
     torch.manual_seed(options["seed"])
     return TFGWModel(config).init_templates(steps(train), seed=options["seed"])

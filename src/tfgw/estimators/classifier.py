@@ -27,6 +27,7 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
         learn_templates: Whether template structures and features are learned.
         learn_weights: Whether template node weights are learned.
         n_starts: Starts of the solver for each pair. Regular graphs without features need several.
+        start_kinds: What these may be: ``"uniform"``, ``"anchored"``, ``"perturbed"``; see :func:`tfgw.ot.fgw`.
         canonical_order: Whether nodes and edges are put in an order that does not depend on how they were numbered,
             so that isomorphic graphs get the same output; see :class:`tfgw.datasets.CanonicalOrder`.
         standardize: Whether features are brought to mean 0 and variance 1 over the training graphs; ``None``: unless

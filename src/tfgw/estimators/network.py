@@ -1,5 +1,6 @@
 """The paper's model as an estimator: what classifier and regressor share."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -40,6 +41,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralE
         learn_templates: bool = True,
         learn_weights: bool = True,
         n_starts: int = 1,
+        start_kinds: Sequence[str] = ot.START_KINDS,
         canonical_order: bool = True,
         standardize: bool | None = None,
         epochs: int = 500,
@@ -66,6 +68,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralE
         self.learn_templates = learn_templates
         self.learn_weights = learn_weights
         self.n_starts = n_starts
+        self.start_kinds = start_kinds
         self.canonical_order = canonical_order
         self.standardize = standardize
         self.epochs = epochs
@@ -129,6 +132,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralE
             learn_templates=self.learn_templates,
             learn_weights=self.learn_weights,
             n_starts=self.n_starts,
+            start_kinds=tuple(self.start_kinds),
         )
         dtype = DTYPES[self.precision]
         model = TFGWModel(config).to(dtype)

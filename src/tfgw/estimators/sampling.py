@@ -12,6 +12,7 @@ from torch_geometric.utils import to_dense_adj
 
 from tfgw import ot
 from tfgw.nn import Encoder, sample_templates
+from tfgw.nn.threads import one_thread
 
 NOISE = 0.1  # standard deviation, relative to that of all features
 
@@ -73,7 +74,7 @@ def _encoded(sources: list[Data], encoder: Encoder | None, rng: np.random.Genera
         taken.add(id(graph))
     x = torch.cat(parts)
     if encoder is not None:
-        with torch.no_grad():  # on a copy, whose running statistics may change
+        with torch.no_grad(), one_thread():  # on a copy, whose running statistics may change
             x = copy.deepcopy(encoder)(x, batch.edge_index)
     return list(x.split([len(graph.x) for graph in sources]))
 

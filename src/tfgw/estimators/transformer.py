@@ -1,5 +1,6 @@
 """Graphs as vectors, without training."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tfgw.estimators.base import GraphEstimator
 from tfgw.estimators.graphs import as_dataset, median_nodes
 from tfgw.estimators.sampling import draw_templates
 from tfgw.nn.tfgw_pooling import Structure
+from tfgw.ot.starts import start_bits
 from tfgw.train.batches import Batch, GraphStore
 
 BATCH_SIZE = 256
@@ -30,11 +32,12 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
     Args:
         num_templates: Number of templates.
         template_nodes: Nodes per template; ``None``: the median of the graphs.
-        structure: As in :class:`TFGWClassifier`, like ``directed``, ``n_starts``, ``canonical_order``, ``standardize``
-            and ``num_threads``.
+        structure: As in :class:`TFGWClassifier`, like ``directed``, ``n_starts``, ``start_kinds``, ``canonical_order``,
+            ``standardize`` and ``num_threads``.
         directed: Whether the structures of graphs and templates may be asymmetric.
         alpha: Trade-off between features (0) and structure (1).
         n_starts: Starts of the solver for each pair.
+        start_kinds: What these may be.
         canonical_order: Whether isomorphic graphs get the same distances.
         standardize: Whether features are brought to mean 0 and variance 1; ``None``: unless all are 0 or 1.
         num_threads: Threads of the solver.
@@ -57,6 +60,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         directed: bool = False,
         alpha: float = 0.5,
         n_starts: int = 1,
+        start_kinds: Sequence[str] = ot.START_KINDS,
         canonical_order: bool = True,
         standardize: bool | None = None,
         num_threads: int | None = None,
@@ -68,6 +72,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         self.directed = directed
         self.alpha = alpha
         self.n_starts = n_starts
+        self.start_kinds = start_kinds
         self.canonical_order = canonical_order
         self.standardize = standardize
         self.num_threads = num_threads
@@ -107,6 +112,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
             self.templates_,
             self.alpha,
             n_starts=self.n_starts,
+            start_kinds=self.start_kinds,
             plans=None,
             num_threads=self.num_threads,
         ).distances
@@ -127,6 +133,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
                 raise ValueError(f"{name}: must be at least 1, got {value}")
         if not 0 <= self.alpha <= 1:
             raise ValueError(f"alpha: must lie in [0, 1], got {self.alpha}")
+        start_bits(self.start_kinds)
 
     @property
     def _n_features_out(self) -> int:

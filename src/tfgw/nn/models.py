@@ -15,6 +15,7 @@ from tfgw.nn.encoders import Encoder, GINEncoder
 from tfgw.nn.linear import Linear
 from tfgw.nn.templates import sample_templates
 from tfgw.nn.tfgw_pooling import Structure, TFGWPooling
+from tfgw.ot import START_KINDS
 
 HEAD_WIDTH = 128
 
@@ -39,6 +40,7 @@ class TFGWConfig:
         learn_templates: Whether template structures and features are learned.
         learn_weights: Whether template node weights are learned.
         n_starts: Starts of the solver for each pair.
+        start_kinds: What these may be.
         max_iter: Iterations of the solver at most.
         tol: Relative gap at which the solver stops.
     """
@@ -58,6 +60,7 @@ class TFGWConfig:
     learn_templates: bool = True
     learn_weights: bool = True
     n_starts: int = 1
+    start_kinds: tuple[str, ...] = START_KINDS
     max_iter: int = 1000
     tol: float = 1e-9
 
@@ -93,6 +96,7 @@ class TFGWModel(nn.Module):
             learn_templates=config.learn_templates,
             learn_weights=config.learn_weights,
             n_starts=config.n_starts,
+            start_kinds=config.start_kinds,
             max_iter=config.max_iter,
             tol=config.tol,
         )

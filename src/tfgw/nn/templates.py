@@ -17,6 +17,7 @@ from torch_geometric.utils import to_dense_adj
 
 from tfgw import ot
 from tfgw.nn.structure import batched_shortest_paths
+from tfgw.nn.threads import one_thread
 
 NOISE = 0.1  # standard deviation, relative to that of the class's features; absolute for structures
 
@@ -63,7 +64,7 @@ def sample_templates(
     batch = Batch.from_data_list([Data(x=g.x, edge_index=g.edge_index) for g in drawn])
     features = batch.x
     if encoder is not None:
-        with torch.no_grad():
+        with torch.no_grad(), one_thread():
             features = copy.deepcopy(encoder)(batch.x, batch.edge_index)
     return ot.Templates(features.reshape(num_templates, template_nodes, -1), matrices.to(features))
 

@@ -1,5 +1,6 @@
 """The paper's pooling layer."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 from tfgw import ot
 from tfgw.nn.structure import batched_shortest_paths, entry_index
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
+from tfgw.ot.starts import start_bits
 
 Structure = Literal["adjacency", "shortest_path", "precomputed"]
 STRUCTURES: tuple[Structure, ...] = ("adjacency", "shortest_path", "precomputed")
@@ -36,6 +38,7 @@ class TFGWPooling(TemplateLayer):
         learn_templates: Whether C̄ and F̄ are parameters (else buffers: the paper's TFGW-fix).
         learn_weights: Whether h̄ is a parameter (else it stays as set, uniform at first).
         n_starts: Starts of the solver for each pair, of which the best is kept; see :func:`tfgw.ot.fgw`.
+        start_kinds: What these may be.
         max_iter: Iterations of the solver at most.
         tol: Relative gap at which the solver stops.
         num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
@@ -60,6 +63,7 @@ class TFGWPooling(TemplateLayer):
         learn_templates: bool = True,
         learn_weights: bool = True,
         n_starts: int = 1,
+        start_kinds: Sequence[str] = ot.START_KINDS,
         max_iter: int = 1000,
         tol: float = 1e-9,
         num_threads: int | None = None,
@@ -78,7 +82,9 @@ class TFGWPooling(TemplateLayer):
         self.learn_alpha = alpha is None
         self.alpha_init = alpha_init
         self.alpha_per_template = alpha_per_template
+        start_bits(start_kinds)
         self.n_starts = n_starts
+        self.start_kinds = tuple(start_kinds)
         self.max_iter = max_iter
         self.tol = tol
         self.num_threads = num_threads
@@ -194,6 +200,7 @@ class TFGWPooling(TemplateLayer):
             max_iter=self.max_iter,
             tol=self.tol,
             n_starts=self.n_starts,
+            start_kinds=self.start_kinds,
             initial_plans=initial_plans,
             plans=plans,
             num_threads=self.num_threads,
@@ -223,6 +230,7 @@ class TFGWPooling(TemplateLayer):
             max_iter=self.max_iter,
             tol=self.tol,
             n_starts=self.n_starts if n_starts is None else n_starts,
+            start_kinds=self.start_kinds,
             num_threads=self.num_threads,
         )
 
@@ -264,8 +272,8 @@ class TFGWPooling(TemplateLayer):
             f"TFGWPooling({self.in_channels}, {self.num_templates}, {self.template_nodes}, "
             f"structure={self.structure!r}, directed={self.directed}, alpha={alpha}, alpha_init={self.alpha_init}, "
             f"alpha_per_template={self.alpha_per_template}, learn_templates={self.learn_templates}, "
-            f"learn_weights={self.learn_weights}, n_starts={self.n_starts}, max_iter={self.max_iter}, "
-            f"tol={self.tol}, num_threads={self.num_threads})"
+            f"learn_weights={self.learn_weights}, n_starts={self.n_starts}, start_kinds={self.start_kinds}, "
+            f"max_iter={self.max_iter}, tol={self.tol}, num_threads={self.num_threads})"
         )
 
 

@@ -1,5 +1,6 @@
 """How far the distances can be trusted: local minima, the spread over starts, a certified lower bound."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from torch import Tensor
 from tfgw.ot.op import _allocate, _problem, _solve, check_finite, weight_tolerance
 from tfgw.ot.problem import GraphBatch, Templates, check_options, check_pair, check_start, expand_alpha
 from tfgw.ot.solve import _template_weights, _threads
+from tfgw.ot.starts import START_KINDS, start_bits
 
 
 class Diagnosis(NamedTuple):
@@ -45,6 +47,7 @@ def diagnose(
     max_iter: int = 1000,
     tol: float = 1e-9,
     n_starts: int = 8,
+    start_kinds: Sequence[str] = START_KINDS,
     initial_plans: Tensor | None = None,
     num_threads: int | None = None,
 ) -> Diagnosis:
@@ -55,6 +58,7 @@ def diagnose(
     """
     check_pair(graphs, templates)
     check_options(max_iter=max_iter, tol=tol, n_starts=n_starts)
+    bits = start_bits(start_kinds, given=initial_plans is not None)
     check_start(initial_plans, graphs, templates)
     weights = _template_weights(templates)
     inputs: tuple[Any, ...] = (
@@ -73,7 +77,7 @@ def diagnose(
     }
     out = _allocate(len(graphs.x), *pairs, weights.shape[1], False) | found
     start = None if initial_plans is None else initial_plans.detach().cpu()
-    _solve(problem, start, out, max_iter, tol, n_starts, _threads(num_threads))
+    _solve(problem, start, out, max_iter, tol, n_starts, bits, _threads(num_threads))
     tensors = {name: torch.from_numpy(array) for name, array in out.items() if array is not None}
     return Diagnosis(
         distances=tensors["distance"],

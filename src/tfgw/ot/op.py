@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
+from tfgw.ot.starts import UNIFORM
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
@@ -39,6 +40,7 @@ def fgw_op(
     max_iter: int,
     tol: float,
     n_starts: int,
+    start_kinds: int,
     num_threads: int,
     with_plans: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -51,7 +53,7 @@ def fgw_op(
     dtype = torch.promote_types(x.dtype, template_features.dtype)
     count, columns = template_weights.shape
     out = _allocate(x.shape[0], batch_size, count, columns, with_plans)
-    _solve(problem, start, out, max_iter, tol, n_starts, num_threads)
+    _solve(problem, start, out, max_iter, tol, n_starts, start_kinds, num_threads)
     return _finish(out, dtype)
 
 
@@ -59,7 +61,7 @@ def fgw_op(
 def _(
     x: Tensor, batch: Any, batch_size: int, node_weights: Any, edge_index: Any, edge_weight: Any, structure: Any,
     template_structure: Any, template_features: Tensor, template_weights: Tensor, alpha: Any, start: Any, max_iter: int,
-    tol: float, n_starts: int, num_threads: int, with_plans: bool,
+    tol: float, n_starts: int, start_kinds: int, num_threads: int, with_plans: bool,
 ) -> Outputs:  # fmt: skip
     dtype = torch.promote_types(x.dtype, template_features.dtype)
     count, columns = template_weights.shape
@@ -152,20 +154,20 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Outputs) -> None:
     problem = inputs[:11]
     ctx.set_materialize_grads(False)  # no zeros in the shape of the plans
     ctx.batch_size = inputs[2]
-    ctx.num_threads = inputs[15]
-    ctx.with_plans = inputs[16]
+    ctx.num_threads = inputs[16]
+    ctx.with_plans = inputs[17]
     ctx.save_for_backward(*(p for i, p in enumerate(problem) if i != 2), *output[1:3], *output[6:9])
 
 
 def _backward(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
     if grad is None:
-        return (None,) * 17
+        return (None,) * 18
     if not ctx.with_plans:
         raise RuntimeError("tfgw::fgw: gradients need the plans; call it with with_plans=True")
     x, batch, *problem = ctx.saved_tensors[:10]
     needs = [ctx.needs_input_grad[i] for i in _DIFFERENTIABLE]
     grads = fgw_backward_op(grad, x, batch, ctx.batch_size, *problem, *ctx.saved_tensors[10:], ctx.num_threads, needs)
-    result: list[Tensor | None] = [None] * 17
+    result: list[Tensor | None] = [None] * 18
     for position, need, g in zip(_DIFFERENTIABLE, needs, grads, strict=True):
         if need:
             result[position] = g
@@ -200,7 +202,7 @@ def transport_op(
     problem.check(weight_tolerance(cost, template_weights))
     check_finite("cost", cost, batch)
     out = _allocate(nodes, batch_size, count, columns, True)
-    _solve(problem, None, out, max_iter=2, tol=0.0, n_starts=1, num_threads=num_threads)
+    _solve(problem, None, out, max_iter=2, tol=0.0, n_starts=1, start_kinds=UNIFORM, num_threads=num_threads)
     return _finish(out, cost.dtype)
 
 
@@ -272,6 +274,7 @@ def _solve(
     max_iter: int,
     tol: float,
     n_starts: int,
+    start_kinds: int,
     num_threads: int,
 ) -> None:
     _core.solve(
@@ -280,6 +283,7 @@ def _solve(
         max_iter=max_iter,
         tol=tol,
         starts=n_starts,
+        start_kinds=start_kinds,
         threads=num_threads or torch.get_num_threads(),
         **out,
     )

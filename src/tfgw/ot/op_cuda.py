@@ -33,10 +33,10 @@ _PLAIN = {Tensor, Parameter, int, type(None)}
 
 def fgw(*arguments: Any, needs_grad: bool) -> Outputs:
     """:func:`tfgw.ot.op.fgw_op`, called eagerly."""
-    start, max_iter, tol, n_starts, _, with_plans = arguments[11:]
+    start, max_iter, tol, n_starts, start_kinds, _, with_plans = arguments[11:]
     given = Input._make((*arguments[:11], None, start))
     device = _device(given.x)
-    if run.reason_not_to(device, given, n_starts) is not None:
+    if run.reason_not_to(device, given, n_starts, start_kinds) is not None:
         return fgw_op(*arguments)
     outputs, prepared = _solve(device, given, max_iter, tol, with_plans)
     if not needs_grad:
@@ -73,16 +73,16 @@ class _Differentiable(torch.autograd.Function):
 def _(
     x: Tensor, batch: Any, batch_size: int, node_weights: Any, edge_index: Any, edge_weight: Any, structure: Any,
     template_structure: Any, template_features: Tensor, template_weights: Tensor, alpha: Any, start: Any, max_iter: int,
-    tol: float, n_starts: int, num_threads: int, with_plans: bool,
+    tol: float, n_starts: int, start_kinds: int, num_threads: int, with_plans: bool,
 ) -> Outputs:  # fmt: skip
     given = Input(
         x, batch, batch_size, node_weights, edge_index, edge_weight, structure, template_structure, template_features,
         template_weights, alpha, start=start,
     )  # fmt: skip
-    reason = run.reason_not_to(_device(x), given, n_starts)
+    reason = run.reason_not_to(_device(x), given, n_starts, start_kinds)
     if reason is not None:
         run.warn_once(reason)
-        return tuple(_on_cpu(fgw_op, *given[:11], start, max_iter, tol, n_starts, num_threads, with_plans))
+        return tuple(_on_cpu(fgw_op, *given[:11], start, max_iter, tol, n_starts, start_kinds, num_threads, with_plans))
     return _solve(_device(x), given, max_iter, tol, with_plans)[0]
 
 

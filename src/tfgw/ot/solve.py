@@ -1,5 +1,6 @@
 """Distances between every graph of a batch and every template, solved exactly and differentiable."""
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from tfgw.ot.op import solve_fgw, transport_op
 from tfgw.ot.problem import GraphBatch, Templates, check_options, check_pair, check_start, expand_alpha
+from tfgw.ot.starts import START_KINDS, start_bits
 
 
 class Status(IntEnum):
@@ -54,6 +56,7 @@ def fgw(
     max_iter: int = 1000,
     tol: float = 1e-9,
     n_starts: int = 1,
+    start_kinds: Sequence[str] = START_KINDS,
     initial_plans: Tensor | None = None,
     plans: str | None = "dense",
     num_threads: int | None = None,
@@ -68,10 +71,13 @@ def fgw(
         alpha: Trade-off between features (0) and structure (1): a scalar, or one per template ``(K,)``.
         max_iter: Frank–Wolfe iterations after which a start ends with :attr:`Status.MAX_ITER`.
         tol: Gap, relative to the value, at which a start has converged.
-        n_starts: Number of starts, of which the best is kept: the first is hh̄ᵀ (or ``initial_plans``), each other
-            one pins a link of the graph to a link of the template, and each ends where exchanging two entries of
-            the plan does not help either. Regular graphs without features need several; take 4.
-        initial_plans: Couplings ``(N, K, m)`` to start from, in the layout of :attr:`Transport.plans`.
+        n_starts: Number of starts, of which the best is kept. If there are several, each ends where exchanging two
+            entries of the plan does not help either. Regular graphs without features need several; take 4.
+        start_kinds: What the starts may be (docs/solver.md). ``"uniform"``: hh̄ᵀ, the first time as it is,
+            then with ties broken at random. ``"anchored"``: a link of the graph is pinned to a link of the template.
+            ``"perturbed"``: near the best minima so far. A few starts of the first two kinds come first.
+        initial_plans: Couplings ``(N, K, m)``, in the layout of :attr:`Transport.plans`: the first start, in place of
+            hh̄ᵀ.
         plans: ``"dense"``, ``"sparse"``, or ``None`` to leave out plans and potentials.
         num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
 
@@ -82,6 +88,7 @@ def fgw(
     if plans not in ("dense", "sparse", None):
         raise ValueError(f"plans: must be 'dense', 'sparse' or None, got {plans!r}")
     check_options(max_iter=max_iter, tol=tol, n_starts=n_starts)
+    bits = start_bits(start_kinds, given=initial_plans is not None)
     weights = _template_weights(templates)
     check_start(initial_plans, graphs, templates)
     alpha = expand_alpha(alpha, templates)
@@ -106,6 +113,7 @@ def fgw(
         max_iter,
         tol,
         n_starts,
+        bits,
         _threads(num_threads),
         needs_grad or plans is not None,
         needs_grad=needs_grad,

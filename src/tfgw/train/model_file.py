@@ -89,7 +89,9 @@ def load_model(path: Path, *, encoder: Encoder | None = None) -> TrainedModel:
     tensors, description = read_tensors(path, kind=KIND)
     if description["own_encoder"] and encoder is None:
         raise ValueError(f"encoder: missing, {path} was saved with a {description['own_encoder']}")
-    model = TFGWModel(TFGWConfig(**description["architecture"]), encoder=encoder)
+    architecture = description["architecture"]
+    architecture["start_kinds"] = tuple(architecture["start_kinds"])
+    model = TFGWModel(TFGWConfig(**architecture), encoder=encoder)
     model.to(getattr(torch, description["dtype"]))
     try:
         model.load_state_dict(tensors)

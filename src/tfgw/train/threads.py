@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from tfgw.nn import TFGWPooling, TWPooling
+from tfgw.nn.threads import one_thread
 
 
 @contextmanager
@@ -22,10 +23,9 @@ def networks_on_one_thread(model: nn.Module) -> Iterator[None]:
     undecided = [layer for layer in layers if layer.num_threads is None]
     for layer in undecided:
         layer.num_threads = threads
-    torch.set_num_threads(1)
     try:
-        yield
+        with one_thread():
+            yield
     finally:
-        torch.set_num_threads(threads)
         for layer in undecided:
             layer.num_threads = None

@@ -83,14 +83,15 @@ void check(const Problem& problem, double weight_tolerance) {
   validate(problem.batch(), weight_tolerance);
 }
 
-void solve(const Problem& problem, MaybeDoubles start, int max_iter, double tol, int starts, int threads,
-           Doubles distance, Doubles structure_cost, Doubles feature_cost, Doubles gap, Ints iterations, Ints status,
-           MaybeDoubles plan, MaybeDoubles row_potential, MaybeDoubles col_potential, MaybeDoubles spread,
+void solve(const Problem& problem, MaybeDoubles start, int max_iter, double tol, int starts, int start_kinds,
+           int threads, Doubles distance, Doubles structure_cost, Doubles feature_cost, Doubles gap,
+           Ints iterations, Ints status, MaybeDoubles plan, MaybeDoubles row_potential, MaybeDoubles col_potential, MaybeDoubles spread,
            MaybeDoubles lower_bound, std::optional<Ints> local_minimum) {
   SolveOptions options;
   options.max_iter = max_iter;
   options.tol = tol;
   options.starts = starts;
+  options.kinds = start_kinds;
   const SolveOutput out{distance.data(), structure_cost.data(), feature_cost.data(),
                         gap.data(),      iterations.data(),     status.data(),
                         data(plan),      data(row_potential),   data(col_potential),
@@ -166,7 +167,7 @@ NB_MODULE(_core, module) {
              nb::arg("exact"));
   module.def("offsets", &offsets, nb::arg("batch"), nb::arg("out"));
   module.def("solve", &solve, nb::arg("problem"), nb::kw_only(), nb::arg("start").none(), nb::arg("max_iter"),
-             nb::arg("tol"), nb::arg("starts"), nb::arg("threads"), nb::arg("distance"), nb::arg("structure_cost"),
+             nb::arg("tol"), nb::arg("starts"), nb::arg("start_kinds"), nb::arg("threads"), nb::arg("distance"), nb::arg("structure_cost"),
              nb::arg("feature_cost"), nb::arg("gap"), nb::arg("iterations"), nb::arg("status"),
              nb::arg("plan").none(), nb::arg("row_potential").none(), nb::arg("col_potential").none(),
              nb::arg("spread").none() = nb::none(), nb::arg("lower_bound").none() = nb::none(),

@@ -6,7 +6,6 @@
 
 #include "kernels.hpp"
 #include "simplex_qp.hpp"
-#include "starts.hpp"
 
 namespace tfgw {
 namespace {
@@ -15,6 +14,7 @@ constexpr int kMaxAtoms = 32;
 constexpr int kLazySweeps = 2;
 constexpr int kTieHops = 3;          // how far around two nodes a tie-break looks
 constexpr double kTieShare = 1e-6;   // and how much it may change the cost
+constexpr int kNoTies = -1;          // the start is not hh̄ᵀ
 constexpr int kMaxExchanges = 100;
 constexpr double kLeastGain = 1e-10;  // of an exchange, relative to the value
 constexpr double kBoundRounding = 1e-12;  // by which a lower bound is lowered, relative to the terms it is made of
@@ -52,25 +52,29 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
   build_linear_cost();
 
   if (alpha_ <= 0) return solve_linear(interrupt, result);
-  int anchored = 0;  // starts that pin a link, so far
+  places_.clear();
+  anchored_ = 0;
+  int kinds = options.kinds;
+  if (options.starts > 1 && (kinds & kUniform) && (kinds & kAnchored) && product_says_nothing()) kinds -= kUniform;
   double highest = -std::numeric_limits<double>::infinity();
   for (int s = 0; s < options.starts; ++s) {
     count_ = 0;
     weights_.clear();
-    bool from_product = false;
-    if (s == 0 && start) {
+    if (begins_round(s, kinds)) minima_.clear();
+    const StartKind kind = s == 0 && start ? kGiven : kind_of_start(s, kinds);
+    if (kind == kGiven) {
       atoms_[0].plan = round_to_marginals(graph, tmpl, start, start_stride);
       add_atom();
-    } else if (s == 0 && (options.starts == 1 || !product_says_nothing())) {
+    } else if (kind == kUniform) {
       product_start();
-      from_product = true;
-    } else if (!anchored_start(anchored++, interrupt)) {
+    } else if (!start_from_cost(kind, s, interrupt)) {
       return false;
     }
     weights_[0] = 1.0;
     PairResult found;
-    if (!descend(from_product, options, interrupt, found)) return false;
+    if (!descend(kind == kUniform ? s : kNoTies, options, interrupt, found)) return false;
     if (options.starts > 1 && !improve(options, interrupt, found)) return false;
+    if ((kinds & kPerturbed) && options.starts > 1) minima_.add(found.distance, gradient_);
     highest = std::max(highest, found.distance);
     if (s == 0 || found.distance < result.distance) {
       result = found;
@@ -95,14 +99,15 @@ bool FgwSolver::solve_linear(Interrupt& interrupt, PairResult& result) {
   return true;
 }
 
-// Frank-Wolfe from the atoms at hand. `result` gets everything but the two separate costs.
-bool FgwSolver::descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result) {
+// Frank-Wolfe from the atoms at hand. If these are hh̄ᵀ, `ties` is the number of the start, else kNoTies. `result` gets
+// everything but the two separate costs.
+bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interrupt, PairResult& result) {
   result = {};
   bool lazy = false;
   while (true) {
     rebuild_gradient();
-    const bool tie_break = result.iterations == 0 && from_product;
-    const double* cost = tie_break ? tie_broken_gradient(interrupt) : gradient_.data();
+    const bool tie_break = result.iterations == 0 && ties != kNoTies;
+    const double* cost = tie_break ? tie_broken_gradient(ties, interrupt) : gradient_.data();
     if (interrupt.poll()) return false;
     const bool last = result.iterations + 1 >= options.max_iter;
     const Outcome outcome = transport_.solve(cost, interrupt, lazy && !last ? kLazySweeps : 0);
@@ -157,7 +162,7 @@ bool FgwSolver::improve(SolveOptions options, Interrupt& interrupt, PairResult& 
     apply(found, plan);
     restart_from(std::move(plan));
     const int before = result.iterations;
-    if (!descend(false, options, interrupt, result)) return false;
+    if (!descend(kNoTies, options, interrupt, result)) return false;
     options.max_iter += result.iterations;
     result.iterations += before;
   }
@@ -193,11 +198,11 @@ bool FgwSolver::lower_bound(const StructureProfiles& graph, const StructureProfi
 // Whether the gradient at hh̄ᵀ is the same for all couplings: a row term plus a column term. It is on regular graphs
 // without features.
 bool FgwSolver::product_says_nothing() {
+  count_ = 0;
+  weights_.clear();
   product_start();
   weights_[0] = 1.0;
   rebuild_gradient();
-  count_ = 0;
-  weights_.clear();
   const double largest = kernels().largest_magnitude(n_, m_, ld_, gradient_.data());
   const auto G = [&](int i, int k) { return gradient_[size_t(i) * ld_ + k]; };
   for (int i = 1; i < n_; ++i)
@@ -206,12 +211,21 @@ bool FgwSolver::product_says_nothing() {
   return true;
 }
 
-bool FgwSolver::anchored_start(int index, Interrupt& interrupt) {
-  anchored_cost(*graph_, *tmpl_, alpha_, linear_cost_, index, tie_broken_);
+// Start number s from the solution of a linear problem.
+bool FgwSolver::start_from_cost(StartKind kind, int s, Interrupt& interrupt) {
+  if (kind == kAnchored)
+    anchored_cost(*graph_, *tmpl_, alpha_, linear_cost_, anchored_++, tie_broken_);
+  else
+    perturbed_cost(*graph_, *tmpl_, minima_, places(), s, tie_broken_);
   if (transport_.solve(tie_broken_.data(), interrupt) == Outcome::interrupted) return false;
   transport_.flow(atoms_[0].plan);
   add_atom();
   return true;
+}
+
+const std::vector<int32_t>& FgwSolver::places() {
+  if (places_.empty()) places_ = node_places(*graph_, *tmpl_, linear_cost_);
+  return places_;
 }
 
 // Remembers the plan and the potentials of the start that just ended.
@@ -395,8 +409,9 @@ double FgwSolver::squared_distance(int i, const double* f, int64_t step) const {
 
 // The first gradient, at hh̄ᵀ, knows of a node only its features and its degree, so the first linear problem is full
 // of ties, and the vertex that breaks them decides which local minimum is reached. Ties are broken here by how alike
-// the surroundings of two nodes are: S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). This does not depend on node order.
-const double* FgwSolver::tie_broken_gradient(Interrupt& interrupt) {
+// the surroundings of two nodes are: S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). This does not depend on node order. After the
+// first start at random as well.
+const double* FgwSolver::tie_broken_gradient(int start, Interrupt& interrupt) {
   const double largest = kernels().largest_magnitude(n_, m_, ld_, gradient_.data());
   similarity_.resize(size_t(n_) * ld_);
   for (int i = 0; i < n_; ++i)
@@ -416,6 +431,7 @@ const double* FgwSolver::tie_broken_gradient(Interrupt& interrupt) {
                          tie_broken_.data());
     similarity_.swap(next);
   }
+  if (start > 0) add_noise(places(), start, kTieShare * largest, m_, ld_, tie_broken_);
   return tie_broken_.data();
 }
 

@@ -15,7 +15,9 @@
 #include "exchange.hpp"
 #include "interrupt.hpp"
 #include "lower_bound.hpp"
+#include "perturb.hpp"
 #include "problem.hpp"
+#include "starts.hpp"
 #include "transport.hpp"
 
 namespace tfgw {
@@ -26,6 +28,7 @@ struct SolveOptions {
   int max_iter = 1000;
   double tol = 1e-9;
   int starts = 1;
+  int kinds = kUniform | kAnchored | kPerturbed;  // of starts, at least one, and not only perturbed without a given start
 };
 
 // The linear part of the objective: squared feature distances, or a cost that the caller gives.
@@ -54,7 +57,7 @@ struct PairOutput {
 // Solves pairs one after the other in buffers that are reused: one solver per thread.
 class FgwSolver {
  public:
-  // `start`, if given, is a dense coupling in the layout of PairOutput::plan; otherwise the first start is hh̄ᵀ.
+  // `start`, if given, is a dense coupling in the layout of PairOutput::plan, and the first start in place of hh̄ᵀ.
   // The best of all starts is kept. False if interrupted.
   bool solve(const Graph& graph, const Template& tmpl, const LinearCost& linear, const SolveOptions& options,
              const double* start, int64_t start_stride, Interrupt& interrupt, PairResult& result);
@@ -74,7 +77,7 @@ class FgwSolver {
     double linear = 0;          // (1−α)⟨M, plan⟩
   };
 
-  bool descend(bool from_product, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
+  bool descend(int ties, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
   bool improve(SolveOptions options, Interrupt& interrupt, PairResult& result);
   Exchange find_exchange(const SparsePlan& plan, double value) const;
   bool product_says_nothing();
@@ -84,7 +87,8 @@ class FgwSolver {
   bool solve_linear(Interrupt& interrupt, PairResult& result);
   void product_start();
   SparsePlan product_plan() const;
-  bool anchored_start(int index, Interrupt& interrupt);
+  bool start_from_cost(StartKind kind, int s, Interrupt& interrupt);
+  const std::vector<int32_t>& places();
   void line_search(double gap, double curvature);
   void correct();
   void drop_unused_atoms();
@@ -92,7 +96,7 @@ class FgwSolver {
   void collapse();
   void keep();
   void rebuild_gradient();
-  const double* tie_broken_gradient(Interrupt& interrupt);
+  const double* tie_broken_gradient(int start, Interrupt& interrupt);
   void split_costs(PairResult& result);
   double squared_distance(int i, const double* f, int64_t step) const;
   double given_cost(int i, int64_t node) const { return linear_source_.given[i * linear_source_.stride + node]; }
@@ -112,6 +116,9 @@ class FgwSolver {
   std::vector<Atom> atoms_;
   std::vector<double> weights_, Q_, linear_;
   int count_ = 0;
+  int anchored_ = 0;  // starts that pinned a link, so far
+  LowestMinima minima_;
+  std::vector<int32_t> places_;  // of the graph's nodes in an order of their own (perturb.hpp)
   SparsePlan best_plan_;
   std::vector<double> best_u_, best_v_;
 };

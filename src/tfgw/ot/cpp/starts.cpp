@@ -14,6 +14,7 @@ namespace {
 constexpr int kSteps[] = {0, 1, 2, 3, 4, 8, 16, 32};
 constexpr int kLooks = int(std::size(kSteps));
 constexpr int kFirstLinks = 4, kOtherLinks = 2;
+constexpr int kRound = 64, kFresh = 8;  // starts in a round, and those of them that begin afresh
 
 // One start: ranks of the template's node and of the graph's node that are pinned, and of the template's link.
 struct Pin {
@@ -91,6 +92,16 @@ void walk(int nodes, int anchor, Step step, Look look) {
 }
 
 }  // namespace
+
+StartKind kind_of_start(int s, int kinds) {
+  const bool fresh = s % kRound < kFresh || !(kinds & kPerturbed);
+  if (!fresh || !(kinds & (kUniform | kAnchored))) return kPerturbed;
+  if (!(kinds & kUniform)) return kAnchored;
+  if (!(kinds & kAnchored)) return kUniform;
+  return s == 0 || (s >= kRound && s % 2 == 0) ? kUniform : kAnchored;
+}
+
+bool begins_round(int s, int kinds) { return s == 0 || (s % kRound == 0 && kind_of_start(s, kinds) != kPerturbed); }
 
 SparsePlan round_to_marginals(const Graph& graph, const Template& tmpl, const double* start, int64_t stride) {
   const int n = graph.n, m = tmpl.m;

@@ -1,5 +1,5 @@
-// Where Frank-Wolfe starts besides hh̄ᵀ: a coupling that the caller gives, or couplings that pin one link of the graph
-// to one link of the template.
+// Where Frank-Wolfe starts: at hh̄ᵀ, at a coupling that the caller gives, at couplings that pin one link of the graph to
+// one link of the template, or near what it has found already (perturb.hpp).
 //
 // On regular graphs hh̄ᵀ is a saddle and the gradient there says nothing. Pinning a link (i, i') to a link (k, k')
 // breaks the symmetry: every other node is then known by the walks that reach it from the two pinned ones.
@@ -11,6 +11,16 @@
 #include "transport.hpp"
 
 namespace tfgw {
+
+// Bits, so that a number can be several of them.
+enum StartKind : int { kGiven = 0, kUniform = 1, kAnchored = 2, kPerturbed = 4 };
+
+// What start number s = 0, 1, … is, of the kinds that are allowed. Starts come in rounds, in each of which a few fresh ones
+// are followed by many near what these have found.
+StartKind kind_of_start(int s, int kinds);
+
+// Whether what was found before start number s is to be forgotten.
+bool begins_round(int s, int kinds);
 
 // A coupling near `start` (row i at start + i * stride, by original template node), which may miss its marginals by
 // rounding: rows and columns that are too heavy shrink, and what is then missing is spread as a product.

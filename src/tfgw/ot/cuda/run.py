@@ -25,6 +25,7 @@ from tfgw.ot.cuda.layout import (
     size_class,
     workspace_size,
 )
+from tfgw.ot.starts import UNIFORM
 
 LARGEST_SCRATCH = 2 << 30
 """Bytes of working memory that a solve takes at most, if its largest graph can do with them."""
@@ -85,10 +86,10 @@ class Problem(NamedTuple):
         return PROBLEM.bytes(*self.members, invalid, *scratch, max_iter, 0, tol, weight_tolerance, *results)
 
 
-def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1) -> str | None:
+def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1, start_kinds: int = UNIFORM) -> str | None:
     """Why the kernels cannot solve a problem, or ``None`` if they can."""
-    if n_starts > 1:
-        return "its kernels know a single start (n_starts=1)"
+    if n_starts > 1 or not (start_kinds & UNIFORM or given.start is not None):
+        return "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
     columns = given.template_weights.shape[1]
     padded = size_class(columns)
     if padded is None:
