@@ -61,7 +61,9 @@ def random_call(rng: np.random.Generator) -> Call:
         call["node_weights"] = torch.cat(parts)
     if rng.random() < 0.6:
         call["weights"] = weights(K, m, zeros=True)
-    call["n_starts"] = int(rng.choice([1, 1, 2, 5]))
+    call["n_starts"] = int(rng.choice([1, 1, 2, 12]))
+    first = str(rng.choice(["uniform", "anchored"]))
+    call["start_kinds"] = [first, *rng.choice(ot.START_KINDS, int(rng.integers(3))).tolist()]
     call["max_iter"] = int(rng.choice([1, 2, 1000]))
     call["tol"] = float(rng.choice([0.0, 1e-9, 1e-2]))
     return call
@@ -70,7 +72,7 @@ def random_call(rng: np.random.Generator) -> Call:
 def take_apart(call: Call) -> tuple[ot.GraphBatch, ot.Templates, float, Call]:
     rest = dict(call)
     templates = (rest.pop("features"), rest.pop("template_structure"), rest.pop("weights", None))
-    settings = {name: rest.pop(name) for name in ("n_starts", "max_iter", "tol")}
+    settings = {name: rest.pop(name) for name in ("n_starts", "start_kinds", "max_iter", "tol")}
     return (
         ot.GraphBatch(**{k: v for k, v in rest.items() if k != "alpha"}),
         ot.Templates(*templates),
@@ -148,8 +150,8 @@ def check_lists(call: Call) -> None:
     graphs = as_list(call)
     dataset = from_data_list(graphs).map(CanonicalOrder())
     require(len(dataset) == len(graphs), "no graph is lost")
-    settings = {"num_templates": 2, "random_state": 0, "n_starts": call["n_starts"], "num_threads": 1}
-    found = TFGWTransformer(**settings).fit_transform(graphs)
+    settings = {name: call[name] for name in ("n_starts", "start_kinds")}
+    found = TFGWTransformer(num_templates=2, random_state=0, num_threads=1, **settings).fit_transform(graphs)
     require(np.isfinite(found).all(), "vectors are finite")
 
 
@@ -165,6 +167,7 @@ def spoil(call: Call, rng: np.random.Generator) -> str:
 
     ways: dict[str, Callable[[], Any]] = {
         "n_starts": lambda: call.update(n_starts=int(rng.integers(-3, 1))),
+        "start_kinds": lambda: call.update(start_kinds=[[], ["perturbed"], ["random"], "uniform"][rng.integers(4)]),
         "max_iter": lambda: call.update(max_iter=0),
         "tol": lambda: call.update(tol=float(rng.choice([-1.0, np.nan]))),
         "alpha": lambda: call.update(alpha=float(rng.choice([-0.1, 1.5, np.nan, np.inf]))),

@@ -48,8 +48,9 @@ def test_repr_rebuilds_the_layer(options: dict[str, Any]) -> None:
 
 def test_kinds_of_starts_reach_the_solver() -> None:
     data = random_batch()
+    layers = [make_layer(start_kinds=[kind]) for kind in ("uniform", "anchored")]
     with torch.no_grad():
-        found = [make_layer(start_kinds=[kind])(data.x, data.edge_index, data.batch) for kind in ("uniform", "anchored")]
+        found = [layer(data.x, data.edge_index, data.batch) for layer in layers]
     assert not torch.equal(*found)
     with pytest.raises(ValueError, match="start_kinds: 'perturbed' alone has nothing to begin with"):
         make_layer(start_kinds=["perturbed"])

@@ -15,6 +15,7 @@ from tfgw.ot.cuda import run
 from tfgw.ot.cuda.gpu import Gpu, gpu
 from tfgw.ot.cuda.run import Input
 from tfgw.ot.op import Outputs, fgw_backward_op, fgw_op, transport_op, weight_tolerance
+from tfgw.ot.starts import UNIFORM
 
 
 def is_eager(*inputs: object) -> bool:
@@ -131,7 +132,7 @@ def _solve(device: Gpu, given: Input, max_iter: int, tol: float, with_plans: boo
     found = run.solve(device, given, weight_tolerance=tolerance, max_iter=max_iter, tol=tol, with_plans=with_plans)
     if found is None:  # the CPU finds the same, and raises the error that names it
         if is_fgw:
-            _on_cpu(fgw_op, *given[:11], given.start, max_iter, tol, 1, 0, with_plans)
+            _on_cpu(fgw_op, *given[:11], given.start, max_iter, tol, 1, UNIFORM, 0, with_plans)
         else:
             _on_cpu(transport_op, given.cost, *given[1:4], given.template_weights, 0)
         raise AssertionError("the GPU's checks found an error that the CPU's did not")
