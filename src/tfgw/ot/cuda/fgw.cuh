@@ -2,10 +2,8 @@
 // Vertices ("atoms") sit in 32 places; lane s holds the weight and the linear cost of the atom in place s.
 #pragma once
 
-#include "cross.cuh"
-#include "simplex_qp.cuh"
+#include "results.cuh"
 #include "transport.cuh"
-#include "workspace.cuh"
 
 namespace tfgw {
 
@@ -13,23 +11,6 @@ constexpr int kLazySweeps = 2;
 constexpr int kTieHops = 3;
 constexpr double kTieShare = 1e-6;
 constexpr double kRounding = 1e-14;
-
-enum class Status { converged = 0, max_iter = 1, empty = 2 };
-
-struct PairResult {
-  double distance = 0, structure_cost = 0, feature_cost = 0, gap = 0;
-  int iterations = 0;
-  Status status = Status::converged;
-};
-
-// A graph without nodes, at the end of a batch.
-TFGW_DEVICE void write_empty(const Problem& p, i64 pair) {
-  if (lane() == 0) {
-    p.distance[pair] = p.structure_cost[pair] = p.feature_cost[pair] = p.gap[pair] = 0;
-    p.iterations[pair] = 0, p.status[pair] = int(Status::empty);
-  }
-  for (i64 l = lane(); l < p.columns && p.plan; l += 32) p.col_potential[pair * p.columns + l] = 0;
-}
 
 template <class Tree>
 class FgwSolver {
@@ -52,7 +33,7 @@ class FgwSolver {
     descend(result);
     keep();
     split_costs(result);
-    write(result);
+    PairWriter<P>(p_, graph_, b_, k_, alpha_, best(), w_).write(result);
   }
 
  private:
@@ -441,7 +422,7 @@ class FgwSolver {
     } else {
       double sum = 0;
       each_entry([&](int e, int i, int k) {
-        if (k < m_ && best()[e] > 0) sum += best()[e] * squared_distance(i, live(k));
+        if (k < m_ && best()[e] > 0) sum += best()[e] * squared_distance(p_, graph_.first + i, k_, live(k));
       });
       result.feature_cost = warp_sum(sum);
     }
@@ -450,109 +431,6 @@ class FgwSolver {
       result.structure_cost = larger(0.0, p_.constant[b_] + p_.t_constant[k_] - 2 * squared);
     }
     result.distance = alpha_ * result.structure_cost + (1 - alpha_) * result.feature_cost;
-  }
-
-  TFGW_DEVICE double squared_distance(int i, int template_node) const {
-    const double* x = node_features(i);
-    const double* f = p_.template_x + (i64(k_) * p_.columns + template_node) * p_.features;
-    double s = 0;
-#pragma unroll 1
-    for (i64 c = 0; c < p_.features; ++c) s += (x[c] - f[c]) * (x[c] - f[c]);
-    return s;
-  }
-
-  TFGW_DEVICE void write(const PairResult& result) {
-    const i64 pair = i64(b_) * p_.templates + k_;
-    if (lane() == 0) {
-      p_.distance[pair] = result.distance, p_.gap[pair] = result.gap;
-      p_.structure_cost[pair] = result.structure_cost, p_.feature_cost[pair] = result.feature_cost;
-      p_.iterations[pair] = result.iterations, p_.status[pair] = int(result.status);
-    }
-    if (!p_.plan) return;
-    const i64 first = i64(graph_.first) * p_.templates + k_;
-    const int columns = int(p_.columns);
-#pragma unroll 1
-    for (int e = lane(); e < n_ * columns; e += 32)
-      p_.plan[(first + e / columns * p_.templates) * columns + e % columns] = 0;
-    sync();
-    each_entry([&](int e, int i, int k) {
-      if (k < m_) p_.plan[(first + i * p_.templates) * columns + live(k)] = best()[e];
-    });
-    write_potentials(first, pair);
-  }
-
-  // The solver left out the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials take them back.
-  TFGW_DEVICE void write_potentials(i64 first, i64 pair) {
-    const int columns = int(p_.columns);
-    const auto square = [&](int node) { return alpha_ > 0 ? alpha_ * p_.t_square[i64(k_) * columns + node] : 0.0; };
-    double mean = 0;
-#pragma unroll 1
-    for (int l = lane(); l < m_; l += 32) mean += (w_.best_v[l] + square(live(l))) / m_;
-    mean = warp_sum(mean);
-#pragma unroll 1
-    for (int i = lane(); i < n_; i += 32)
-      p_.row_potential[first + i * p_.templates] =
-          w_.best_u[i] + (alpha_ > 0 ? alpha_ * p_.square[graph_.first + i] : 0.0) + mean;
-#pragma unroll 1
-    for (int l = lane(); l < m_; l += 32)
-      p_.col_potential[pair * columns + live(l)] = w_.best_v[l] + square(live(l)) - mean;
-#pragma unroll 1
-    for (int node = 0; node < columns && m_ < columns; ++node) {
-      if (p_.template_weights[i64(k_) * columns + node] > 0) continue;
-      const double reduced = dead_potential(node);
-      if (lane() == 0) p_.col_potential[pair * columns + node] = reduced + square(node) - mean;
-    }
-  }
-
-  // The potential of a weightless template node: the cheapest way to give it its first mass, min_i (G_ik − u_i).
-  TFGW_DEVICE double dead_potential(int node) {
-    double *forth = w_.row_arrays.u, *back = w_.row_arrays.base;  // T C̄[node, :]ᵀ and T C̄[:, node]
-    const int columns = int(p_.columns);
-    if (alpha_ > 0) {
-      const double* C = p_.template_structure + i64(k_) * columns * columns;
-#pragma unroll 1
-      for (int i = lane(); i < n_; i += 32) {
-        double f = 0, g = 0;
-#pragma unroll 1
-        for (int l = 0; l < m_; ++l) {
-          const double mass = best()[i * P + l];
-          f += mass * C[node * columns + live(l)], g += mass * C[live(l) * columns + node];
-        }
-        forth[i] = f, back[i] = g;
-      }
-      sync();
-    }
-    double least = kPadCost;
-#pragma unroll 1
-    for (int i = lane(); i < n_; i += 32) {
-      double linear = 0;
-      if (p_.cost) {
-        linear = p_.cost[(i64(graph_.first + i) * p_.templates + k_) * columns + node];
-      } else if (alpha_ < 1) {
-        linear = (1 - alpha_) * squared_distance(i, node);
-      }
-      const double cross = alpha_ > 0 ? 0.5 * (row_times(i, false, forth) + row_times(i, true, back)) : 0.0;
-      least = smaller(least, linear - 4 * alpha_ * cross - w_.best_u[i]);
-    }
-    sync();
-    return -warp_max(-least);
-  }
-
-  // (C y)_i, or (Cᵀ y)_i
-  TFGW_DEVICE double row_times(int i, bool transposed, const double* y) const {
-    double sum = 0;
-    transposed = transposed && !graph_.symmetric;  // else Cᵀ is not there
-    if (graph_.sparse) {
-      const int node = graph_.first + i, first = transposed ? p_.t_start[node] : p_.row_start[node];
-      const int count = transposed ? p_.t_length[node] : p_.row_length[node];
-#pragma unroll 1
-      for (int e = first; e < first + count; ++e)
-        sum += transposed ? p_.t_value[e] * y[p_.t_column[e]] : p_.value[e] * y[p_.column[e]];
-    } else {
-#pragma unroll 1
-      for (int j = 0; j < n_; ++j) sum += graph_.dense[transposed ? i64(j) * n_ + i : i64(i) * n_ + j] * y[j];
-    }
-    return sum;
   }
 
   const Problem& p_;
