@@ -147,15 +147,16 @@ class CoreTree {
     const Mask from_col = path_of(col);
     bool row_side;
     i64 pushed;
-    const int leaving = blocking_slot(from_row, from_col, row_side, pushed);
+    const auto depth = [&](int j) { return depth_of_each(row_is_child_.has_mine(j) ? anchor_[row_[j]] : col_[j]); };
+    const int leaving = blocking_slot(from_row, from_col, row_is_child_, flow_, depth, row_side, pushed);
     if (leaf && (leaving < 0 || own < pushed || (own == pushed && row_side))) {  // the row only changes its home
-      push(from_row, from_col, own);
+      push(from_row, from_col, row_is_child_, own, flow_);
       if (lane() == 0) anchor_[row] = col, base_[row] = cost_[i64(row) * P + col];
       sync();
       return;
     }
     if (leaf) node = join_core(row, node, from_row);
-    push(from_row, from_col, pushed);
+    push(from_row, from_col, row_is_child_, pushed, flow_);
     const int loser = from_owner(row_, leaving), loser_node = anchor_[loser];
     const Mask top = path_of(row_is_child_.has(leaving) ? loser_node : from_owner(col_, leaving));
     Mask change;
@@ -316,52 +317,6 @@ class CoreTree {
       if (all) found = lowest_bit(all) + 32 * j;
     }
     return found;
-  }
-
-  // The losing arc with the least flow, or −1. Among several it is the last one met when the cycle is walked from its
-  // apex in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
-  TFGW_DEVICE int blocking_slot(const Mask& from_row, const Mask& from_col, bool& row_side, i64& flow) const {
-    u64 mine[kShare];
-    u64 least = ~u64(0);
-#pragma unroll
-    for (int j = 0; j < kShare; ++j) {
-      // On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to one.
-      const u32 losing = (from_row.word[j] ^ from_col.word[j]) & ~(from_row.word[j] ^ row_is_child_.word[j]);
-      mine[j] = losing >> lane() & 1 ? u64(flow_[j]) : ~u64(0);
-      least = mine[j] < least ? mine[j] : least;
-    }
-    const u64 lowest = warp_min(least);
-    flow = i64(lowest);
-    if (lowest == ~u64(0)) return -1;
-    int slot = -1, holders = 0;
-#pragma unroll
-    for (int j = 0; j < kShare; ++j) {
-      const u32 all = ballot(mine[j] == lowest);
-      if (all) slot = lowest_bit(all) + 32 * j;
-      holders += bits_set(all);
-    }
-    if (holders > 1) {
-      u32 first = ~0u;
-#pragma unroll
-      for (int j = 0; j < kShare; ++j) {
-        const int node = row_is_child_.has_mine(j) && mine[j] == lowest ? anchor_[row_[j]] : col_[j];
-        const int depth = depth_of_each(node);
-        const u32 rank = u32(from_row.has_mine(j) ? 2 * kNodes - depth : depth) << 16 | u32(lane() + 32 * j);
-        first = mine[j] == lowest && rank < first ? rank : first;
-      }
-      slot = int(warp_min(first) & 0xffff);
-    }
-    row_side = from_row.has(slot);
-    return slot;
-  }
-
-  // Flow along the cycle that the two paths close.
-  TFGW_DEVICE void push(const Mask& from_row, const Mask& from_col, i64 flow) {
-#pragma unroll
-    for (int j = 0; j < kShare; ++j) {
-      const u32 cycle = from_row.word[j] ^ from_col.word[j], gaining = from_row.word[j] ^ row_is_child_.word[j];
-      flow_[j] += !(cycle >> lane() & 1) ? 0 : gaining >> lane() & 1 ? flow : -flow;
-    }
   }
 
   // Every node below the arc `slot` gets mask ^= change and potential += shift.

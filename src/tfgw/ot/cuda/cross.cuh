@@ -118,13 +118,7 @@ class CrossOperator {
               if (there) sum[s][q] += a[s][d].weight * row[32 * q];
           }
       }
-#pragma unroll
-      for (int s = 0; s < kRows; ++s) {
-        const int i = first + s * S::kRowsAtOnce;
-        if (i >= graph_.n) break;
-#pragma unroll
-        for (int q = 0; q < S::kColumnsPerLane; ++q) out[i * P + 32 * q] = sum[s][q];
-      }
+      store_rows(first, sum, out);
     }
   }
 
@@ -152,13 +146,19 @@ class CrossOperator {
           for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] += w * b[q];
         }
       }
+      store_rows(first, sum, out);
+    }
+  }
+
+  // Of the rows `first`, `first` + kRowsAtOnce, …, those that there are.
+  template <int kRows>
+  TFGW_DEVICE void store_rows(int first, const double (&sum)[kRows][S::kColumnsPerLane], double* out) const {
 #pragma unroll
-      for (int s = 0; s < kRows; ++s) {
-        const int i = first + s * S::kRowsAtOnce;
-        if (i >= graph_.n) break;
+    for (int s = 0; s < kRows; ++s) {
+      const int i = first + s * S::kRowsAtOnce;
+      if (i >= graph_.n) break;
 #pragma unroll
-        for (int q = 0; q < S::kColumnsPerLane; ++q) out[i * P + 32 * q] = sum[s][q];
-      }
+      for (int q = 0; q < S::kColumnsPerLane; ++q) out[i * P + 32 * q] = sum[s][q];
     }
   }
 

@@ -127,7 +127,10 @@ class FlatTree {
     const Mask from_row = t_.path[P + row], from_col = t_.path[col];
     bool row_side;
     i64 pushed;
-    const int leaving = blocking_slot(from_row, from_col, row_side, pushed);
+    const auto depth = [&](int j) {
+      return t_.path[row_is_child_.has_mine(j) ? row_node(end_[j]) : column(end_[j])].count();
+    };
+    const int leaving = blocking_slot(from_row, from_col, row_is_child_, flow_, depth, row_side, pushed);
     const u32 ends = from_owner(end_, leaving);
     const Mask top = t_.path[row_is_child_.has(leaving) ? row_node(ends) : column(ends)];
     const double shift = row_side ? -reduced : reduced;
@@ -135,11 +138,7 @@ class FlatTree {
     leaving_bit.flip(leaving);
 #pragma unroll
     for (int w = 0; w < W; ++w) change.word[w] = from_row.word[w] ^ from_col.word[w];
-#pragma unroll
-    for (int j = 0; j < W; ++j) {  // flow along the cycle
-      const u32 gaining = from_row.word[j] ^ row_is_child_.word[j];
-      flow_[j] += !(change.word[j] >> lane() & 1) ? 0 : gaining >> lane() & 1 ? pushed : -pushed;
-    }
+    push(from_row, from_col, row_is_child_, pushed, flow_);
 #pragma unroll
     for (int w = 0; w < W; ++w) {
       // Arcs between the entering arc's end and the cut turn round; the leaving arc's slot is the entering one's now.
@@ -206,43 +205,6 @@ class FlatTree {
       end_[j] = mine ? u32(P + row) << 16 | u32(col) : end_[j];
       flow_[j] = mine ? flow : flow_[j];
     }
-  }
-
-  // The losing arc with the least flow. Among several it is the last one met when the cycle is walked from its apex in
-  // the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
-  TFGW_DEVICE int blocking_slot(const Mask& from_row, const Mask& from_col, bool& row_side, i64& flow) const {
-    u64 mine[W];
-    u64 least = ~u64(0);
-#pragma unroll
-    for (int j = 0; j < W; ++j) {
-      // On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to one.
-      const u32 losing = (from_row.word[j] ^ from_col.word[j]) & ~(from_row.word[j] ^ row_is_child_.word[j]);
-      mine[j] = losing >> lane() & 1 ? u64(flow_[j]) : ~u64(0);
-      least = mine[j] < least ? mine[j] : least;
-    }
-    const u64 lowest = warp_min(least);
-    flow = i64(lowest);
-    int slot = -1, holders = 0;
-#pragma unroll
-    for (int j = 0; j < W; ++j) {
-      const u32 all = ballot(mine[j] == lowest);
-      if (all) slot = lowest_bit(all) + 32 * j;
-      holders += bits_set(all);
-    }
-    if (holders > 1) {
-      u32 first = ~0u;
-#pragma unroll
-      for (int j = 0; j < W; ++j) {
-        if (mine[j] != lowest) continue;
-        const int child = row_is_child_.has_mine(j) ? row_node(end_[j]) : column(end_[j]);
-        const int depth = t_.path[child].count();
-        const u32 rank = u32(from_row.has_mine(j) ? 2 * kNodes - depth : depth) << 16 | u32(lane() + 32 * j);
-        first = rank < first ? rank : first;
-      }
-      slot = int(warp_min(first) & 0xffff);
-    }
-    row_side = from_row.has(slot);
-    return slot;
   }
 
   Memory& t_;

@@ -29,7 +29,7 @@ PROBLEM = Struct(
     "t_start t_length t_column t_edge_id t_value "
     "h square out_mean in_mean x_norm supply constant symmetric "
     "padded live_count live t_h t_mean_out t_mean_in t_norm demand C Ct mean ft t_square t_constant queue",
-    "invalid scratch scratch_size shared_size max_iter starts tol weight_tolerance",
+    "invalid scratch scratch_size shared_size max_iter tol weight_tolerance",
     "distance structure_cost feature_cost gap iterations status plan row_potential col_potential",
     doubles=("tol", "weight_tolerance"),
 )

@@ -62,7 +62,7 @@ struct Problem {
   i64 shared_size;                  // bytes of shared memory that a solve has besides
 
   // Options and results of the solve.
-  i64 max_iter, starts;
+  i64 max_iter;
   double tol, weight_tolerance;
   double *distance, *structure_cost, *feature_cost, *gap;  // (graphs, templates)
   int *iterations, *status;

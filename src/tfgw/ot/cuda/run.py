@@ -83,7 +83,7 @@ class Problem(NamedTuple):
     ) -> bytes:
         """The kernels' struct; ``results`` are addresses, ``scratch`` is one, with its doubles and the bytes of
         shared memory besides."""
-        return PROBLEM.bytes(*self.members, invalid, *scratch, max_iter, 0, tol, weight_tolerance, *results)
+        return PROBLEM.bytes(*self.members, invalid, *scratch, max_iter, tol, weight_tolerance, *results)
 
 
 def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1, start_kinds: int = UNIFORM) -> str | None:
