@@ -19,6 +19,8 @@ from tfgw.train import (
     load_model,
     save_model,
 )
+from tfgw.train.model_file import KIND
+from tfgw.train.tensor_file import read_tensors, write_tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -113,6 +115,15 @@ def test_other_files_are_refused(saved: tuple[Path, TrainedModel], tmp_path: Pat
     save_file(load_file(saved[0]), newer, metadata={"tfgw": '{"kind": "model", "format": 2}'})
     with pytest.raises(FileError, match="has format 2, this version reads up to 1"):
         load_model(newer)
+
+
+def test_options_that_an_older_file_does_not_name_have_their_defaults(
+    saved: tuple[Path, TrainedModel], tmp_path: Path
+) -> None:
+    tensors, description = read_tensors(saved[0], kind=KIND)
+    del description["architecture"]["start_kinds"]
+    write_tensors(tmp_path / "older.safetensors", tensors, description, kind=KIND)
+    assert load_model(tmp_path / "older.safetensors").model.config == saved[1].model.config
 
 
 def test_a_model_with_an_encoder_of_its_own_is_given_it_again(tmp_path: Path) -> None:

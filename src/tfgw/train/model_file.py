@@ -90,7 +90,8 @@ def load_model(path: Path, *, encoder: Encoder | None = None) -> TrainedModel:
     if description["own_encoder"] and encoder is None:
         raise ValueError(f"encoder: missing, {path} was saved with a {description['own_encoder']}")
     architecture = description["architecture"]
-    architecture["start_kinds"] = tuple(architecture["start_kinds"])
+    if "start_kinds" in architecture:  # JSON has no tuples
+        architecture["start_kinds"] = tuple(architecture["start_kinds"])
     model = TFGWModel(TFGWConfig(**architecture), encoder=encoder)
     model.to(getattr(torch, description["dtype"]))
     try:
