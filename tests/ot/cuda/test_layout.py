@@ -11,10 +11,10 @@ from tfgw.ot.cuda import driver
 from tfgw.ot.cuda.layout import PREPARED, PROBLEM, prepared_addresses, prepared_offsets
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11, "padded": 16}
-INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "live_count": 7, "live": 7 * 16,
-            "queue": 4}  # fmt: skip
-DOUBLES = {"dense_at": 4, "value": 41, "h": 20, "supply": 20, "constant": 3, "t_h": 7 * 16, "C": 7 * 16 * 16,
-           "ft": 7 * 5 * 16, "t_square": 7 * 11, "t_constant": 7}  # fmt: skip
+INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "packed_row": 20, "packed_begin": 24,
+            "live_count": 7, "live": 7 * 16, "queue": 4}  # fmt: skip
+DOUBLES = {"packed": 2 * (41 + 8 * 20), "dense_at": 4, "value": 41, "h": 20, "supply": 20, "constant": 3, "t_h": 7 * 16,
+           "C": 7 * 16 * 16, "ft": 7 * 5 * 16, "t_square": 7 * 11, "t_constant": 7}  # fmt: skip
 
 
 def test_prepared_members_have_room_and_do_not_overlap() -> None:
@@ -29,6 +29,7 @@ def test_prepared_members_have_room_and_do_not_overlap() -> None:
     assert all(room[name] >= 4 * entries for name, entries in INTEGERS.items())
     assert all(room[name] >= 8 * entries for name, entries in DOUBLES.items())
     assert all(at % 8 == 0 for at in ends)
+    assert all(members[name] % 16 == 0 for name in ("entry", "t_entry", "packed"))
 
 
 def test_offsets_are_kept() -> None:

@@ -9,6 +9,7 @@ template <int P>  // padded columns: 16, 32, 64 or 128
 struct Shape {
   static constexpr int kColumnsPerLane = (P + 31) / 32;  // lane + 32 q
   static constexpr int kRowsAtOnce = P < 32 ? 32 / P : 1;
+  static constexpr int kGroup = 4 * kRowsAtOnce;  // rows of `packed` (problem.cuh) that belong together
 };
 
 // What a basis keeps of each row outside the warp's registers; `anchor`, `base` and `u` as in core_tree.cuh.

@@ -17,7 +17,7 @@ TFGW_KERNEL(32) tfgw_prepare(const TFGW_PARAMETER Problem p) {
   if (p.queue[kInvalid]) return;
   const int item = block_index();
   if (item < p.graphs) {
-    GraphPreparer(p, item).run();
+    GraphPreparer<TFGW_COLUMNS>(p, item).run();
   } else {
     TemplatePreparer(p, item - int(p.graphs)).run();
   }

@@ -25,9 +25,9 @@ PROBLEM = Struct(
     "graphs nodes features edges templates columns",
     "batch x weights edge_index edge_weight dense cost template_structure template_x template_weights alpha start",
     # prepared by the first two kernels
-    "entry t_entry full ptr graph_of order dense_at row_start row_length column edge_id value "
+    "entry t_entry packed full ptr graph_of order dense_at row_start row_length column edge_id value "
     "t_start t_length t_column t_edge_id t_value "
-    "h square out_mean in_mean x_norm supply constant symmetric "
+    "h square out_mean in_mean x_norm supply constant symmetric packed_row packed_begin "
     "padded live_count live t_h t_mean_out t_mean_in t_norm demand C Ct mean ft t_square t_constant queue",
     "invalid scratch scratch_size shared_size max_iter tol weight_tolerance",
     "distance structure_cost feature_cost gap iterations status plan row_potential col_potential",
@@ -54,12 +54,15 @@ def _doubles(
         **dict.fromkeys(("ptr", "symmetric", "order"), graphs + 1),
         **dict.fromkeys(("graph_of", "row_start", "row_length", "t_start", "t_length"), nodes + 1),
         **dict.fromkeys(("column", "edge_id", "t_column", "t_edge_id"), edges),
+        "packed_row": nodes,
+        "packed_begin": nodes + graphs + 1,
         "live_count": templates,
         "live": rows,
         "queue": 6,
     }
     wholes = {
         **dict.fromkeys(("entry", "t_entry"), 2 * edges),  # at the beginning, where they are aligned to 16 bytes
+        "packed": 2 * (edges + PACKED_ROWS * nodes),
         "full": FULL * edges,
         **dict.fromkeys(("dense_at", "constant"), graphs + 1),
         **dict.fromkeys(("h", "square", "out_mean", "in_mean", "x_norm", "supply"), nodes),
@@ -89,8 +92,8 @@ def prepared_addresses(offsets: tuple[int, ...], address: int, padded: int) -> l
     return members
 
 
-FULL = 4
-"""``kFull`` of problem.cuh."""
+FULL, PACKED_ROWS = 4, 8
+"""``kFull`` and ``kPackedRows`` of problem.cuh."""
 
 LARGEST_SHARED = 72 << 10
 """Bytes of shared memory for a pair at most, so that a multiprocessor still works on several."""

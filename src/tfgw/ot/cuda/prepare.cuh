@@ -2,7 +2,7 @@
 // of a pair that the solver would otherwise compute again for each pair. Checks every value on its way.
 #pragma once
 
-#include "problem.cuh"
+#include "bits.cuh"
 
 namespace tfgw {
 
@@ -42,6 +42,7 @@ TFGW_DEVICE bool fix_weights(int count, Weight weight, double tolerance, i64 lea
   return true;
 }
 
+template <int P>
 class GraphPreparer {
  public:
   TFGW_DEVICE GraphPreparer(const Problem& p, int b)
@@ -62,6 +63,7 @@ class GraphPreparer {
       if (is_full(p_, first_, n_)) fill_matrix();
       symmetric = equals_its_transpose();
       if (!symmetric) sort_rows(p_.t_start, p_.t_length, p_.t_column, p_.t_edge_id, p_.t_value, p_.t_entry);
+      else if (!is_full(p_, first_, n_)) pack();
     }
     bool valid = true;
     double constant = 0;
@@ -171,6 +173,42 @@ class GraphPreparer {
     }
     for (int e = first; e < first + length; ++e) entry[e] = e <= kept ? Entry{value[e], i, column[e]} : Entry{0, i, 0};
     length = kept + 1 - first;
+  }
+
+  // `packed`, as problem.cuh describes it.
+  TFGW_DEVICE void pack() {
+    constexpr int kGroup = Shape<P>::kGroup, kTeam = 2 * kGroup;  // threads for a group
+    const int *const start = p_.row_start + first_, *const length = p_.row_length + first_;
+    int* const row_at = p_.packed_row + first_;
+    for (int i = thread_in_block(); i < n_; i += threads_in_block()) {
+      const int mine = length[i];
+      int rank = 0;
+#pragma unroll 8
+      for (int j = 0; j < n_; ++j) rank += length[j] > mine || (length[j] == mine && j < i);
+      row_at[rank] = i;
+    }
+    sync_block();
+    const int groups = (n_ + kGroup - 1) / kGroup;
+    int* const begin = packed_begin(p_, b_);
+    if (thread_in_block() < 32) {
+      int before = 0;
+      for (int first = 0; first <= groups; first += 32) {
+        const int q = first + lane(), size = q < groups ? kGroup * length[row_at[q * kGroup]] : 0;
+        const int end = before + running_sum(size);
+        if (q <= groups) begin[q] = end - size;
+        before = from_lane(end, 31);
+      }
+    }
+    sync_block();
+    Entry* const out = p_.packed + packed_at(p_, first_);
+    const int r = thread_in_block() % kGroup, depth = thread_in_block() % kTeam / kGroup;
+    for (int q = thread_in_block() / kTeam; q < groups; q += threads_in_block() / kTeam) {
+      const int at = q * kGroup + r, row = at < n_ ? row_at[at] : 0, here = at < n_ ? length[row] : 0;
+      const int from = start[row], to = begin[q], width = (begin[q + 1] - to) / kGroup;
+#pragma unroll 4
+      for (int d = depth; d < width; d += kTeam / kGroup)
+        out[to + d * kGroup + r] = d < here ? p_.entry[from + d] : Entry{0, row, 0};
+    }
   }
 
   TFGW_DEVICE Moments sparse_moments(int i, bool symmetric) {
