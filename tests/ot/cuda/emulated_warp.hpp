@@ -18,7 +18,7 @@
 #define TFGW_DEVICE inline
 #define TFGW_SHARED static
 #define TFGW_PARAMETER
-#define TFGW_KERNEL(threads) extern "C" void
+#define TFGW_KERNEL(...) extern "C" void
 
 namespace tfgw {
 
@@ -41,6 +41,7 @@ class Block {
   void run(int index, int blocks, int threads, const std::function<void()>& body) {
     index_ = index, blocks_ = blocks, threads_ = threads, body_ = &body;
     everyone_ = {threads, 0, 0, {}};
+    for (auto& values : everyone_.values) values.assign(threads, 0);
     warps_.assign((threads + 31) / 32, {});
     for (int w = 0; w < int(warps_.size()); ++w) {
       warps_[w].members = std::min(32, threads - 32 * w);
@@ -66,12 +67,10 @@ class Block {
   int blocks() const { return blocks_; }
 
   // Every lane gives a value and sees those of all lanes of its warp.
-  const uint64_t* exchange(uint64_t value) {
-    Meeting& warp = warps_[active_ / 32];
-    const uint64_t round = warp.round;
-    warp.values[round % 2][active_ % 32] = value;
-    wait(warp);
-    return warp.values[round % 2].data();
+  const uint64_t* exchange(uint64_t value) { return exchange(warps_[active_ / 32], active_ % 32, value); }
+  bool any(bool mine) {
+    const uint64_t* all = exchange(everyone_, active_, mine);
+    return std::any_of(all, all + threads_, [](uint64_t theirs) { return theirs != 0; });
   }
   void barrier() { wait(everyone_); }
 
@@ -96,6 +95,13 @@ class Block {
       (*block.body_)();
       block.fibres_[block.active_].done = true;
     }, 0);
+  }
+
+  const uint64_t* exchange(Meeting& meeting, int place, uint64_t value) {
+    const uint64_t round = meeting.round;
+    meeting.values[round % 2][place] = value;
+    wait(meeting);
+    return meeting.values[round % 2].data();
   }
 
   void wait(Meeting& meeting) {
@@ -129,6 +135,7 @@ inline int block_index() { return Block::current().index(); }
 inline int blocks_in_grid() { return Block::current().blocks(); }
 inline void sync() { Block::current().exchange(0); }
 inline void sync_block() { Block::current().barrier(); }
+inline bool any_in_block(bool p) { return Block::current().any(p); }
 
 template <class T>
 T from_lane(T v, int source) {
@@ -171,6 +178,10 @@ inline double double_of(u64 bits) {
 template <class T>
 T in_register(T v) {
   return v;
+}
+template <class T>
+T read_only(const T* at) {
+  return *at;
 }
 inline int fetch_add(int* at, int v) { return (*at += v) - v; }
 inline void raise_to(int* at, int v) { *at = v > *at ? v : *at; }

@@ -11,7 +11,7 @@
   }
 
 TFGW_LAUNCH(tfgw_index, 64)
-TFGW_LAUNCH(tfgw_prepare, 32)
+TFGW_LAUNCH(tfgw_prepare, 64)
 TFGW_LAUNCH(tfgw_solve, 32)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_nodes, 32)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_edges, 128)

@@ -26,7 +26,7 @@ def prepared(given: Input) -> dict[str, np.ndarray]:
     return {name: memory[offsets[i] : offsets[i + 1]] for i, name in enumerate(PREPARED)}
 
 
-def graphs_of(sizes: tuple[int, ...], template_nodes: int, *, shuffled: bool) -> tuple[Input, list[np.ndarray]]:
+def graphs_of(sizes: tuple[int, ...], template_nodes: int, listed: str) -> tuple[Input, list[np.ndarray]]:
     """Rings with hubs: the degrees of their nodes are 2 and more, those of the last node 0."""
     rng = np.random.default_rng(0)
     structures, edges, weights = [], [], []
@@ -40,9 +40,12 @@ def graphs_of(sizes: tuple[int, ...], template_nodes: int, *, shuffled: bool) ->
         edges.append(np.argwhere(C).T + first)
         weights.append(C[C != 0])
     edge_index, edge_weight = np.concatenate(edges, axis=1), np.concatenate(weights)
-    if shuffled:
-        order = rng.permutation(edge_index.shape[1])
-        edge_index, edge_weight = edge_index[:, order], edge_weight[order]
+    order = {
+        "sorted": np.arange(edge_index.shape[1]),
+        "by row": np.lexsort((-edge_index[1], edge_index[0])),
+        "shuffled": rng.permutation(edge_index.shape[1]),
+    }[listed]
+    edge_index, edge_weight = edge_index[:, order], edge_weight[order]
     batch = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     given = Input(
         torch.randn(len(batch), 3, dtype=torch.float64), batch, len(sizes), None, torch.from_numpy(edge_index),
@@ -54,11 +57,11 @@ def graphs_of(sizes: tuple[int, ...], template_nodes: int, *, shuffled: bool) ->
     return given, structures
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("listed", ["sorted", "by row", "shuffled"])
 @pytest.mark.parametrize(("template_nodes", "group"), [(5, 8), (20, 4), (40, 4)])
-def test_rows_are_packed_in_groups_of_about_equal_length(template_nodes: int, group: int, shuffled: bool) -> None:
+def test_rows_are_packed_in_groups_of_about_equal_length(template_nodes: int, group: int, listed: str) -> None:
     sizes = (23, 1, 140, 40, 37)
-    given, structures = graphs_of(sizes, template_nodes, shuffled=shuffled)
+    given, structures = graphs_of(sizes, template_nodes, listed)
     members = prepared(given)
     row_start, rows, begins = (members[name].view(np.int32) for name in ("row_start", "packed_row", "packed_begin"))
     entries = members["packed"].view(ENTRY)
@@ -83,3 +86,16 @@ def test_rows_are_packed_in_groups_of_about_equal_length(template_nodes: int, gr
                 np.testing.assert_array_equal(packed["col"][:, r], [*columns, *padding])
                 weights = C[row, columns] if row is not None else []
                 np.testing.assert_array_equal(packed["weight"][:, r], [*weights, *padding])
+
+
+def test_weights_in_fixed_point_are_rounded_and_the_heaviest_takes_the_rest() -> None:
+    sizes = (23, 1, 70)
+    given, _ = graphs_of(sizes, 5, "sorted")
+    weights = [np.random.default_rng(n).dirichlet(np.ones(n)) for n in sizes]
+    supply = prepared(given._replace(node_weights=torch.from_numpy(np.concatenate(weights))))["supply"].view(np.int64)
+    for b, h in enumerate(weights):
+        fixed = supply[sum(sizes[:b]) : sum(sizes[: b + 1])]
+        h = h / sum(h.tolist())
+        expected = np.floor(h * (2.0**60 / sum(h.tolist())) + 0.5).astype(np.int64)
+        expected[expected.argmax()] += 2**60 - expected.sum()
+        np.testing.assert_array_equal(fixed, expected)

@@ -10,7 +10,7 @@ from tfgw.ot.cuda.layout import LARGEST_SHARED
 SOURCES = Path(__file__).parent
 THREADS = {
     "tfgw_index": 1024,
-    "tfgw_prepare": 32,
+    "tfgw_prepare": 256,
     "tfgw_solve": 32,
     "tfgw_backward_nodes": 32,
     "tfgw_backward_edges": 128,

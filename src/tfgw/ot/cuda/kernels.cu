@@ -12,14 +12,14 @@ TFGW_KERNEL(kIndexThreads) tfgw_index(const TFGW_PARAMETER Problem p) {
   Indexer(p, memory).run();
 }
 
-// One warp per graph, then one per template.
-TFGW_KERNEL(32) tfgw_prepare(const TFGW_PARAMETER Problem p) {
-  if (p.queue[kInvalid]) return;
+// One block per graph, then one per template; two blocks at a time, or the compiler saves registers that are there.
+TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_PARAMETER Problem p) {
+  TFGW_SHARED PrepareMemory<TFGW_COLUMNS> memory;
   const int item = block_index();
   if (item < p.graphs) {
-    GraphPreparer<TFGW_COLUMNS>(p, item).run();
+    GraphPreparer<TFGW_COLUMNS>(p, item, memory).run();
   } else {
-    TemplatePreparer(p, item - int(p.graphs)).run();
+    TemplatePreparer<TFGW_COLUMNS>(p, item - int(p.graphs), memory).run();
   }
 }
 

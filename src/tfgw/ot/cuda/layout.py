@@ -25,8 +25,8 @@ PROBLEM = Struct(
     "graphs nodes features edges templates columns",
     "batch x weights edge_index edge_weight dense cost template_structure template_x template_weights alpha start",
     # prepared by the first two kernels
-    "entry t_entry packed full ptr graph_of order dense_at row_start row_length column edge_id value "
-    "t_start t_length t_column t_edge_id t_value "
+    "entry t_entry packed full ptr graph_of order dense_at row_start row_length column value "
+    "t_start t_length t_column t_value edge_id "
     "h square out_mean in_mean x_norm supply constant symmetric packed_row packed_begin "
     "padded live_count live t_h t_mean_out t_mean_in t_norm demand C Ct mean ft t_square t_constant queue",
     "invalid scratch scratch_size shared_size max_iter tol weight_tolerance",
@@ -53,7 +53,7 @@ def _doubles(
     halves = {  # 32-bit integers
         **dict.fromkeys(("ptr", "symmetric", "order"), graphs + 1),
         **dict.fromkeys(("graph_of", "row_start", "row_length", "t_start", "t_length"), nodes + 1),
-        **dict.fromkeys(("column", "edge_id", "t_column", "t_edge_id"), edges),
+        **dict.fromkeys(("column", "t_column", "edge_id"), edges),
         "packed_row": nodes,
         "packed_begin": nodes + graphs + 1,
         "live_count": templates,

@@ -1,84 +1,138 @@
-// Second kernel, one warp per graph and per template: sorted rows, weights in fixed point, everything about one side
+// Second kernel, one block per graph and per template: sorted rows, weights in fixed point, everything about one side
 // of a pair that the solver would otherwise compute again for each pair. Checks every value on its way.
 #pragma once
 
 #include "bits.cuh"
+#include "block.cuh"
 
 namespace tfgw {
+
+constexpr int kPrepareThreads = 256;
+
+template <int P>
+struct PrepareMemory {
+  double warp_sum[kPrepareThreads / 32];
+  int live[P];   // of a template: nodes that are kept
+  int place[P];  // and where each node is among them, or −1
+};
+
+// On thread 0.
+template <int P>
+TFGW_DEVICE double block_sum(double v, PrepareMemory<P>& memory) {
+  v = warp_sum(v);
+  if (lane() == 0) memory.warp_sum[thread_in_block() / 32] = v;
+  sync_block();
+  double total = 0;
+#pragma unroll 1
+  for (int w = 0; w < threads_in_block() / 32; ++w) total += memory.warp_sum[w];
+  return total;
+}
+
+TFGW_DEVICE bool in_last_warp() { return thread_in_block() >= threads_in_block() - 32; }  // it often has the least to do
+
+// What the first kernel found. Another block may be about to say the same of its part: this one decides as a whole.
+TFGW_DEVICE bool was_invalid(const Problem& p) { return any_in_block(p.queue[kInvalid] != 0); }
+
+// Whether the whole block found its input valid; tells the host where not.
+TFGW_DEVICE bool all_valid(const Problem& p, bool valid) {
+  if (!any_in_block(!valid)) return true;
+  if (thread_in_block() == 0) report_invalid(p);
+  return false;
+}
 
 // Σ value(i), added up one after the other as the CPU core does: integers made of the sum decide ties.
 template <class Value>
 TFGW_DEVICE double ordered_sum(int count, Value value) {
   double total = 0;
+#pragma unroll 1
   for (int first = 0; first < count; first += 32) {
-    const double mine = first + lane() < count ? value(first + lane()) : 0.0;
-    for (int s = 0; s < 32 && first + s < count; ++s) total += from_lane(mine, s);
+    const double mine = first + lane() < count ? value(first + lane()) : 0.0;  // a zero more changes nothing
+#pragma unroll 8
+    for (int s = 0; s < 32; ++s) total += from_lane(mine, s);
   }
   return total;
 }
 
-// Weights that sum to 1, and the same as integers that sum to exactly 2^60. `least` is the smallest integer allowed.
-// Returns false where they are not weights.
+// Weights that sum to 1, and the same as integers that sum to exactly 2^60, by one warp. `least` is the smallest
+// integer allowed. Returns false where they are not weights.
 template <class Weight>
 TFGW_DEVICE bool fix_weights(int count, Weight weight, double tolerance, i64 least, double* h, i64* fixed) {
   bool valid = true;
-  for (int i = lane(); i < count; i += 32) valid = valid && weight(i) >= 0 && weight(i) <= kLargest;
+#pragma unroll 4
+  for (int i = lane(); i < count; i += 32) valid &= weight(i) >= 0 && weight(i) <= kLargest;
   const double total = ordered_sum(count, weight);
   if (ballot(!valid) || !(magnitude(total - 1) <= tolerance)) return false;
-  for (int i = lane(); i < count; i += 32) h[i] = weight(i) / total;
-  const double scale = double(i64(1) << 60) / ordered_sum(count, [&](int i) { return h[i]; });
-  i64 sum = 0, heaviest = -1;
+  const auto share = [&](int i) { return weight(i) / total; };
+  const double scale = double(i64(1) << 60) / ordered_sum(count, share);
+  i64 sum = 0, heaviest = 0;
   int heaviest_at = 0;
+#pragma unroll 1
   for (int i = lane(); i < count; i += 32) {
-    const i64 nearest = i64(h[i] * scale + 0.5);
-    fixed[i] = nearest < least ? least : nearest;
-    sum += fixed[i];
-    if (fixed[i] > heaviest) heaviest = fixed[i], heaviest_at = i;
+    const double mine = share(i);
+    const i64 nearest = i64(mine * scale + 0.5), kept = nearest < least ? least : nearest;
+    h[i] = mine, fixed[i] = kept;
+    sum += kept;
+    if (kept > heaviest) heaviest = kept, heaviest_at = i;
   }
+#pragma unroll
   for (int distance = 1; distance < 32; distance *= 2) sum += across(sum, distance);
   const int owner = lane_of_least(~u64(heaviest), u32(heaviest_at));
-  if (lane() == owner) fixed[heaviest_at] += (i64(1) << 60) - sum;  // rounding leaves a few units over or under
-  sync();
+  if (lane() == owner) fixed[heaviest_at] = heaviest + ((i64(1) << 60) - sum);  // a few units over or under
   return true;
+}
+
+// Added up in the order in which the solver multiplies.
+TFGW_DEVICE double squared_norm(const double* x, i64 count) {
+  double norm = 0;
+#pragma unroll 8
+  for (i64 c = 0; c < count; ++c) norm += read_only(x + c) * read_only(x + c);
+  return norm;
+}
+
+// This thread's part of the check.
+TFGW_DEVICE bool all_usable(const double* values, i64 count) {
+  bool valid = true;
+  each(count, [&](i64 e) { return read_only(values + e); }, [&](i64, double v) { valid &= usable(v); });
+  return valid;
 }
 
 template <int P>
 class GraphPreparer {
  public:
-  TFGW_DEVICE GraphPreparer(const Problem& p, int b)
-      : p_(p), b_(b), first_(p.ptr[b]), n_(p.ptr[b + 1] - p.ptr[b]) {}
+  TFGW_DEVICE GraphPreparer(const Problem& p, int b, PrepareMemory<P>& memory)
+      : p_(p), b_(b), first_(p.ptr[b]), n_(p.ptr[b + 1] - p.ptr[b]), shared_(memory) {}
 
   TFGW_DEVICE void run() {
-    if (n_ == 0) return;
-    if (!check_features()) return report_invalid(p_);
-    const auto weight = [&](int i) { return p_.weights ? p_.weights[first_ + i] : 1.0 / n_; };
-    if (!fix_weights(n_, weight, p_.weight_tolerance, 0, p_.h + first_, p_.supply + first_)) return report_invalid(p_);
-    bool symmetric = true;
+    if (was_invalid(p_) || n_ == 0) return;
+    bool sorted = true, symmetric = true;
+    bool valid = check_features();
+    if (p_.edge_index) valid &= fill_rows(sorted);
+    if (in_last_warp()) valid &= weigh();
+    if (!all_valid(p_, valid)) return;
     if (p_.edge_index) {
-      if (p_.queue[kUnsorted]) {
-        sort_rows(p_.row_start, p_.row_length, p_.column, p_.edge_id, p_.value, p_.entry);
-      } else {
-        fill_rows();
-      }
-      if (is_full(p_, first_, n_)) fill_matrix();
-      symmetric = equals_its_transpose();
-      if (!symmetric) sort_rows(p_.t_start, p_.t_length, p_.t_column, p_.t_edge_id, p_.t_value, p_.t_entry);
-      else if (!is_full(p_, first_, n_)) pack();
+      if (any_in_block(!sorted)) sort_rows();
+      const bool full = is_full(p_, first_, n_);
+      if (full) fill_matrix();
+      symmetric = !any_in_block(!equals_its_transpose(full));
+      if (!symmetric) transpose();
+      else if (!full) pack();
     }
-    bool valid = true;
     double constant = 0;
-    for (int i = lane(); i < n_; i += 32) {
-      const Moments m = p_.edge_index ? sparse_moments(i, symmetric) : p_.dense ? dense_moments(i) : Moments{};
+    each_row(n_, [&](int i, int place) {
+      Moments m;
+      if (i < n_) m = p_.edge_index ? sparse_moments(i, place, symmetric) : p_.dense ? dense_moments(i, place) : m;
+      team_sums(m.out, m.in, m.square_out, m.square_in);
+      symmetric &= m.symmetric;
+      valid &= m.valid;
+      if (i >= n_ || place != 0) return;
       p_.out_mean[first_ + i] = m.out, p_.in_mean[first_ + i] = m.in;
       p_.square[first_ + i] = m.square_out + m.square_in;
       constant += p_.h[first_ + i] * m.square_out;
-      symmetric = symmetric && m.symmetric;
-      valid = valid && m.valid;
-    }
-    constant = warp_sum(constant);
-    const bool all_symmetric = ballot(!symmetric) == 0;
-    if (ballot(!valid)) return report_invalid(p_);
-    if (lane() == 0) p_.constant[b_] = constant, p_.symmetric[b_] = all_symmetric;
+    });
+    if (!all_valid(p_, valid)) return;
+    symmetric = !any_in_block(!symmetric);
+    constant = block_sum(constant, shared_);
+    if (thread_in_block() == 0) p_.constant[b_] = constant, p_.symmetric[b_] = symmetric;
   }
 
  private:
@@ -87,271 +141,369 @@ class GraphPreparer {
     bool symmetric = true, valid = true;
   };
 
+  TFGW_DEVICE bool weigh() {
+    const double uniform = 1.0 / n_;
+    const auto weight = [&](int i) { return p_.weights ? read_only(p_.weights + first_ + i) : uniform; };
+    return fix_weights(n_, weight, p_.weight_tolerance, 0, p_.h + first_, p_.supply + first_);
+  }
+
   TFGW_DEVICE bool check_features() {
-    bool valid = true;
-    for (int i = lane(); i < n_; i += 32) {
-      const double* x = p_.x + i64(first_ + i) * p_.features;
-      double norm = 0;
-      for (i64 c = 0; c < p_.features; ++c) norm += x[c] * x[c], valid = valid && usable(x[c]);
-      p_.x_norm[first_ + i] = norm;
-      if (!p_.cost) continue;
-      const double* cost = p_.cost + i64(first_ + i) * p_.templates * p_.columns;
-      for (i64 e = 0; e < p_.templates * p_.columns; ++e) valid = valid && usable(cost[e]);
-    }
-    if (p_.start)
-      for (i64 e = lane(); e < i64(n_) * p_.templates * p_.columns; e += 32)
-        valid = valid && usable(p_.start[i64(first_) * p_.templates * p_.columns + e]);
-    return ballot(!valid) == 0;
+    const i64 d = p_.features, entries = p_.templates * p_.columns;
+    const double* x = p_.x + first_ * d;
+    bool valid = all_usable(x, n_ * d);
+    if (p_.cost) valid &= all_usable(p_.cost + first_ * entries, n_ * entries);
+    if (p_.start) valid &= all_usable(p_.start + first_ * entries, n_ * entries);
+    each(n_, [&](int i) { p_.x_norm[first_ + i] = squared_norm(x + i * d, d); });
+    return valid;
   }
 
-  // Of edges that are sorted already.
-  TFGW_DEVICE void fill_rows() {
-    bool valid = true;
-    for (int e = p_.row_start[first_] + lane(); e < p_.row_start[first_ + n_]; e += 32) {
-      const double v = p_.edge_weight ? p_.edge_weight[e] : 1.0;
-      valid = valid && usable(v);
-      p_.value[e] = v;
-      p_.entry[e] = {v, int(p_.edge_index[e]) - first_, p_.column[e]};
-    }
-    if (!valid) report_invalid(p_);
-    sync();
+  TFGW_DEVICE int first_entry() const { return p_.row_start[first_]; }
+  TFGW_DEVICE int entries() const { return p_.row_start[first_ + n_] - p_.row_start[first_]; }
+
+  // The edge in a place of its row, before rows are sorted.
+  TFGW_DEVICE int edge_at(int at) const { return p_.queue[kUnsorted] ? p_.edge_id[at] : at; }
+  TFGW_DEVICE i64 column_of(int edge) const { return read_only(p_.edge_index + p_.edges + edge) - first_; }
+  TFGW_DEVICE Entry entry_of(int edge) const {
+    return {p_.edge_weight ? read_only(p_.edge_weight + edge) : 1.0, int(read_only(p_.edge_index + edge)) - first_,
+            int(column_of(edge))};
   }
 
-  TFGW_DEVICE void sort_rows(const int* start, int* length, int* column, int* id, double* value, Entry* entry) {
-    for (int i = lane(); i < n_; i += 32)
-      sort_row(i, column, id, value, entry, start[first_ + i], length[first_ + i]);
-    sync();
+  TFGW_DEVICE void put(int at, const Entry& a) { p_.entry[at] = a, p_.column[at] = a.col, p_.value[at] = a.weight; }
+
+  // Rows as they are listed. Tells whether each is sorted, without repetitions; returns whether edges stay in the graph.
+  TFGW_DEVICE bool fill_rows(bool& sorted) {
+    struct Listed {
+      Entry entry;
+      bool inside, follows;
+    };
+    const int begin = first_entry();
+    const bool scattered = p_.queue[kUnsorted];
+    bool valid = true;
+    each(entries(), [&](int s) {
+      const int edge = edge_at(begin + s);
+      const i64 column = column_of(edge);
+      const Entry a = entry_of(edge);
+      const int before = s > 0 ? edge - 1 : edge;
+      const i64 row_before = read_only(p_.edge_index + before) - first_, column_before = column_of(before);
+      const bool after = s == 0 || row_before != a.row || column_before < column;
+      return Listed{a, column >= 0 && column < n_, !scattered && after};
+    }, [&](int s, const Listed& a) {
+      valid &= a.inside && usable(a.entry.weight);
+      sorted &= a.follows;
+      put(begin + s, a.entry);
+    });
+    each(n_, [&](int i) { p_.row_length[first_ + i] = p_.row_start[first_ + i + 1] - p_.row_start[first_ + i]; });
+    return valid;
+  }
+
+  // By column, then by place in `edge_index`; entries listed several times add up.
+  TFGW_DEVICE void sort_rows() {
+    const int begin = first_entry(), count = entries();
+    each(count, [&](int s) {
+      const int edge = edge_at(begin + s);
+      const Entry a = entry_of(edge);
+      const int from = p_.row_start[first_ + a.row], end = p_.row_start[first_ + a.row + 1];
+      int rank = 0;
+#pragma unroll 4
+      for (int at = from; at < end; ++at) {
+        const int other = edge_at(at), column = int(column_of(other));
+        rank += column < a.col || (column == a.col && other < edge);
+      }
+      put(from + rank, a);
+    });
+    sync_block();
+    bool repeated = false;
+    each(count, [&](int s) {
+      const Entry a = p_.entry[begin + s], before = p_.entry[begin + (s > 0 ? s - 1 : 0)];
+      repeated |= s > 0 && a.row == before.row && a.col == before.col;
+    });
+    if (!any_in_block(repeated)) return;
+    each(n_, [&](int i) { merge_row(i); });
+    sync_block();
+  }
+
+  // Leaves entries of weight 0 over.
+  TFGW_DEVICE void merge_row(int i) {
+    const int first = p_.row_start[first_ + i], end = p_.row_start[first_ + i + 1];
+    int kept = first - 1;
+#pragma unroll 1
+    for (int e = first; e < end; ++e) {
+      Entry a = p_.entry[e];
+      if (kept >= first && p_.column[kept] == a.col) {
+        a.weight += p_.value[kept];
+      } else {
+        ++kept;
+      }
+      put(kept, a);
+    }
+#pragma unroll 1
+    for (int e = kept + 1; e < end; ++e) p_.entry[e] = {0, i, 0};
+    p_.row_length[first_ + i] = kept + 1 - first;
   }
 
   TFGW_DEVICE void fill_matrix() {
+    const int begin = first_entry();
     double* const C = full_matrix(p_, first_);
-    for (int e = lane(); e < n_ * n_; e += 32) C[e] = 0;
-    sync();
-    for (int e = p_.row_start[first_] + lane(); e < p_.row_start[first_ + n_]; e += 32) {
-      const Entry a = p_.entry[e];
+    each(n_ * n_, [&](int e) { C[e] = 0; });
+    sync_block();
+    each(entries(), [&](int s) { return p_.entry[begin + s]; }, [&](int, const Entry& a) {
       if (a.weight != 0) C[a.row * n_ + a.col] = a.weight;
-    }
+    });
+    sync_block();
   }
 
-  // Whether every entry of C has its counterpart; the rows of Cᵀ are sorted only where not.
-  TFGW_DEVICE bool equals_its_transpose() {
+  // Whether every entry of C that this thread looks at has its counterpart.
+  TFGW_DEVICE bool equals_its_transpose(bool full) {
+    const int begin = first_entry();
+    const double* const C = full_matrix(p_, first_);
     bool symmetric = true;
-    for (int e = p_.row_start[first_] + lane(); e < p_.row_start[first_ + n_]; e += 32) {
-      const Entry a = p_.entry[e];
-      if (a.weight == 0) continue;
-      const int begin = p_.row_start[first_ + a.col], end = begin + p_.row_length[first_ + a.col];
-      int low = begin, high = end;  // first entry of the row that is not before column a.row
-      while (low < high) {
-        const int middle = (low + high) / 2;
-        if (p_.column[middle] < a.row) low = middle + 1;
-        else high = middle;
-      }
-      symmetric = symmetric && low < end && p_.column[low] == a.row && p_.value[low] == a.weight;
-    }
-    return ballot(!symmetric) == 0;
+    each(entries(), [&](int s) {
+      const Entry a = p_.entry[begin + s];
+      symmetric &= a.weight == 0 || a.weight == (full ? C[a.col * n_ + a.row] : find(a.col, a.row));
+    });
+    return symmetric;
   }
 
-  // By column, then by place in `edge_index`; entries listed several times add up, and leave entries of weight 0 over.
-  TFGW_DEVICE void sort_row(int i, int* column, int* id, double* value, Entry* entry, int first, int& length) {
-    for (int e = first + 1; e < first + length; ++e) {
-      const int c = column[e], d = id[e];
-      int at = e;
-      for (; at > first && (column[at - 1] > c || (column[at - 1] == c && id[at - 1] > d)); --at)
-        column[at] = column[at - 1], id[at] = id[at - 1];
-      column[at] = c, id[at] = d;
+  TFGW_DEVICE double find(int row, int column) {
+    const int begin = p_.row_start[first_ + row], end = begin + p_.row_length[first_ + row];
+    int low = begin, high = end;  // first entry of the row that is not before the column
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (p_.column[middle] < column) low = middle + 1;
+      else high = middle;
     }
-    int kept = first - 1;
-    for (int e = first; e < first + length; ++e) {
-      const double v = p_.edge_weight ? p_.edge_weight[id[e]] : 1.0;
-      if (!usable(v)) report_invalid(p_);
-      if (kept >= first && column[kept] == column[e]) {
-        value[kept] += v;
-      } else {
-        ++kept;
-        column[kept] = column[e], value[kept] = v;
-      }
-    }
-    for (int e = first; e < first + length; ++e) entry[e] = e <= kept ? Entry{value[e], i, column[e]} : Entry{0, i, 0};
-    length = kept + 1 - first;
+    return low < end && p_.column[low] == column ? p_.value[low] : 0.0;
+  }
+
+  // The rows of Cᵀ. Entries of weight 0 that were left over come along.
+  TFGW_DEVICE void transpose() {
+    const int begin = first_entry(), count = entries();
+    int *const start = p_.t_start + first_, *const length = p_.t_length + first_;
+    each(n_, [&](int j) { length[j] = 0; });
+    sync_block();
+    each(count, [&](int s) { fetch_add(&length[p_.entry[begin + s].col], 1); });
+    sync_block();
+    if (in_last_warp())
+      running_sums(n_, [&](int j) { return length[j]; }, [&](int j, int sum) { start[j] = begin + sum; });
+    sync_block();
+    each(n_, [&](int j) { length[j] = 0; });
+    sync_block();
+    each(count, [&](int s) {
+      const int j = p_.entry[begin + s].col;
+      p_.edge_id[start[j] + fetch_add(&length[j], 1)] = begin + s;
+    });
+    sync_block();
+    each(count, [&](int s) {
+      const int e = p_.edge_id[begin + s];
+      const Entry a = p_.entry[e];
+      int to = start[a.col];
+#pragma unroll 4
+      for (int at = start[a.col], end = start[a.col + 1]; at < end; ++at) to += p_.edge_id[at] < e;
+      p_.t_entry[to] = {a.weight, a.col, a.row}, p_.t_column[to] = a.row, p_.t_value[to] = a.weight;
+    });
+    sync_block();
   }
 
   // `packed`, as problem.cuh describes it.
   TFGW_DEVICE void pack() {
-    constexpr int kGroup = Shape<P>::kGroup, kTeam = 2 * kGroup;  // threads for a group
+    constexpr int kGroup = Shape<P>::kGroup, kThreads = 2 * kGroup;  // for a group
     const int *const start = p_.row_start + first_, *const length = p_.row_length + first_;
     int* const row_at = p_.packed_row + first_;
-    for (int i = thread_in_block(); i < n_; i += threads_in_block()) {
-      const int mine = length[i];
+    each_row(n_, [&](int i, int place) {
+      const int mine = i < n_ ? length[i] : 0;
       int rank = 0;
 #pragma unroll 8
-      for (int j = 0; j < n_; ++j) rank += length[j] > mine || (length[j] == mine && j < i);
-      row_at[rank] = i;
-    }
+      for (int j = place; j < n_; j += kTeam) rank += length[j] > mine || (length[j] == mine && j < i);
+      team_sums(rank);
+      if (i < n_ && place == 0) row_at[rank] = i;
+    });
     sync_block();
     const int groups = (n_ + kGroup - 1) / kGroup;
     int* const begin = packed_begin(p_, b_);
-    if (thread_in_block() < 32) {
-      int before = 0;
-      for (int first = 0; first <= groups; first += 32) {
-        const int q = first + lane(), size = q < groups ? kGroup * length[row_at[q * kGroup]] : 0;
-        const int end = before + running_sum(size);
-        if (q <= groups) begin[q] = end - size;
-        before = from_lane(end, 31);
-      }
-    }
+    if (in_last_warp())
+      running_sums(groups, [&](int q) { return kGroup * length[row_at[q * kGroup]]; },
+                   [&](int q, int sum) { begin[q] = sum; });
     sync_block();
     Entry* const out = p_.packed + packed_at(p_, first_);
-    const int r = thread_in_block() % kGroup, depth = thread_in_block() % kTeam / kGroup;
-    for (int q = thread_in_block() / kTeam; q < groups; q += threads_in_block() / kTeam) {
+    const int r = thread_in_block() % kGroup, depth = thread_in_block() % kThreads / kGroup;
+    for (int q = thread_in_block() / kThreads; q < groups; q += threads_in_block() / kThreads) {
       const int at = q * kGroup + r, row = at < n_ ? row_at[at] : 0, here = at < n_ ? length[row] : 0;
       const int from = start[row], to = begin[q], width = (begin[q + 1] - to) / kGroup;
 #pragma unroll 4
-      for (int d = depth; d < width; d += kTeam / kGroup)
+      for (int d = depth; d < width; d += kThreads / kGroup)
         out[to + d * kGroup + r] = d < here ? p_.entry[from + d] : Entry{0, row, 0};
     }
   }
 
-  TFGW_DEVICE Moments sparse_moments(int i, bool symmetric) {
+  TFGW_DEVICE Moments sparse_moments(int i, int place, bool symmetric) {
     Moments m;
-    m.symmetric = symmetric;
-    add_up(p_.row_start, p_.entry, i, m.out, m.square_out);
+    add_up(p_.row_start, p_.entry, i, place, m.out, m.square_out);
     if (symmetric) {
       m.in = m.out, m.square_in = m.square_out;
     } else {
-      add_up(p_.t_start, p_.t_entry, i, m.in, m.square_in);
+      add_up(p_.t_start, p_.t_entry, i, place, m.in, m.square_in);
     }
     return m;
   }
 
-  TFGW_DEVICE void add_up(const int* start, const Entry* entry, int i, double& mean, double& square) {
+  TFGW_DEVICE void add_up(const int* start, const Entry* entry, int i, int place, double& mean, double& square) {
     const double* h = p_.h + first_;
     const int end = start[first_ + i + 1];
 #pragma unroll 4
-    for (int e = start[first_ + i]; e < end; ++e) {
+    for (int e = start[first_ + i] + place; e < end; e += kTeam) {
       const Entry a = entry[e];
       mean += a.weight * h[a.col], square += a.weight * a.weight * h[a.col];
     }
   }
 
-  TFGW_DEVICE Moments dense_moments(int i) {
+  TFGW_DEVICE Moments dense_moments(int i, int place) {
     Moments m;
     const double* C = p_.dense + p_.dense_at[b_];
-    for (int j = 0; j < n_; ++j) {
-      const double forth = C[i64(i) * n_ + j], back = C[i64(j) * n_ + i], h = p_.h[first_ + j];
+#pragma unroll 4
+    for (int j = place; j < n_; j += kTeam) {
+      const double forth = read_only(C + i64(i) * n_ + j), back = read_only(C + i64(j) * n_ + i), h = p_.h[first_ + j];
       m.out += forth * h, m.square_out += forth * forth * h;
       m.in += back * h, m.square_in += back * back * h;
-      m.symmetric = m.symmetric && forth == back;
-      m.valid = m.valid && usable(forth);
+      m.symmetric &= forth == back;
+      m.valid &= usable(forth);
     }
     return m;
   }
 
   const Problem& p_;
   const int b_, first_, n_;
+  PrepareMemory<P>& shared_;
 };
 
+template <int P>
 class TemplatePreparer {
  public:
-  TFGW_DEVICE TemplatePreparer(const Problem& p, int k)
-      : p_(p), k_(k), columns_(int(p.columns)), padded_(int(p.padded)), live_(p.live + i64(k) * p.padded) {}
+  TFGW_DEVICE TemplatePreparer(const Problem& p, int k, PrepareMemory<P>& memory)
+      : p_(p), k_(k), columns_(int(p.columns)), weights_(p.template_weights + i64(k) * p.columns),
+        x_(p.template_x + i64(k) * p.columns * p.features),
+        S_(p.template_structure ? p.template_structure + i64(k) * p.columns * p.columns : nullptr), shared_(memory) {}
 
   TFGW_DEVICE void run() {
-    if (!check()) return report_invalid(p_);
+    if (was_invalid(p_) || !all_valid(p_, check())) return;
     find_live();
-    const double* weights = p_.template_weights + i64(k_) * columns_;
-    double* h = p_.t_h + i64(k_) * padded_;
-    if (!fix_weights(count_, [&](int l) { return weights[live_[l]]; }, p_.weight_tolerance, 1, h,
-                     p_.demand + i64(k_) * padded_))
-      return report_invalid(p_);
+    double* const h = p_.t_h + i64(k_) * P;
+    bool valid = true;
+    if (in_last_warp())
+      valid = fix_weights(count_, [&](int l) { return read_only(weights_ + shared_.live[l]); }, p_.weight_tolerance, 1,
+                          h, p_.demand + i64(k_) * P);
     features();
-    if (p_.template_structure) structure(h);
+    if (!all_valid(p_, valid) || !S_) return;
+    moments(h);
+    matrices();
   }
 
  private:
   TFGW_DEVICE bool check() {
-    const i64 m = columns_, d = p_.features;
-    bool valid = p_.alpha[k_] >= 0 && p_.alpha[k_] <= 1;
-    for (i64 e = lane(); e < m; e += 32) valid = valid && p_.template_weights[k_ * m + e] >= 0;
-    for (i64 e = lane(); e < m * d; e += 32) valid = valid && usable(p_.template_x[k_ * m * d + e]);
-    for (i64 e = lane(); e < m * m && p_.template_structure; e += 32)
-      valid = valid && usable(p_.template_structure[k_ * m * m + e]);
-    return ballot(!valid) == 0;
+    const i64 m = columns_;
+    const double alpha = read_only(p_.alpha + k_);
+    bool valid = alpha >= 0 && alpha <= 1;
+    each(m, [&](i64 e) { valid &= read_only(weights_ + e) >= 0; });
+    valid &= all_usable(x_, m * p_.features);
+    if (S_) valid &= all_usable(S_, m * m);
+    return valid;
+  }
+
+  TFGW_DEVICE bool comes_before(int a, int b) const {
+    const double weight = read_only(weights_ + a), other = read_only(weights_ + b);
+    if (weight != other) return weight < other;
+    constexpr int kAhead = 8;
+    const i64 d = p_.features;
+#pragma unroll 1
+    for (i64 first = 0; first < d; first += kAhead) {
+      double f[kAhead], g[kAhead];
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s) {
+        const i64 c = first + s < d ? first + s : first;
+        f[s] = read_only(x_ + a * d + c), g[s] = read_only(x_ + b * d + c);
+      }
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s)
+        if (f[s] != g[s]) return f[s] < g[s];
+    }
+    return a < b;
   }
 
   // The nodes that have weight, by weight and features, so that how they are numbered does not matter as long as no two
-  // are equal in both. (The CPU core also tells those apart, by structure.)
+  // are equal in both. (The CPU core also tells those apart, by structure.) One warp per node.
   TFGW_DEVICE void find_live() {
-    const double* weights = p_.template_weights + i64(k_) * columns_;
-    const double* x = p_.template_x + i64(k_) * columns_ * p_.features;
-    const auto comes_before = [&](int a, int b) {
-      if (weights[a] != weights[b]) return weights[a] < weights[b];
-      for (i64 c = 0; c < p_.features; ++c) {
-        const double f = x[a * p_.features + c], g = x[b * p_.features + c];
-        if (f != g) return f < g;
-      }
-      return a < b;
-    };
-    for (int l = 0; l < columns_; ++l) {
-      if (!(weights[l] > 0)) continue;
-      int rank = 0;
-      for (int first = 0; first < columns_; first += 32) {
+#pragma unroll 1
+    for (int first = 0; first < columns_; first += 32)
+      count_ += bits_set(ballot(first + lane() < columns_ && read_only(weights_ + first + lane()) > 0));
+#pragma unroll 1
+    for (int l = thread_in_block() / 32; l < columns_; l += threads_in_block() / 32) {
+      const bool kept = read_only(weights_ + l) > 0;
+      int rank = kept ? 0 : -1;
+#pragma unroll 1
+      for (int first = 0; first < columns_ && kept; first += 32) {
         const int other = first + lane();
-        const bool kept = other < columns_ && other != l && weights[other] > 0;
-        rank += bits_set(ballot(kept && comes_before(other, l)));
+        const bool is_kept = other < columns_ && other != l && read_only(weights_ + other) > 0;
+        rank += bits_set(ballot(is_kept && comes_before(other, l)));
       }
-      if (lane() == 0) live_[rank] = l;
-      ++count_;
+      if (lane() != 0) continue;
+      shared_.place[l] = rank;
+      if (kept) shared_.live[rank] = p_.live[i64(k_) * P + rank] = l;
     }
-    if (lane() == 0) p_.live_count[k_] = count_;
-    sync();
+    if (thread_in_block() == 0) p_.live_count[k_] = count_;
+    sync_block();
   }
 
   TFGW_DEVICE void features() {
     const i64 d = p_.features;
-    for (int l = lane(); l < padded_; l += 32) {
-      double norm = 0;
-      for (i64 c = 0; c < d; ++c) {
-        const double f = l < count_ ? p_.template_x[(i64(k_) * columns_ + live_[l]) * d + c] : 0.0;
-        p_.ft[(k_ * d + c) * padded_ + l] = f;
-        norm += f * f;
-      }
-      p_.t_norm[i64(k_) * padded_ + l] = norm;
-    }
+    each(d * P, [&](i64 e) {
+      const int l = int(e % P);
+      return l < count_ ? read_only(x_ + shared_.live[l] * d + e / P) : 0.0;
+    }, [&](i64 e, double f) { p_.ft[k_ * d * P + e] = f; });
+    each(P, [&](int l) { p_.t_norm[i64(k_) * P + l] = l < count_ ? squared_norm(x_ + shared_.live[l] * d, d) : 0.0; });
   }
 
-  TFGW_DEVICE void structure(const double* h) {
-    const double* S = p_.template_structure + i64(k_) * columns_ * columns_;
+  TFGW_DEVICE void moments(const double* h) {
+    double* const mean_out = p_.t_mean_out + i64(k_) * P;
+    double* const mean_in = p_.t_mean_in + i64(k_) * P;
     double constant = 0;
-    for (int a = lane(); a < columns_; a += 32) {
-      double out = 0, in = 0, weight = 0;
-      for (int l = 0; l < count_; ++l) {
-        const double forth = S[a * columns_ + live_[l]], back = S[live_[l] * columns_ + a];
-        out += forth * forth * h[l], in += back * back * h[l];
-        if (live_[l] == a) weight = h[l];
+    each_row(columns_, [&](int a, int part) {
+      double out = 0, in = 0, square_out = 0, square_in = 0;
+#pragma unroll 4
+      for (int l = part; l < (a < columns_ ? count_ : 0); l += kTeam) {
+        const int b = shared_.live[l];
+        const double forth = read_only(S_ + a * columns_ + b), back = read_only(S_ + b * columns_ + a);
+        out += forth * h[l], square_out += forth * forth * h[l];
+        in += back * h[l], square_in += back * back * h[l];
       }
-      p_.t_square[i64(k_) * columns_ + a] = out + in;
-      constant += weight * out;
-    }
-    constant = warp_sum(constant);
-    if (lane() == 0) p_.t_constant[k_] = constant;
-    const i64 base = i64(k_) * padded_ * padded_;
-    for (int a = lane(); a < padded_; a += 32) {
-      double out = 0, in = 0;
-      for (int l = 0; l < padded_; ++l) {
-        const bool kept = a < count_ && l < count_;
-        const double forth = kept ? S[live_[a] * columns_ + live_[l]] : 0.0;
-        const double back = kept ? S[live_[l] * columns_ + live_[a]] : 0.0;
-        const i64 at = base + i64(a) * padded_ + l;
-        p_.C[at] = forth, p_.Ct[at] = back, p_.mean[at] = 0.5 * (forth + back);
-        if (kept) out += forth * h[l], in += back * h[l];
-      }
-      p_.t_mean_out[i64(k_) * padded_ + a] = out, p_.t_mean_in[i64(k_) * padded_ + a] = in;
-    }
+      team_sums(out, in, square_out, square_in);
+      if (a >= columns_ || part != 0) return;
+      p_.t_square[i64(k_) * columns_ + a] = square_out + square_in;
+      const int l = shared_.place[a];
+      if (l >= 0) mean_out[l] = out, mean_in[l] = in, constant += h[l] * square_out;
+    });
+    each(P - count_, [&](int l) { mean_out[count_ + l] = mean_in[count_ + l] = 0; });
+    constant = block_sum(constant, shared_);
+    if (thread_in_block() == 0) p_.t_constant[k_] = constant;
+  }
+
+  TFGW_DEVICE void matrices() {
+    struct Pair {
+      double forth, back;
+    };
+    each(P * P, [&](int e) {
+      const int a = e / P, l = e % P;
+      if (a >= count_ || l >= count_) return Pair{0, 0};
+      const int row = shared_.live[a], col = shared_.live[l];
+      return Pair{read_only(S_ + row * columns_ + col), read_only(S_ + col * columns_ + row)};
+    }, [&](int e, Pair s) {
+      const i64 at = i64(k_) * P * P + e;
+      p_.C[at] = s.forth, p_.Ct[at] = s.back, p_.mean[at] = 0.5 * (s.forth + s.back);
+    });
   }
 
   const Problem& p_;
-  const int k_, columns_, padded_;
-  int* const live_;
+  const int k_, columns_;
+  const double *const weights_, *const x_, *const S_;
+  PrepareMemory<P>& shared_;
   int count_ = 0;
 };
 

@@ -36,10 +36,11 @@ struct Problem {
   int* order;                       // (graphs): largest first
   i64* dense_at;                    // (graphs + 1): first entry in `dense`
   int *row_start, *row_length;      // (nodes + 1), (nodes): rows of C in `column` and `value`
-  int *column, *edge_id;            // (edges): within the graph, sorted and distinct along a row
+  int* column;                      // (edges): within the graph, sorted and distinct along a row
   double* value;                    // (edges)
-  int *t_start, *t_length, *t_column, *t_edge_id;  // the same of Cᵀ
+  int *t_start, *t_length, *t_column;  // the same of Cᵀ, where C is not symmetric
   double* t_value;
+  int* edge_id;                     // (edges): working memory
   double *h, *square, *out_mean, *in_mean, *x_norm;  // (nodes)
   i64* supply;                      // (nodes)
   double* constant;                 // (graphs): hᵀ C² h

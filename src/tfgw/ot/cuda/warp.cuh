@@ -13,7 +13,7 @@ using u32 = unsigned int;
 #define TFGW_DEVICE __device__ __forceinline__
 #define TFGW_SHARED __shared__
 #define TFGW_PARAMETER __grid_constant__  // read in place, not copied to each thread
-#define TFGW_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define TFGW_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 
 namespace tfgw {
 
@@ -30,6 +30,7 @@ TFGW_DEVICE int block_index() { return int(blockIdx.x); }
 TFGW_DEVICE int blocks_in_grid() { return int(gridDim.x); }
 TFGW_DEVICE void sync() { __syncwarp(); }
 TFGW_DEVICE void sync_block() { __syncthreads(); }
+TFGW_DEVICE bool any_in_block(bool p) { return __syncthreads_or(p) != 0; }
 TFGW_DEVICE u32 ballot(bool p) { return __ballot_sync(kAllLanes, p); }
 TFGW_DEVICE u32 warp_min(u32 v) { return __reduce_min_sync(kAllLanes, v); }
 TFGW_DEVICE u32 warp_max(u32 v) { return __reduce_max_sync(kAllLanes, v); }
@@ -45,6 +46,11 @@ TFGW_DEVICE int bits_set(u32 v) { return __popc(v); }
 TFGW_DEVICE int lowest_bit(u32 v) { return __ffs(int(v)) - 1; }
 TFGW_DEVICE u64 bits_of(double v) { return u64(__double_as_longlong(v)); }
 TFGW_DEVICE double double_of(u64 b) { return __longlong_as_double(i64(b)); }
+// What no thread writes while a kernel runs; the compiler may read it early.
+template <class T>
+TFGW_DEVICE T read_only(const T* at) {
+  return __ldg(at);
+}
 TFGW_DEVICE int fetch_add(int* at, int v) { return atomicAdd(at, v); }
 TFGW_DEVICE void raise_to(int* at, int v) { atomicMax(at, v); }
 TFGW_DEVICE void set_bits(u32* at, u32 bits) { atomicOr(at, bits); }
@@ -104,9 +110,11 @@ TFGW_DEVICE void warp_sums(Doubles&... v) {
 TFGW_DEVICE double warp_max(double v) { return from_sortable(~warp_min(~sortable(v))); }
 
 // Sum over this lane and those before it.
-TFGW_DEVICE int running_sum(int v) {
+template <class Int>
+TFGW_DEVICE Int running_sum(Int v) {
+#pragma unroll
   for (int distance = 1; distance < 32; distance *= 2) {
-    const int before = from_lane(v, (lane() - distance) & 31);
+    const Int before = from_lane(v, (lane() - distance) & 31);
     v += lane() >= distance ? before : 0;
   }
   return v;
