@@ -9,6 +9,7 @@ from torch import Tensor
 from tfgw import ot
 from tfgw.nn.structure import batched_shortest_paths, entry_index
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
+from tfgw.ot.solve import fgw_distances
 from tfgw.ot.starts import start_bits
 
 Structure = Literal["adjacency", "shortest_path", "precomputed"]
@@ -167,16 +168,16 @@ class TFGWPooling(TemplateLayer):
         Returns:
             ``(batch_size, num_templates)``.
         """
-        return self.solve(
-            x,
-            edge_index,
-            batch,
-            edge_weight=edge_weight,
-            structure=structure,
-            node_weights=node_weights,
-            batch_size=batch_size,
-            plans=None,
-        ).distances
+        return fgw_distances(
+            self._graphs(x, edge_index, batch, edge_weight, structure, node_weights, batch_size),
+            self._templates(),
+            self.alpha,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_starts=self.n_starts,
+            start_kinds=self.start_kinds,
+            num_threads=self.num_threads,
+        )
 
     def solve(
         self,
@@ -192,9 +193,8 @@ class TFGWPooling(TemplateLayer):
         plans: str | None = "dense",
     ) -> ot.Transport:
         """As :meth:`forward`, but everything the solver knows: plans, both costs, potentials, gaps, status."""
-        graphs = self._graphs(x, edge_index, batch, edge_weight, structure, node_weights, batch_size)
         return ot.fgw(
-            graphs,
+            self._graphs(x, edge_index, batch, edge_weight, structure, node_weights, batch_size),
             self._templates(),
             self.alpha,
             max_iter=self.max_iter,

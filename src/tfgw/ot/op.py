@@ -10,6 +10,7 @@ linear_transport ──▶ tfgw::transport ────▶ C++ core: solve, with
 On a GPU, while nothing is traced, fgw goes past the operators, straight to op_cuda.fgw.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -21,6 +22,8 @@ from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
 from tfgw.ot.starts import UNIFORM
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+Others = Callable[[], tuple[Tensor, ...]]
+"""The outputs after the first, for those who want them: on a GPU, each tensor costs the host a microsecond."""
 
 
 @torch.library.custom_op("tfgw::fgw", mutates_args=(), device_types="cpu")
@@ -325,12 +328,21 @@ def _dtype_tolerance(dtype: torch.dtype) -> float:
     return min(0.05, max(1e-6, 100 * torch.finfo(dtype).eps))
 
 
+def call_fgw_op(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
+    """:func:`solve_fgw`, wherever the tensors are and whoever traces them."""
+    distance, *others = fgw_op(*arguments[:-1], needs_grad or arguments[-1])
+    return distance, lambda: tuple(others)
+
+
 # Adds the kernels for tensors on a GPU to the operators above.
 from tfgw.ot import op_cuda  # noqa: E402
 
 
-def solve_fgw(*arguments: Any, needs_grad: bool) -> Outputs:
-    """:func:`fgw_op`, or the same on a GPU without the cost of an operator, where nobody needs one."""
+def solve_fgw(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
+    """:func:`fgw_op`, or the same on a GPU without the cost of an operator, where nobody needs one.
+
+    Here ``with_plans`` says whether plans are asked for; that gradients need them is known.
+    """
     if arguments[0].is_cuda and op_cuda.is_eager(*arguments[:12]):
         return op_cuda.fgw(*arguments, needs_grad=needs_grad)
-    return fgw_op(*arguments)
+    return call_fgw_op(*arguments, needs_grad=needs_grad)

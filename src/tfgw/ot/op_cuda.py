@@ -5,7 +5,8 @@ one, and its backward launches the kernels of the gradients alone, on what the f
 """
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,9 +14,12 @@ from torch.nn import Parameter
 
 from tfgw.ot.cuda import run
 from tfgw.ot.cuda.gpu import Gpu, gpu
-from tfgw.ot.cuda.run import Input
-from tfgw.ot.op import Outputs, fgw_backward_op, fgw_op, transport_op, weight_tolerance
+from tfgw.ot.cuda.run import Input, Solution
+from tfgw.ot.cuda.solved import Solved
+from tfgw.ot.op import Others, Outputs, call_fgw_op, fgw_backward_op, fgw_op, transport_op, weight_tolerance
 from tfgw.ot.starts import UNIFORM
+
+T = TypeVar("T")
 
 
 def is_eager(*inputs: object) -> bool:
@@ -32,42 +36,47 @@ def is_eager(*inputs: object) -> bool:
 _PLAIN = {Tensor, Parameter, int, type(None)}
 
 
-def fgw(*arguments: Any, needs_grad: bool) -> Outputs:
-    """:func:`tfgw.ot.op.fgw_op`, called eagerly."""
+def fgw(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
+    """:func:`tfgw.ot.op.solve_fgw` for tensors on a GPU, called eagerly."""
     start, max_iter, tol, n_starts, start_kinds, _, with_plans = arguments[11:]
     given = Input._make((*arguments[:11], None, start))
     device = _device(given.x)
     if run.reason_not_to(device, given, n_starts, start_kinds) is not None:
-        return fgw_op(*arguments)
-    outputs, prepared = _solve(device, given, max_iter, tol, with_plans)
-    if not needs_grad:
-        return outputs
-    distance: Tensor = _Differentiable.apply(outputs, prepared, given, *given.differentiable)
-    return (distance, *outputs[1:])
+        return call_fgw_op(*arguments, needs_grad=needs_grad)
+    solution = _solve(device, given, max_iter, tol, needs_grad or with_plans)
+    distance: Tensor = (
+        _Differentiable.apply(solution, given, *given.differentiable) if needs_grad else _distance(solution, given)
+    )
+    return distance, partial(_others, solution, given, with_plans)
 
 
 class _Differentiable(torch.autograd.Function):
     """The distance of a solve, with its gradients."""
 
     @staticmethod
-    def forward(ctx: Any, outputs: Outputs, prepared: Tensor, given: Input, *_: Tensor | None) -> Tensor:
+    def forward(ctx: Any, solution: Solution, given: Input, *_: Tensor | None) -> Tensor:
         ctx.set_materialize_grads(False)
-        ctx.batch_size = given.batch_size
-        ctx.save_for_backward(prepared, *outputs[1:3], *outputs[6:9], *given[:2], *given[3:11])
-        return outputs[0]
+        ctx.batch_size, ctx.counts = given.batch_size, solution.rest[2:]
+        ctx.save_for_backward(solution.prepared, *solution.rest[:2], *given[:2], *given[3:11])
+        return _distance(solution, given)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        (grad,), needs = grads, ctx.needs_input_grad[3:]
+        (grad,), needs = grads, ctx.needs_input_grad[2:]
         if grad is None:
-            return (None,) * (3 + len(needs))
-        prepared, *solved = ctx.saved_tensors[:6]
-        x, batch, *rest = ctx.saved_tensors[6:]
-        given = Input(x, batch, ctx.batch_size, *rest)
+            return (None,) * (2 + len(needs))
+        prepared, pairs, plans, x, batch, *rest = ctx.saved_tensors
+        given, solved = Input(x, batch, ctx.batch_size, *rest), Solved(pairs, plans, *ctx.counts)
         if torch.is_grad_enabled():  # a graph of the gradients is wanted: the operator says that there is none
-            found = fgw_backward_op(grad, *given[:11], *solved, 0, list(needs))
-            return (None, None, None, *(g if need else None for g, need in zip(found, needs, strict=True)))
-        return (None, None, None, *_gradients(_device(x), given, grad, solved, needs, prepared))
+            found = fgw_backward_op(grad, *given[:11], *_for_gradients(solved.tensors(with_plans=True)), 0, list(needs))
+            return (None, None, *(g if need else None for g, need in zip(found, needs, strict=True)))
+        addresses = _for_gradients(solved.addresses())
+        return (None, None, *_gradients(_device(x), given, grad, addresses, needs, prepared))
+
+
+def _for_gradients(results: Sequence[T]) -> tuple[T, ...]:
+    """Of all results but the distances, those that :func:`fgw_backward_op` takes."""
+    return (*results[:2], *results[5:])
 
 
 @fgw_op.register_kernel("cuda")
@@ -84,7 +93,7 @@ def _(
     if reason is not None:
         run.warn_once(reason)
         return tuple(_on_cpu(fgw_op, *given[:11], start, max_iter, tol, n_starts, start_kinds, num_threads, with_plans))
-    return _solve(_device(x), given, max_iter, tol, with_plans)[0]
+    return _outputs(_solve(_device(x), given, max_iter, tol, with_plans), given, with_plans)
 
 
 @fgw_backward_op.register_kernel("cuda")
@@ -101,7 +110,8 @@ def _(
     solved = [structure_cost, feature_cost, plan, row_potential, col_potential]
     if run.reason_not_to(_device(x), given) is not None:
         return _on_cpu(fgw_backward_op, grad, *given[:11], *solved, num_threads, needs)
-    found = _gradients(_device(x), given, grad, solved, needs)
+    read = run.as_read(*solved)
+    found = _gradients(_device(x), given, grad, run.addresses(read), needs)
     return [x.new_empty(0) if g is None else g for g in found]
 
 
@@ -118,15 +128,14 @@ def _(
     if reason is not None:
         run.warn_once(reason)
         return tuple(_on_cpu(transport_op, cost, batch, batch_size, node_weights, template_weights, num_threads))
-    return _solve(_device(cost), given, max_iter=2, tol=0.0, with_plans=True)[0]
+    return _outputs(_solve(_device(cost), given, max_iter=2, tol=0.0, with_plans=True), given, with_plans=True)
 
 
 def _device(tensor: Tensor) -> Gpu:
     return gpu(tensor.device.index)
 
 
-def _solve(device: Gpu, given: Input, max_iter: int, tol: float, with_plans: bool) -> tuple[Outputs, Tensor]:
-    """The results, and the prepared problem."""
+def _solve(device: Gpu, given: Input, max_iter: int, tol: float, with_plans: bool) -> Solution:
     is_fgw = given.cost is None
     tolerance = weight_tolerance(given.x, given.template_features if is_fgw else given.template_weights)
     found = run.solve(device, given, weight_tolerance=tolerance, max_iter=max_iter, tol=tol, with_plans=with_plans)
@@ -136,25 +145,44 @@ def _solve(device: Gpu, given: Input, max_iter: int, tol: float, with_plans: boo
         else:
             _on_cpu(transport_op, given.cost, *given[1:4], given.template_weights, 0)
         raise AssertionError("the GPU's checks found an error that the CPU's did not")
-    results, prepared = found
+    return found
+
+
+def _outputs(solution: Solution, given: Input, with_plans: bool) -> Outputs:
+    """The results as the operators return them."""
+    return (_distance(solution, given), *_others(solution, given, with_plans))  # type: ignore[return-value]
+
+
+def _distance(solution: Solution, given: Input) -> Tensor:
+    return _as_given(solution.distance, given)
+
+
+def _others(solution: Solution, given: Input, with_plans: bool) -> tuple[Tensor, ...]:
+    results = solution.rest.tensors(with_plans)
+    return (*(_as_given(t, given) for t in results[:3]), *results[3:])
+
+
+def _as_given(result: Tensor, given: Input) -> Tensor:
+    """In the precision of the input."""
     dtype = torch.promote_types(given.x.dtype, given.template_features.dtype)
-    if dtype is not torch.float64:
-        results = (*(t.to(dtype) for t in results[:4]), *results[4:])  # type: ignore[assignment]
-    return results, prepared
+    return result if dtype is torch.float64 else result.to(dtype)
 
 
 def _gradients(
     device: Gpu,
     given: Input,
     grad: Tensor,
-    solved: Sequence[Tensor],
+    solved: Sequence[int],
     needs: Sequence[bool],
     prepared: Tensor | None = None,
 ) -> list[Tensor | None]:
     """Gradients in the precision of what they belong to; ``None`` where they are not needed."""
     tolerance = weight_tolerance(given.x, given.template_features)
     grads = run.backward(device, given, grad, solved, needs, weight_tolerance=tolerance, prepared=prepared)
-    return [g if g is None or t is None else g.to(t.dtype) for g, t in zip(grads, given.differentiable, strict=True)]
+    return [
+        g if g is None or t is None or g.dtype is t.dtype else g.to(t.dtype)
+        for g, t in zip(grads, given.differentiable, strict=True)
+    ]
 
 
 def _on_cpu(op: Any, *arguments: Any) -> Any:

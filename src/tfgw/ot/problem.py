@@ -184,7 +184,8 @@ def expand_alpha(alpha: float | Tensor, templates: Templates) -> Tensor:
             f"alpha: expected a scalar or one value for each of {features.shape[0]} templates, "
             f"got shape {tuple(alpha.shape)}"
         )
-    return (alpha if alpha.dim() < 2 else alpha.reshape(1)).expand(features.shape[0])
+    # Copied here, once: the solvers read it one by one, and so do the gradients later.
+    return (alpha if alpha.dim() < 2 else alpha.reshape(1)).expand(features.shape[0]).contiguous()
 
 
 def _floating(name: str, tensor: Tensor, dim: int, shape: str) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from tfgw.ot.op import solve_fgw, transport_op
+from tfgw.ot.op import Others, solve_fgw, transport_op
 from tfgw.ot.problem import GraphBatch, Templates, check_options, check_pair, check_start, expand_alpha
 from tfgw.ot.starts import START_KINDS, start_bits
 
@@ -84,6 +84,39 @@ def fgw(
     Raises:
         ValueError: If an input is invalid; the message names the argument and the graph.
     """
+    distances, others = _solve(
+        graphs,
+        templates,
+        alpha,
+        max_iter=max_iter,
+        tol=tol,
+        n_starts=n_starts,
+        start_kinds=start_kinds,
+        initial_plans=initial_plans,
+        plans=plans,
+        num_threads=num_threads,
+    )
+    return _named(distances, others(), plans)
+
+
+def fgw_distances(graphs: GraphBatch, templates: Templates, alpha: float | Tensor, **options: Any) -> Tensor:
+    """The distances of :func:`fgw`, for the same options but ``plans``, without what a layer would not look at."""
+    return _solve(graphs, templates, alpha, plans=None, **options)[0]
+
+
+def _solve(
+    graphs: GraphBatch,
+    templates: Templates,
+    alpha: float | Tensor,
+    *,
+    max_iter: int,
+    tol: float,
+    n_starts: int,
+    start_kinds: Sequence[str],
+    plans: str | None,
+    num_threads: int | None,
+    initial_plans: Tensor | None = None,
+) -> tuple[Tensor, Others]:
     check_pair(graphs, templates)
     if plans not in ("dense", "sparse", None):
         raise ValueError(f"plans: must be 'dense', 'sparse' or None, got {plans!r}")
@@ -97,7 +130,7 @@ def fgw(
     needs_grad = torch.is_grad_enabled() and any(
         t is not None and t.requires_grad for t in (*from_graphs, *from_templates)
     )
-    outputs = solve_fgw(
+    return solve_fgw(
         graphs.x,
         graphs.batch,
         graphs.num_graphs,
@@ -115,10 +148,9 @@ def fgw(
         n_starts,
         bits,
         _threads(num_threads),
-        needs_grad or plans is not None,
+        plans is not None,
         needs_grad=needs_grad,
     )
-    return _named(outputs[0], outputs, plans)
 
 
 def wasserstein(
@@ -183,12 +215,12 @@ def linear_transport(
     index = torch.zeros(len(cost), dtype=torch.int64, device=cost.device) if batch is None else batch
     total = cost.new_zeros(outputs[0].shape).index_add(0, index, change)
     total = total + (v.to(cost) * (weights - weights.detach())).sum(-1)
-    return _named(outputs[0] + total, outputs, plans)
+    return _named(outputs[0] + total, outputs[1:], plans)
 
 
-def _named(distances: Tensor, outputs: tuple[Tensor, ...], plans: str | None) -> Transport:
-    _, structure_costs, feature_costs, gaps, iterations, status, plan, u, v = (
-        t.detach() if t.requires_grad else t for t in outputs
+def _named(distances: Tensor, others: tuple[Tensor, ...], plans: str | None) -> Transport:
+    structure_costs, feature_costs, gaps, iterations, status, plan, u, v = (
+        t.detach() if t.requires_grad else t for t in others
     )
     wanted = plans is not None
     return Transport(

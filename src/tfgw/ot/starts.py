@@ -8,6 +8,7 @@ to a link of the template, and all other nodes are told apart by the walks that 
 near the best minima so far, with a few linked nodes put elsewhere."""
 
 UNIFORM = 1  # the core's bit for the first of them; the others follow
+_ALL = (UNIFORM << len(START_KINDS)) - 1
 
 
 def start_bits(start_kinds: Sequence[str], *, given: bool = False) -> int:
@@ -16,6 +17,8 @@ def start_bits(start_kinds: Sequence[str], *, given: bool = False) -> int:
     Raises:
         ValueError: If there is no start of these kinds.
     """
+    if start_kinds is START_KINDS:
+        return _ALL
     if isinstance(start_kinds, str) or not isinstance(start_kinds, Sequence):
         raise ValueError(f"start_kinds: expected a list of names, got {start_kinds!r}")
     for kind in start_kinds:

@@ -84,7 +84,9 @@ def solve(
     """Every result of a solve by name, and the prepared problem; ``None`` where the input was found invalid."""
     gpu = EmulatedGpu(processors)
     found = run.solve(gpu, given, weight_tolerance=1e-6, max_iter=max_iter, tol=tol, with_plans=True)
-    return None if found is None else (dict(zip(RESULTS, found[0], strict=True)), found[1])
+    if found is None:
+        return None
+    return dict(zip(RESULTS, (found.distance, *found.rest.tensors(with_plans=True)), strict=True)), found.prepared
 
 
 def differentiable(given: Input) -> dict[str, Tensor]:
@@ -97,5 +99,7 @@ def backward(given: Input, solved: dict[str, Tensor], grad: Tensor, prepared: Te
     """Gradients with respect to everything that the problem has, by name."""
     values = [solved[name] for name in ("structure_cost", "feature_cost", "plan", "row_potential", "col_potential")]
     needs = [True] * len(DIFFERENTIABLE)
-    grads = run.backward(EmulatedGpu(), given, grad, values, needs, weight_tolerance=1e-6, prepared=prepared)
+    grads = run.backward(
+        EmulatedGpu(), given, grad, run.addresses(values), needs, weight_tolerance=1e-6, prepared=prepared
+    )
     return {name: g for name, g in zip(DIFFERENTIABLE, grads, strict=True) if g is not None}

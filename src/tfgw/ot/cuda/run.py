@@ -25,13 +25,11 @@ from tfgw.ot.cuda.layout import (
     size_class,
     workspace_size,
 )
+from tfgw.ot.cuda.solved import Solved
 from tfgw.ot.starts import UNIFORM
 
 LARGEST_SCRATCH = 2 << 30
 """Bytes of working memory that a solve takes at most, if its largest graph can do with them."""
-
-Results = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
-"""What a solve writes, in the order of the operators' results; the last three are empty where plans are left out."""
 
 
 class Input(NamedTuple):
@@ -55,6 +53,16 @@ class Input(NamedTuple):
     def differentiable(self) -> tuple[Tensor | None, ...]:
         """What has gradients, in the order of the kernels' struct and of the operators' arguments."""
         return (*self[:1], *self[3:4], *self[5:11])
+
+
+class Solution(NamedTuple):
+    """What a solve leaves on the device."""
+
+    distance: Tensor
+    rest: Solved
+    """All other results."""
+    prepared: Tensor
+    """The problem as prepared, for :func:`backward`."""
 
 
 class Problem(NamedTuple):
@@ -150,13 +158,9 @@ def addresses(tensors: Sequence[Tensor | None]) -> list[int]:
 
 def solve(
     gpu: Gpu, given: Input, *, weight_tolerance: float, max_iter: int, tol: float, with_plans: bool
-) -> tuple[Results, Tensor] | None:
-    """Solve all pairs on the current stream.
-
-    Returns:
-        The results, and the prepared problem for :func:`backward`; ``None`` if the input is invalid. While a graph is
-        captured, nobody can look whether it is.
-    """
+) -> Solution | None:
+    """Solve all pairs on the current stream; ``None`` if the input is invalid. While a graph is captured, nobody can
+    look whether it is."""
     with gpu.selected():
         problem = describe(given)
         capturing = gpu.capturing()
@@ -164,13 +168,14 @@ def solve(
         _prepare(gpu, problem, given, problem.struct(invalid, weight_tolerance))
         if not capturing:
             gpu.check.end(gpu.stream)
-        results = _allocate(given, with_plans)
-        columns, nodes, graphs = problem.columns, given.x.shape[0], given.batch_size
-        pairs = graphs * given.template_weights.shape[0]
+        x, graphs, (count, m) = given.x, given.batch_size, given.template_weights.shape
+        distance = x.new_empty((graphs, count), dtype=torch.float64)
+        rest = Solved.room(x, graphs, count, m, with_plans)
+        columns, nodes, pairs = problem.columns, x.shape[0], graphs * count
         blocks = min(pairs, 32 * gpu.processors)
         typical = workspace_size(-(-4 * nodes // graphs), columns)
         size = max(workspace_size(nodes, columns), min(LARGEST_SCRATCH // 8, blocks * typical))
-        scratch = given.x.new_empty(size, dtype=torch.float64)
+        scratch = x.new_empty(size, dtype=torch.float64)
         # Where all pairs are solved at once, the largest graphs decide when the last one ends: they get more.
         larger = 2 if pairs <= 8 * gpu.processors else 1
         shared = min(larger * LARGEST_SHARED // 2, shared_size(-(-3 * larger * nodes // (2 * graphs)), columns))
@@ -180,17 +185,17 @@ def solve(
             scratch=(scratch.data_ptr(), size, shared),
             max_iter=max_iter,
             tol=tol,
-            results=addresses(results),
+            results=(distance.data_ptr(), *rest.addresses()),
         )
         gpu.launch("tfgw_solve", columns, blocks, struct, shared=shared)
-        return (results, problem.prepared) if capturing or gpu.check.passed() else None
+        return Solution(distance, rest, problem.prepared) if capturing or gpu.check.passed() else None
 
 
 def backward(
     gpu: Gpu,
     given: Input,
     grad: Tensor,
-    solved: Sequence[Tensor],
+    solved: Sequence[int],
     needs: Sequence[bool],
     *,
     weight_tolerance: float,
@@ -202,7 +207,7 @@ def backward(
         gpu: The device.
         given: The problem, which was solved before, hence is valid.
         grad: Gradient of the distances.
-        solved: Both costs, plan, and the potentials of graphs and templates.
+        solved: Addresses of both costs, plan, and the potentials of graphs and templates.
         needs: Which gradients there are to be.
         weight_tolerance: As for the solve.
         prepared: The prepared problem, as the solve returned it; ``None`` prepares it again.
@@ -225,9 +230,11 @@ def backward(
         shares = max(1, min(nodes // 32, 128))
         sums = shares * templates * (m * m + m * features + m + 3)
         scratch = given.x.new_empty(structured + sums, dtype=torch.float64)
-        read = as_read(grad, *solved)
+        read = as_read(grad)
         memory = scratch.data_ptr()
-        gradients = GRADIENTS.bytes(*addresses(read), *addresses(grads), memory, memory + 8 * structured, shares)
+        gradients = GRADIENTS.bytes(
+            *addresses(read), *solved, *addresses(grads), memory, memory + 8 * structured, shares
+        )
         columns, structs = problem.columns, (struct, gradients)
         gpu.launch("tfgw_backward_nodes", columns, nodes, *structs)
         if grad_edge_weight is not None and grad_edge_weight.numel():
@@ -240,15 +247,3 @@ def backward(
 def _prepare(gpu: Gpu, problem: Problem, given: Input, struct: bytes) -> None:
     gpu.launch("tfgw_index", problem.columns, 1, struct)
     gpu.launch("tfgw_prepare", problem.columns, given.batch_size + given.template_weights.shape[0], struct)
-
-
-def _allocate(given: Input, with_plans: bool) -> Results:
-    (count, columns), nodes, graphs = given.template_weights.shape, given.x.shape[0], given.batch_size
-    new, double, like = given.x.new_empty, torch.float64, torch.empty_like
-    distance, iterations = new((graphs, count), dtype=double), new((graphs, count), dtype=torch.int32)
-    plans = ((nodes, count, columns), (nodes, count), (graphs, count, columns)) if with_plans else ((0,), (0,), (0,))
-    plan, row_potential, col_potential = [new(shape, dtype=double) for shape in plans]
-    return (
-        distance, like(distance), like(distance), like(distance), iterations, like(iterations), plan, row_potential,
-        col_potential,
-    )  # fmt: skip
