@@ -127,6 +127,35 @@ def test_reset_parameters() -> None:
 
 @pytest.mark.parametrize("structure", ["adjacency", "shortest_path", "precomputed"])
 @pytest.mark.parametrize("directed", [False, True])
+def test_entries_get_the_gradient_of_all_their_places(structure: str, directed: bool) -> None:
+    layer = make_layer(structure=structure, directed=directed)
+    (layer.template_structure * (up := random_structure(3, K, M) + torch.arange(M))).sum().backward()
+    expected = up if directed else (up + up.mT) - up * torch.eye(M)
+    rows, cols = torch.triu_indices(M, M, 0 if structure == "precomputed" else 1)
+    if directed:
+        places = torch.ones(M, M) if structure == "precomputed" else 1 - torch.eye(M)
+        rows, cols = places.nonzero().T
+    torch.testing.assert_close(layer.structure_entries.grad, expected[:, rows, cols], rtol=1e-14, atol=0)
+
+
+def test_templates_of_one_node() -> None:
+    data, layer = random_batch(), TFGWPooling(CHANNELS, K, 1).double()
+    assert layer.structure_entries.shape == (K, 0)
+    assert torch.equal(layer.template_structure, torch.zeros(K, 1, 1, dtype=torch.float64))
+    layer.set_templates(torch.zeros(K, 1, 1), torch.ones(K, 1, CHANNELS))
+    distances = layer(data.x, data.edge_index, data.batch)
+    distances.sum().backward()
+    assert layer.template_features.grad.abs().min() > 0
+    edges = torch.bincount(data.batch[data.edge_index[0]], minlength=len(SIZES)) / torch.tensor(SIZES) ** 2
+    with torch.no_grad():
+        layer.alpha.fill_(1)
+        torch.testing.assert_close(
+            layer(data.x, data.edge_index, data.batch), edges.double()[:, None].expand(-1, K)
+        )  # the sum of C² over n²
+
+
+@pytest.mark.parametrize("structure", ["adjacency", "shortest_path", "precomputed"])
+@pytest.mark.parametrize("directed", [False, True])
 def test_set_templates_round_trip(structure: str, directed: bool) -> None:
     layer = make_layer(structure=structure, directed=directed)
     C = random_structure(1, K, M)

@@ -48,7 +48,7 @@ class TFGWPooling(TemplateLayer):
     alpha: Tensor
     structure_entries: Tensor
     _entry_index: Tensor
-    _fixed_entry: Tensor
+    _is_free: Tensor
 
     def __init__(
         self,
@@ -89,10 +89,9 @@ class TFGWPooling(TemplateLayer):
         self.max_iter = max_iter
         self.tol = tol
         self.num_threads = num_threads
-        index = entry_index(template_nodes, directed=directed, diagonal=structure == "precomputed")
-        self.register_buffer("_entry_index", index.flatten().repeat(num_templates, 1), persistent=False)
-        self.register_buffer("_fixed_entry", torch.zeros(num_templates, 1), persistent=False)
-        free = int(index.max()) if structure != "precomputed" else int(index.max()) + 1
+        index, free = self._entries()
+        self.register_buffer("_entry_index", index.clamp_max(free - 1).repeat(num_templates, 1), persistent=False)
+        self.register_buffer("_is_free", (index < free).to(torch.get_default_dtype()), persistent=False)
         self._hold("structure_entries", torch.empty(num_templates, free), learn_templates)
         self._hold("alpha", _initial_alpha(alpha, alpha_init, alpha_per_template, num_templates), self.learn_alpha)
         self.reset_parameters()
@@ -100,8 +99,18 @@ class TFGWPooling(TemplateLayer):
     @property
     def template_structure(self) -> Tensor:
         """C̄ of every template, ``(num_templates, template_nodes, template_nodes)``."""
-        entries = torch.cat((self.structure_entries, self._fixed_entry), 1)
-        return entries.gather(1, self._entry_index).view(-1, self.template_nodes, self.template_nodes)
+        shape = (self.num_templates, self.template_nodes, self.template_nodes)
+        entries = self.structure_entries
+        if not entries.shape[1]:  # a single node, without a link to itself
+            return self._is_free.expand(shape)
+        entries = entries.gather(1, self._entry_index)
+        # A product, with the entries that are fixed at 0: its gradient is cheap, and so is that of `gather` alone.
+        return (entries if self.structure == "precomputed" else entries * self._is_free).view(shape)
+
+    def _entries(self) -> tuple[Tensor, int]:
+        """Which free entry stands at each place of C̄, row by row, and how many there are; beyond is what is fixed."""
+        index = entry_index(self.template_nodes, directed=self.directed, diagonal=self.structure == "precomputed")
+        return index.flatten(), int(index.max()) + (self.structure == "precomputed")
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
@@ -117,7 +126,7 @@ class TFGWPooling(TemplateLayer):
     def set_templates(self, structure: Tensor, features: Tensor, weights: Tensor | None = None) -> None:
         """Put the templates at the given C̄ ``(K, m, m)``, F̄ ``(K, m, d)`` and h̄ ``(K, m)``; ``None`` is uniform."""
         structure = torch.as_tensor(structure)
-        index = self._entry_index[0]
+        index, free = self._entries()
         shape = (self.num_templates, self.template_nodes, self.template_nodes)
         if tuple(structure.shape) != shape:
             raise ValueError(f"structure: expected shape {shape}, got {tuple(structure.shape)}")
@@ -126,8 +135,8 @@ class TFGWPooling(TemplateLayer):
         if self.structure != "precomputed" and bool(structure.diagonal(dim1=1, dim2=2).any()):
             raise ValueError(f"structure: the diagonal must be 0 for structure={self.structure!r}")
         places = index.argsort(stable=True)
-        first = torch.searchsorted(index[places], torch.arange(self.structure_entries.shape[1]).to(index))
-        entries = checked("structure", structure.flatten(1)[:, places[first]], self.structure_entries)
+        first = places[torch.searchsorted(index[places], torch.arange(free))].to(structure.device)
+        entries = checked("structure", structure.flatten(1)[:, first], self.structure_entries)
         features, weights = checked("features", features, self.template_features), checked_weights(self, weights)
         self.structure_entries.copy_(entries)
         self.template_features.copy_(features)

@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.ot.cuda.emulation import COMPILER, EmulatedGpu
 from tests.ot.problems import STRUCTURES, Problem, random_problem
+from tfgw.nn import TFGWPooling
 from tfgw.ot import GraphBatch, Templates, Transport, fgw, op, op_cuda
 
 FORWARD = ["tfgw_index", "tfgw_prepare", "tfgw_solve"]
@@ -214,3 +216,47 @@ def test_nothing_is_copied_but_a_single_alpha(gpu: EmulatedGpu) -> None:
 
     assert copies(torch.full((4,), 0.5, dtype=torch.float64)) == 0
     assert copies(torch.tensor(0.5, dtype=torch.float64)) == 1
+
+
+class Calls(TorchDispatchMode):
+    """Names of all calls of PyTorch's, with how many kernels were launched before each."""
+
+    def __init__(self, gpu: EmulatedGpu) -> None:
+        super().__init__()
+        self.gpu, self.calls = gpu, list[tuple[str, int]]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.calls.append((str(func), len(self.gpu.launched)))
+        return func(*args, **(kwargs or {}))
+
+    def before(self, launches: int) -> int:
+        return sum(launched < launches for _, launched in self.calls)
+
+
+def test_a_layer_asks_little_of_the_host(gpu: EmulatedGpu) -> None:
+    """Each call costs it some microseconds, of which a step has a few hundred."""
+    problem = random_problem(11, "sparse")
+    graphs = problem.graphs
+    layer = TFGWPooling(graphs.x.shape[1], 4, 5).double()
+    x, count = graphs.x.clone().requires_grad_(), graphs.num_graphs
+    up = torch.ones(count, 4).double()
+    with Calls(gpu) as mode:
+        distances = layer(x, graphs.edge_index, graphs.batch, batch_size=count)
+        forward = len(mode.calls)
+        distances.backward(up)
+    assert mode.before(1) <= 6, mode.calls  # C̄: gather, mul, view; α: expand, clone; memory
+    assert mode.before(3) <= 10, mode.calls  # memory: distances, other results, plans; working memory
+    assert forward <= 12, mode.calls
+    assert len(mode.calls) - forward <= 17, mode.calls  # gradients, and the way back through C̄ and α
+    assert x.grad is not None
+
+
+def test_other_results_do_not_keep_the_plans(gpu: EmulatedGpu) -> None:
+    problem = random_problem(12, "sparse")
+    leaves = parts(problem)
+    leaves["x"].requires_grad_()  # type: ignore[union-attr]
+    found = solve(problem, leaves, plans=None)
+    assert found.plans is None
+    pairs = found.distances.numel()
+    for result in (found.gaps, found.iterations, found.status, found.structure_costs):
+        assert result.untyped_storage().nbytes() <= 8 * 4 * pairs

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tfgw.ot.cuda import driver
-from tfgw.ot.cuda.layout import PREPARED, PROBLEM, prepared_addresses, prepared_offsets
+from tfgw.ot.cuda.layout import PREPARED, PROBLEM, PROBLEM_HEAD, PROBLEM_TAIL, prepared_addresses, prepared_offsets
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11, "padded": 16}
 INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "packed_row": 20, "packed_begin": 24,
@@ -38,7 +38,8 @@ def test_offsets_are_kept() -> None:
 
 def test_structs_are_words_in_the_order_of_their_members() -> None:
     values = list(range(len(PROBLEM.members)))
-    words = PROBLEM.bytes(*values)
+    start = sum(map(len, PROBLEM.parts[:3]))
+    words = PROBLEM_HEAD(*values[:start]) + PROBLEM_TAIL(*values[start:])
     assert len(words) == 8 * len(values)
     for place, name in enumerate(PROBLEM.members):
         (word,) = unpack_from("=d" if name in ("tol", "weight_tolerance") else "=q", words, 8 * place)
@@ -69,7 +70,7 @@ def launch_with(answers: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> Dr
 
 def test_a_launch_passes_the_addresses_of_its_structs(monkeypatch: pytest.MonkeyPatch) -> None:
     ((kernel, *shape, shared, stream, arguments, extra),) = launch_with((0,), monkeypatch).calls
-    assert (kernel, shape, shared, stream, extra) == (12, [34, 1, 1, 56, 1, 1], 90, 78, None)
+    assert (kernel.value, shape, shared, stream.value, extra) == (12, [34, 1, 1, 56, 1, 1], 90, 78, None)
     pointers = ctypes.cast(arguments, ctypes.POINTER(ctypes.c_void_p))
     assert [ctypes.string_at(pointers[i], 4) for i in range(2)] == [b"\0one", b"\0two"]
 

@@ -22,7 +22,7 @@ def prepared(given: Input) -> dict[str, np.ndarray]:
     assert given.edge_index is not None
     templates, columns = given.template_weights.shape
     counts = (given.batch_size, *given.x.shape, given.edge_index.shape[1], templates, columns, size_class(columns))
-    offsets, memory = prepared_offsets(*counts), found[1].numpy()
+    offsets, memory = prepared_offsets(*counts), found.prepared.numpy()
     return {name: memory[offsets[i] : offsets[i + 1]] for i, name in enumerate(PREPARED)}
 
 

@@ -10,8 +10,6 @@ from typing import Any
 import torch
 
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
-    # kernel, blocks (x, y, z), threads (x, y, z), dynamic shared memory, stream, arguments, extra
-    "cuLaunchKernel": (c_void_p, *(c_uint,) * 7, c_void_p, c_void_p, c_void_p),
     "cuEventCreate": (c_void_p, c_uint),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventSynchronize": (c_void_p,),
@@ -24,7 +22,9 @@ _NO_CONTEXT = 201
 def launch(name: str, kernel: int, blocks: int, threads: int, shared: int, stream: int, *structs: bytes) -> None:
     """Queue a kernel that takes structs, with ``shared`` bytes of memory per block; ``name`` is for an error."""
     arguments = (c_char_p * len(structs))(*structs)
-    _call(name, _driver().cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, shared, stream, arguments, None)
+    # Without a signature, which would take as long as the call: pointers are made here, and counts fit into an int.
+    shape = (blocks, 1, 1, threads, 1, 1, shared)
+    _call(name, _driver().cuLaunchKernel, c_void_p(kernel), *shape, c_void_p(stream), arguments, None)
 
 
 class Event:

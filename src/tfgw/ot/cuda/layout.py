@@ -3,6 +3,7 @@
 Every member has 8 bytes: a pointer, a count or a number.
 """
 
+from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import accumulate
 from struct import Struct as Format
@@ -17,8 +18,14 @@ class Struct:
     def __init__(self, *parts: str, doubles: tuple[str, ...] = ()) -> None:
         self.parts = tuple(tuple(part.split()) for part in parts)
         self.members = tuple(member for part in self.parts for member in part)
-        self.bytes = Format("=" + "".join("d" if member in doubles else "q" for member in self.members)).pack
+        self._doubles = doubles
+        self.bytes = self.bytes_of(*range(len(parts)))
         """The struct as a kernel takes it, for the values of all members."""
+
+    def bytes_of(self, *parts: int) -> Callable[..., bytes]:
+        """The same for the members of successive parts."""
+        members = [member for part in parts for member in self.parts[part]]
+        return Format("=" + "".join("d" if member in self._doubles else "q" for member in members)).pack
 
 
 PROBLEM = Struct(
@@ -33,6 +40,8 @@ PROBLEM = Struct(
     "distance structure_cost feature_cost gap iterations status plan row_potential col_potential",
     doubles=("tol", "weight_tolerance"),
 )
+PROBLEM_HEAD, PROBLEM_TAIL = PROBLEM.bytes_of(0, 1, 2), PROBLEM.bytes_of(3, 4)
+"""The problem, the same for all its kernels; and what differs between them."""
 PREPARED = PROBLEM.parts[2]
 _PADDED, QUEUE = PREPARED.index("padded"), PREPARED.index("queue")
 QUEUE_SPARE = 12

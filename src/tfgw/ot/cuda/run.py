@@ -16,7 +16,8 @@ from tfgw.ot.cuda.gpu import Gpu
 from tfgw.ot.cuda.layout import (
     GRADIENTS,
     LARGEST_SHARED,
-    PROBLEM,
+    PROBLEM_HEAD,
+    PROBLEM_TAIL,
     QUEUE,
     QUEUE_SPARE,
     prepared_addresses,
@@ -70,14 +71,14 @@ class Problem(NamedTuple):
 
     columns: int
     """Its size class."""
-    members: list[int]
+    head: bytes
     """The struct's first three parts: counts, input, prepared memory."""
     spare: int
     """Where kernels may report invalid input if nobody looks."""
     prepared: Tensor
     """Memory that the kernels `index` and `prepare` fill, and all others read."""
     inputs: list[Tensor | None]
-    """What the members point to besides."""
+    """What the head points to besides."""
 
     def struct(
         self,
@@ -91,7 +92,7 @@ class Problem(NamedTuple):
     ) -> bytes:
         """The kernels' struct; ``results`` are addresses, ``scratch`` is one, with its doubles and the bytes of
         shared memory besides."""
-        return PROBLEM.bytes(*self.members, invalid, *scratch, max_iter, tol, weight_tolerance, *results)
+        return self.head + PROBLEM_TAIL(invalid, *scratch, max_iter, tol, weight_tolerance, *results)
 
 
 def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1, start_kinds: int = UNIFORM) -> str | None:
@@ -134,7 +135,8 @@ def describe(given: Input, prepared: Tensor | None = None) -> Problem:
     if edge_index is not None and not edges:
         pointers[3] = prepared.data_ptr()  # not null: without edges too, there is a structure
     memory = prepared_addresses(offsets, prepared.data_ptr(), columns)
-    return Problem(columns, [*counts, *pointers, *memory], memory[QUEUE] + QUEUE_SPARE, prepared, inputs)
+    head = PROBLEM_HEAD(*counts, *pointers, *memory)
+    return Problem(columns, head, memory[QUEUE] + QUEUE_SPARE, prepared, inputs)
 
 
 def as_read(*tensors: Tensor | None) -> list[Tensor | None]:
@@ -168,14 +170,13 @@ def solve(
         _prepare(gpu, problem, given, problem.struct(invalid, weight_tolerance))
         if not capturing:
             gpu.check.end(gpu.stream)
-        x, graphs, (count, m) = given.x, given.batch_size, given.template_weights.shape
-        distance = x.new_empty((graphs, count), dtype=torch.float64)
-        rest = Solved.room(x, graphs, count, m, with_plans)
-        columns, nodes, pairs = problem.columns, x.shape[0], graphs * count
+        solution = _allocate(given, problem.prepared, with_plans)
+        columns, nodes, graphs = problem.columns, given.x.shape[0], given.batch_size
+        pairs = graphs * given.template_weights.shape[0]
         blocks = min(pairs, 32 * gpu.processors)
         typical = workspace_size(-(-4 * nodes // graphs), columns)
         size = max(workspace_size(nodes, columns), min(LARGEST_SCRATCH // 8, blocks * typical))
-        scratch = x.new_empty(size, dtype=torch.float64)
+        scratch = given.x.new_empty(size, dtype=torch.float64)
         # Where all pairs are solved at once, the largest graphs decide when the last one ends: they get more.
         larger = 2 if pairs <= 8 * gpu.processors else 1
         shared = min(larger * LARGEST_SHARED // 2, shared_size(-(-3 * larger * nodes // (2 * graphs)), columns))
@@ -185,10 +186,10 @@ def solve(
             scratch=(scratch.data_ptr(), size, shared),
             max_iter=max_iter,
             tol=tol,
-            results=(distance.data_ptr(), *rest.addresses()),
+            results=(solution.distance.data_ptr(), *solution.rest.addresses()),
         )
         gpu.launch("tfgw_solve", columns, blocks, struct, shared=shared)
-        return Solution(distance, rest, problem.prepared) if capturing or gpu.check.passed() else None
+        return solution if capturing or gpu.check.passed() else None
 
 
 def backward(
@@ -247,3 +248,9 @@ def backward(
 def _prepare(gpu: Gpu, problem: Problem, given: Input, struct: bytes) -> None:
     gpu.launch("tfgw_index", problem.columns, 1, struct)
     gpu.launch("tfgw_prepare", problem.columns, given.batch_size + given.template_weights.shape[0], struct)
+
+
+def _allocate(given: Input, prepared: Tensor, with_plans: bool) -> Solution:
+    x, graphs, (count, columns) = given.x, given.batch_size, given.template_weights.shape
+    distance = x.new_empty((graphs, count), dtype=torch.float64)
+    return Solution(distance, Solved.room(x, graphs, count, columns, with_plans), prepared)
