@@ -13,10 +13,9 @@
 TFGW_LAUNCH(tfgw_index, 64)
 TFGW_LAUNCH(tfgw_prepare, 64)
 TFGW_LAUNCH(tfgw_solve, 32)
-TFGW_LAUNCH_BACKWARD(tfgw_backward_nodes, 32)
+TFGW_LAUNCH_BACKWARD(tfgw_backward_nodes, 64)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_edges, 128)
-TFGW_LAUNCH_BACKWARD(tfgw_backward_shares, 64)
-TFGW_LAUNCH_BACKWARD(tfgw_backward_total, 64)
+TFGW_LAUNCH_BACKWARD(tfgw_backward_templates, 64)
 
 extern "C" int size_of_problem() { return sizeof(Problem); }
 extern "C" int size_of_gradients() { return sizeof(Gradients); }

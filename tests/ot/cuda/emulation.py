@@ -95,10 +95,12 @@ def differentiable(given: Input) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in named if tensor is not None}
 
 
-def backward(given: Input, solved: dict[str, Tensor], grad: Tensor, prepared: Tensor | None) -> dict[str, Tensor]:
-    """Gradients with respect to everything that the problem has, by name."""
+def backward(
+    given: Input, solved: dict[str, Tensor], grad: Tensor, prepared: Tensor | None, needed: set[str] | None = None
+) -> dict[str, Tensor]:
+    """Gradients with respect to what is needed, by default everything that the problem has, by name."""
     values = [solved[name] for name in ("structure_cost", "feature_cost", "plan", "row_potential", "col_potential")]
-    needs = [True] * len(DIFFERENTIABLE)
+    needs = [needed is None or name in needed for name in DIFFERENTIABLE]
     grads = run.backward(
         EmulatedGpu(), given, grad, run.addresses(values), needs, weight_tolerance=1e-6, prepared=prepared
     )

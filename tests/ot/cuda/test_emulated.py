@@ -154,7 +154,28 @@ def test_repeated_and_unsorted_edges() -> None:
 @pytest.mark.parametrize("kind", ["none", *STRUCTURES])
 def test_gradients_like_the_core(kind: str, again: bool) -> None:
     """On what the solve prepared, and prepared again."""
-    problem = random_problem(10, kind, weights="zeros")
+    assert_same_gradients(random_problem(10, kind, weights="zeros"), again=again)
+
+
+def test_gradients_of_many_features() -> None:
+    """So many that a block does not sum them up at once, and graphs of more nodes than a warp takes at a time."""
+    assert_same_gradients(random_problem(10, "sparse", sizes=(90, 7), features=67, templates=3, weights="zeros"))
+
+
+@pytest.mark.parametrize("needed", [{"x"}, {"template_x"}, {"template_weights", "alpha"}])
+def test_gradients_that_are_asked_for(needed: set[str]) -> None:
+    problem = random_problem(10, "sparse")
+    given = as_input(problem)
+    found = emulation.solve(given)
+    assert found is not None
+    up = torch.ones(len(problem.sizes), len(problem.alpha), dtype=torch.float64)
+    every, some = (emulation.backward(given, found[0], up, found[1], names) for names in (None, needed))
+    assert set(some) == needed
+    for name, gradient in some.items():
+        torch.testing.assert_close(gradient, every[name], rtol=0, atol=0)
+
+
+def assert_same_gradients(problem: Problem, *, again: bool = False) -> None:
     given = as_input(problem)
     up = torch.randn(len(problem.sizes), len(problem.alpha), generator=torch.Generator().manual_seed(0)).double()
     found = emulation.solve(given)

@@ -1,8 +1,9 @@
-// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in three kernels: what belongs to the graphs,
-// node by node; the templates' sums over a share of the nodes and graphs each; the sum of the shares, in order, so
-// that the same input gives the same bits.
+// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in two kernels: what belongs to the graphs, node
+// by node, then what belongs to the templates, node by node. All sums are added up in a fixed order, so that the same
+// input gives the same bits. Most entries of a plan are zero; what they would be multiplied with is not read.
 #pragma once
 
+#include "block.cuh"
 #include "problem.cuh"
 
 namespace tfgw {
@@ -12,42 +13,68 @@ struct Gradients {  // every member has 8 bytes
   double *x, *weights, *edge_weight, *dense;                     // null where not asked for
   double *template_structure, *template_x, *template_weights, *alpha;
   double* structured;  // (nodes, templates, columns): C T
-  double* shares;      // (shares, templates, size of a share)
-  i64 share_count;
 };
+
+constexpr int kNodeThreads = 128, kTemplateThreads = 512;
+constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient that a block sums up, for each lane and in all
+
+struct NodeMemory {
+  double mass[kNodeThreads];
+  u32 positive[kNodeThreads / 32];
+};
+
+template <int P>
+struct TemplateMemory {
+  static constexpr int kWarps = kTemplateThreads / 32;
+  double part[kWarps][kTile];
+  double up[kWarps], potential[kWarps], alpha[kWarps];
+  double weight[P];  // of every template node, weightless ones included
+};
+
+// Σ mass(l) value(l) over the lanes l in a set, in order.
+template <class Mass, class Value, int N>
+TFGW_DEVICE void add_lanes(u32 lanes, Mass mass, Value value, double (&sum)[N]) {
+  constexpr int kAhead = 4;
+#pragma unroll 1
+  while (lanes) {
+    double m[kAhead], v[kAhead][N];
+#pragma unroll
+    for (int s = 0; s < kAhead; ++s) {
+      const bool there = lanes != 0;
+      const int l = there ? lowest_bit(lanes) : 0;
+      lanes &= lanes - 1;
+      m[s] = there ? mass(l) : 0.0;
+#pragma unroll
+      for (int q = 0; q < N; ++q) v[s][q] = there ? value(l, q) : 0.0;
+    }
+#pragma unroll
+    for (int s = 0; s < kAhead; ++s)
+#pragma unroll
+      for (int q = 0; q < N; ++q) sum[q] += m[s] * v[s][q];
+  }
+}
 
 class Backward {
  public:
   TFGW_DEVICE Backward(const Problem& p, const Gradients& g)
       : p_(p), g_(g), K_(int(p.templates)), m_(int(p.columns)), d_(int(p.features)) {}
 
-  // One warp per node.
-  TFGW_DEVICE void node(int i) {
+  // One block per node.
+  TFGW_DEVICE void node(int i, NodeMemory& memory) {
     const int b = p_.graph_of[i];
-    if (g_.x) {
-      double scale = 0;
-      for (int k = 0; k < K_; ++k) scale += feature_scale(b, k);
-      for (int c = lane(); c < d_; c += 32) {
-        double sum = scale * p_.h[i] * p_.x[i64(i) * d_ + c];
-        for (int k = 0; k < K_; ++k) {
-          double moved = 0;
-          for (int l = 0; l < m_; ++l) moved += T(i, k)[l] * p_.template_x[(i64(k) * m_ + l) * d_ + c];
-          sum -= feature_scale(b, k) * moved;
-        }
-        g_.x[i64(i) * d_ + c] = sum;
-      }
-    }
-    if (g_.weights) {
+    if (g_.x) node_features(i, b, memory);
+    if (g_.weights && thread_in_block() < 32) {
       double sum = 0;
       for (int k = lane(); k < K_; k += 32) sum += up(b, k) * (g_.row_potential[i64(i) * K_ + k] - mean_potential(b, k));
       sum = warp_sum(sum);
       if (lane() == 0) g_.weights[i] = sum;
     }
     if (g_.template_structure)
-      for (int e = lane(); e < K_ * m_; e += 32) g_.structured[i64(i) * K_ * m_ + e] = structure_row_times(b, i, e);
+      each(K_ * m_, [&](int e) { g_.structured[i64(i) * K_ * m_ + e] = structure_row_times(b, i, e); });
+    if (g_.dense) dense_row(i, b);
   }
 
-  // One thread per edge, or per entry of the dense structures.
+  // One thread per edge.
   TFGW_DEVICE void edge(i64 e) {
     const i64 from = p_.edge_index[e], to = p_.edge_index[p_.edges + e];
     const int b = p_.graph_of[from], j = int(to - p_.ptr[b]);
@@ -55,111 +82,99 @@ class Backward {
     while (p_.column[at] != j) ++at;  // repeated edges share an entry
     g_.edge_weight[e] = structure_entry(b, from, to, p_.value[at]);
   }
-  TFGW_DEVICE void dense_row(i64 i, int first_column, int step) {
-    const int b = p_.graph_of[i], first = p_.ptr[b], n = p_.ptr[b + 1] - first;
-    const i64 row = p_.dense_at[b] + (i - first) * n;
-    for (int j = first_column; j < n; j += step)
-      g_.dense[row + j] = structure_entry(b, i, first + j, p_.dense[row + j]);
-  }
 
-  // One block per share and template: sums over its nodes and graphs.
-  TFGW_DEVICE void share(int index, int k) {
-    const i64 nodes = (p_.nodes + g_.share_count - 1) / g_.share_count, first = index * nodes;
-    const i64 last = first + nodes < p_.nodes ? first + nodes : p_.nodes;
-    double* out = g_.shares + (i64(index) * K_ + k) * share_size();
-    for (int e = thread_in_block(); e < m_ * m_ && g_.template_structure; e += threads_in_block()) {
-      const int a = e / m_, c = e % m_;
+  TFGW_DEVICE int tiles() const { return (m_ + d_ + kTile - 1) / kTile; }
+
+  // One block per template node and tile of its gradient's columns: first those of the structure, then the features.
+  template <int P>
+  TFGW_DEVICE void template_node(int k, int a, int tile, TemplateMemory<P>& memory) {
+    sum_over_nodes(k, a, tile, memory);
+    sum_over_graphs(k, a, tile, memory);
+    each(P, [&](int l) { memory.weight[l] = 0; });
+    sync_block();
+    each(p_.live_count[k], [&](int l) { memory.weight[p_.live[i64(k) * P + l]] = p_.t_h[i64(k) * P + l]; });
+    sync_block();
+    const auto total = [](const auto& parts, auto part) {
       double sum = 0;
 #pragma unroll 4
-      for (i64 i = first; i < last; ++i)
-        sum -= structure_scale(p_.graph_of[i], k) * T(i, k)[a] * g_.structured[(i * K_ + k) * m_ + c];
-      out[e] = sum;
-    }
-    out += m_ * m_;
-    for (int e = thread_in_block(); e < m_ * d_ && g_.template_x; e += threads_in_block()) {
-      const int a = e / d_, c = e % d_;
-      double sum = 0;
-#pragma unroll 4
-      for (i64 i = first; i < last; ++i) sum -= feature_scale(p_.graph_of[i], k) * T(i, k)[a] * p_.x[i * d_ + c];
-      out[e] = sum;
-    }
-    out += m_ * d_;
-    const i64 graphs = (p_.graphs + g_.share_count - 1) / g_.share_count;
-    const i64 last_graph = (index + 1) * graphs < p_.graphs ? (index + 1) * graphs : p_.graphs;
-    for (int e = thread_in_block(); e < m_ + 3; e += threads_in_block()) {
-      double sum = 0;
-      for (i64 b = index * graphs; b < last_graph; ++b) {
-        if (p_.ptr[b] == p_.ptr[b + 1]) continue;
-        const i64 pair = b * K_ + k;
-        sum += e < m_ ? up(b, k) * g_.col_potential[pair * m_ + e]
-               : e == m_ ? up(b, k) * (g_.structure_cost[pair] - g_.feature_cost[pair])
-               : e == m_ + 1 ? feature_scale(b, k) : structure_scale(b, k);
-      }
-      out[e] = sum;
-    }
-  }
-
-  // Some blocks per template: all shares, and the terms that do not depend on the graph.
-  TFGW_DEVICE void total(int k, int part, int parts, double* shared) {
-    const int mine = part * threads_in_block() + thread_in_block(), step = parts * threads_in_block();
-    const i64 stride = K_ * share_size();
-    const double* from = g_.shares + k * share_size();
-    const auto sum = [&](i64 at) {
-      double s = 0;
-#pragma unroll 8
-      for (i64 share = 0; share < g_.share_count; ++share) s += from[share * stride + at];
-      return s;
+      for (int w = 0; w < threads_in_block() / 32; ++w) sum += part(parts[w]);
+      return sum;
     };
-    const i64 after = i64(m_) * m_ + i64(m_) * d_;
-    if (thread_in_block() < 2) shared[thread_in_block()] = sum(after + m_ + 1 + thread_in_block());
-    sync_block();
-    const double feature = shared[0], structure = shared[1];
-    double* weight = shared + 2;  // of every template node, weightless ones included
-    for (int l = thread_in_block(); l < m_; l += threads_in_block()) weight[l] = 0;
-    sync_block();
-    for (int l = thread_in_block(); l < p_.live_count[k]; l += threads_in_block())
-      weight[p_.live[k * p_.padded + l]] = p_.t_h[k * p_.padded + l];
-    sync_block();
-    for (int e = mine; e < m_ * m_ && g_.template_structure; e += step)
-      g_.template_structure[i64(k) * m_ * m_ + e] =
-          sum(e) + structure * weight[e / m_] * weight[e % m_] * p_.template_structure[i64(k) * m_ * m_ + e];
-    for (int e = mine; e < m_ * d_ && g_.template_x; e += step)
-      g_.template_x[i64(k) * m_ * d_ + e] =
-          sum(m_ * m_ + e) + feature * weight[e / d_] * p_.template_x[i64(k) * m_ * d_ + e];
-    for (int e = mine; e < m_ && g_.template_weights; e += step)
-      g_.template_weights[i64(k) * m_ + e] = sum(after + e);
-    if (mine == 0 && g_.alpha) g_.alpha[k] = sum(after + m_);
+    const auto itself = [](double v) { return v; };
+    const double of_structure = 2 * alpha(k), of_features = 2 * (1 - alpha(k));
+    const i64 node = i64(k) * m_ + a;
+    each(kTile, [&](int t) {
+      const int c = tile * kTile + t;
+      if (c >= m_ + d_ || !column(k, c)) return;
+      const double ups = total(memory.up, itself) * memory.weight[a];
+      const double sum = total(memory.part, [&](const double* part) { return part[t]; });
+      if (c < m_) {
+        const double constant = ups * memory.weight[c] * p_.template_structure[node * m_ + c];
+        g_.template_structure[node * m_ + c] = of_structure * (constant - sum);
+      } else {
+        g_.template_x[node * d_ + c - m_] = of_features * (ups * p_.template_x[node * d_ + c - m_] - sum);
+      }
+    });
+    if (tile > 0 || thread_in_block() > 0) return;
+    if (g_.template_weights) g_.template_weights[node] = total(memory.potential, itself);
+    if (g_.alpha && a == 0) g_.alpha[k] = total(memory.alpha, itself);
   }
-
-  TFGW_DEVICE i64 share_size() const { return i64(m_) * m_ + i64(m_) * d_ + m_ + 3; }
 
  private:
-  TFGW_DEVICE double alpha(int k) const { return has_structure(p_) ? p_.alpha[k] : 0.0; }
-  TFGW_DEVICE double up(i64 b, int k) const { return g_.grad[b * K_ + k]; }
+  TFGW_DEVICE double alpha(int k) const { return has_structure(p_) ? read_only(p_.alpha + k) : 0.0; }
+  TFGW_DEVICE double up(i64 b, int k) const { return read_only(g_.grad + b * K_ + k); }
   TFGW_DEVICE double feature_scale(i64 b, int k) const { return 2 * (1 - alpha(k)) * up(b, k); }
   TFGW_DEVICE double structure_scale(i64 b, int k) const { return 2 * alpha(k) * up(b, k); }
   TFGW_DEVICE const double* T(i64 i, int k) const { return g_.plan + (i * K_ + k) * m_; }
 
+  // The plan's entries as many at a time as there are threads.
+  TFGW_DEVICE void node_features(i64 i, int b, NodeMemory& memory) {
+    const int threads = threads_in_block(), t = thread_in_block(), entries = K_ * m_;
+    const double scale = sum_ahead(0, K_, [&](int k) { return feature_scale(b, k); }) * p_.h[i];
+#pragma unroll 1
+    for (int first_column = 0; first_column < d_; first_column += threads) {
+      const int c = first_column + t;
+      double moved[1] = {0};
+#pragma unroll 1
+      for (int first = 0; first < entries; first += threads) {
+        const int e = first + t;
+        const double mine = e < entries ? read_only(T(i, 0) + e) : 0.0;
+        memory.mass[t] = mine != 0 ? feature_scale(b, e / m_) * mine : 0.0;
+        const u32 positive = ballot(mine != 0);
+        if (lane() == 0) memory.positive[t / 32] = positive;
+        sync_block();
+        for (int w = 0; w < threads / 32 && c < d_; ++w)
+          add_lanes(memory.positive[w], [&](int l) { return memory.mass[32 * w + l]; },
+                    [&](int l, int) { return read_only(p_.template_x + i64(first + 32 * w + l) * d_ + c); }, moved);
+        sync_block();
+      }
+      if (c < d_) g_.x[i * d_ + c] = scale * p_.x[i * d_ + c] - moved[0];
+    }
+  }
+
   TFGW_DEVICE double mean_potential(int b, int k) const {
     const int first = p_.ptr[b], n = p_.ptr[b + 1] - first;
-    double mean = 0;
-    for (int i = first; i < first + n; ++i) mean += g_.row_potential[i64(i) * K_ + k] / n;
-    return mean;
+    return sum_ahead(first, first + n, [&](int i) { return read_only(g_.row_potential + i64(i) * K_ + k); }) / n;
   }
 
   // (C T)[i, e], e running over templates and their nodes
   TFGW_DEVICE double structure_row_times(int b, int i, int e) const {
     const int first = p_.ptr[b], n = p_.ptr[b + 1] - first;
-    const double* column = g_.plan + i64(first) * K_ * m_ + e;
-    double sum = 0;
+    const double* column = T(first, 0) + e;
+    const auto entry = [&](i64 j) { return read_only(column + j * K_ * m_); };
     if (p_.edge_index) {
       const int at = p_.row_start[i];
-      for (int s = at; s < at + p_.row_length[i]; ++s) sum += p_.value[s] * column[i64(p_.column[s]) * K_ * m_];
-    } else {
-      const double* C = p_.dense + p_.dense_at[b] + i64(i - first) * n;
-      for (int j = 0; j < n; ++j) sum += C[j] * column[i64(j) * K_ * m_];
+      return sum_ahead(at, at + p_.row_length[i],
+                       [&](int s) { return read_only(p_.value + s) * entry(read_only(p_.column + s)); });
     }
-    return sum;
+    const double* C = p_.dense + p_.dense_at[b] + i64(i - first) * n;
+    return sum_ahead(0, n, [&](int j) { return read_only(C + j) * entry(j); });
+  }
+
+  TFGW_DEVICE void dense_row(i64 i, int b) {
+    const int first = p_.ptr[b], n = p_.ptr[b + 1] - first;
+    const i64 row = p_.dense_at[b] + (i - first) * n;
+    each(n, [&](int j) { g_.dense[row + j] = structure_entry(b, i, first + j, p_.dense[row + j]); });
   }
 
   // 2 α g (C_ij h_i h_j − (T C̄ Tᵀ)_ij), summed over the templates
@@ -177,6 +192,63 @@ class Backward {
       sum += scale * (c * p_.h[i] * p_.h[j] - moved);
     }
     return sum;
+  }
+
+  // Where column c of what a template node's gradient adds up begins: C T, then x. Null where not asked for.
+  TFGW_DEVICE const double* column(int k, int c) const {
+    if (c < m_) return g_.template_structure ? g_.structured + i64(k) * m_ + c : nullptr;
+    return g_.template_x && c < m_ + d_ ? p_.x + c - m_ : nullptr;
+  }
+
+  // Σ_i g T_ia (C T | x)_i, each warp over its share of the nodes.
+  template <int P>
+  TFGW_DEVICE void sum_over_nodes(int k, int a, int tile, TemplateMemory<P>& memory) {
+    constexpr int kAhead = 4;
+    const int warps = threads_in_block() / 32, warp = thread_in_block() / 32;
+    const int nodes = int(p_.nodes), share = (nodes + warps - 1) / warps;
+    const int end = (warp + 1) * share < nodes ? (warp + 1) * share : nodes;
+    const double* from[kTileColumns];
+    i64 stride[kTileColumns];
+    double sum[kTileColumns] = {};
+#pragma unroll
+    for (int q = 0; q < kTileColumns; ++q) {
+      const int c = tile * kTile + 32 * q + lane();
+      from[q] = column(k, c), stride[q] = c < m_ ? K_ * m_ : d_;
+    }
+#pragma unroll 1
+    for (int first = warp * share; first < end; first += 32 * kAhead) {
+      double mass[kAhead];
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s) {
+        const int i = first + 32 * s + lane(), node = i < end ? i : end - 1;
+        const double entry = read_only(T(node, k) + a) * up(read_only(p_.graph_of + node), k);
+        mass[s] = i < end ? entry : 0.0;
+      }
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s)
+        add_lanes(ballot(mass[s] != 0), [&](int l) { return from_lane(mass[s], l); },
+                  [&](int l, int q) { return from[q] ? read_only(from[q] + (first + 32 * s + l) * stride[q]) : 0.0; },
+                  sum);
+    }
+#pragma unroll
+    for (int q = 0; q < kTileColumns; ++q) memory.part[warp][32 * q + lane()] = sum[q];
+  }
+
+  // Σ g, Σ g v_a, Σ g (structure − features), by warps.
+  template <int P>
+  TFGW_DEVICE void sum_over_graphs(int k, int a, int tile, TemplateMemory<P>& memory) {
+    double ups = 0, potentials = 0, costs = 0;
+    each(int(p_.graphs), [&](int b) {
+      if (p_.ptr[b] == p_.ptr[b + 1]) return;
+      const i64 pair = i64(b) * K_ + k;
+      ups += up(b, k);
+      if (tile > 0) return;
+      potentials += up(b, k) * read_only(g_.col_potential + pair * m_ + a);
+      if (a == 0) costs += up(b, k) * (read_only(g_.structure_cost + pair) - read_only(g_.feature_cost + pair));
+    });
+    warp_sums(ups, potentials, costs);
+    const int warp = thread_in_block() / 32;
+    if (lane() == 0) memory.up[warp] = ups, memory.potential[warp] = potentials, memory.alpha[warp] = costs;
   }
 
   const Problem& p_;

@@ -29,6 +29,25 @@ TFGW_DEVICE void each(Int count, Load load, Visit visit) {
   }
 }
 
+// Σ term(i) over first ≤ i < end, in order, by one thread.
+template <class Term>
+TFGW_DEVICE double sum_ahead(int first, int end, Term term) {
+  constexpr int kAhead = 8;
+  double sum = 0;
+#pragma unroll 1
+  for (; first < end; first += kAhead) {
+    double value[kAhead];
+#pragma unroll
+    for (int s = 0; s < kAhead; ++s) {
+      const double v = term(first + s < end ? first + s : end - 1);
+      value[s] = first + s < end ? v : 0.0;
+    }
+#pragma unroll
+    for (int s = 0; s < kAhead; ++s) sum += value[s];
+  }
+  return sum;
+}
+
 // Threads that share a row: enough to have all of a short one on its way, few enough for many rows at a time.
 constexpr int kTeam = 4;
 

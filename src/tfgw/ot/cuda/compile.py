@@ -12,10 +12,9 @@ THREADS = {
     "tfgw_index": 1024,
     "tfgw_prepare": 256,
     "tfgw_solve": 32,
-    "tfgw_backward_nodes": 32,
+    "tfgw_backward_nodes": 128,
     "tfgw_backward_edges": 128,
-    "tfgw_backward_shares": 128,
-    "tfgw_backward_total": 256,
+    "tfgw_backward_templates": 512,
 }
 MISSING = "tensors on a GPU need CuPy, which is not installed: pip install 'tfgw[cuda]', or move the tensors to the CPU"
 

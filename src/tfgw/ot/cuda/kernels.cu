@@ -42,11 +42,10 @@ TFGW_KERNEL(32) tfgw_solve(const TFGW_PARAMETER Problem p) {
   }
 }
 
-// One warp per node.
-TFGW_KERNEL(32) tfgw_backward_nodes(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
-  Backward backward(p, g);
-  backward.node(block_index());
-  if (g.dense) backward.dense_row(block_index(), lane(), 32);
+// One block per node.
+TFGW_KERNEL(kNodeThreads) tfgw_backward_nodes(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
+  TFGW_SHARED NodeMemory memory;
+  Backward(p, g).node(block_index(), memory);
 }
 
 TFGW_KERNEL(128) tfgw_backward_edges(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
@@ -54,14 +53,10 @@ TFGW_KERNEL(128) tfgw_backward_edges(const TFGW_PARAMETER Problem p, const TFGW_
   if (e < p.edges) Backward(p, g).edge(e);
 }
 
-// One block per share and template.
-TFGW_KERNEL(128) tfgw_backward_shares(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
-  Backward(p, g).share(block_index() / int(p.templates), block_index() % int(p.templates));
-}
-
-// Some blocks per template.
-TFGW_KERNEL(256) tfgw_backward_total(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
-  TFGW_SHARED double memory[2 + TFGW_COLUMNS];
-  const int k = block_index() % int(p.templates), part = block_index() / int(p.templates);
-  Backward(p, g).total(k, part, blocks_in_grid() / int(p.templates), memory);
+// One block per template node and tile.
+TFGW_KERNEL(kTemplateThreads) tfgw_backward_templates(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
+  TFGW_SHARED TemplateMemory<TFGW_COLUMNS> memory;
+  Backward backward(p, g);
+  const int tiles = backward.tiles(), node = block_index() / tiles, m = int(p.columns);
+  backward.template_node(node / m, node % m, block_index() % tiles, memory);
 }

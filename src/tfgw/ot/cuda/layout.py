@@ -50,7 +50,7 @@ QUEUE_SPARE = 12
 GRADIENTS = Struct(
     "grad structure_cost feature_cost plan row_potential col_potential",
     "x weights edge_weight dense template_structure template_x template_weights alpha",
-    "structured shares share_count",
+    "structured",
 )
 
 
@@ -103,6 +103,9 @@ def prepared_addresses(offsets: tuple[int, ...], address: int, padded: int) -> l
 
 FULL, PACKED_ROWS = 4, 8
 """``kFull`` and ``kPackedRows`` of problem.cuh."""
+
+GRADIENT_TILE = 64
+"""``kTile`` of backward.cuh."""
 
 LARGEST_SHARED = 72 << 10
 """Bytes of shared memory for a pair at most, so that a multiprocessor still works on several."""

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tfgw.ot.cuda.gpu import Gpu
 from tfgw.ot.cuda.layout import (
+    GRADIENT_TILE,
     GRADIENTS,
     LARGEST_SHARED,
     PROBLEM_HEAD,
@@ -224,24 +225,21 @@ def backward(
             else None
             for need, tensor in zip(needs, given.differentiable, strict=True)
         ]
-        _, _, grad_edge_weight, _, grad_template_structure, *_ = grads
+        grad_x, grad_weights, grad_edge_weight, grad_structure, grad_template_structure, *_ = grads
         (nodes, features), (templates, m) = given.x.shape, given.template_weights.shape
-        # Behind each other: C T, where the structure of the templates needs it, and shares of the templates' sums.
-        structured = 0 if grad_template_structure is None else nodes * templates * m
-        shares = max(1, min(nodes // 32, 128))
-        sums = shares * templates * (m * m + m * features + m + 3)
-        scratch = given.x.new_empty(structured + sums, dtype=torch.float64)
+        # C T, where the structure of the templates needs it.
+        entries = 0 if grad_template_structure is None else nodes * templates * m
+        structured = given.x.new_empty(entries, dtype=torch.float64)
         read = as_read(grad)
-        memory = scratch.data_ptr()
-        gradients = GRADIENTS.bytes(
-            *addresses(read), *solved, *addresses(grads), memory, memory + 8 * structured, shares
-        )
+        gradients = GRADIENTS.bytes(*addresses(read), *solved, *addresses(grads), structured.data_ptr())
         columns, structs = problem.columns, (struct, gradients)
-        gpu.launch("tfgw_backward_nodes", columns, nodes, *structs)
+        if any(gradient is not None for gradient in (grad_x, grad_weights, grad_structure, grad_template_structure)):
+            gpu.launch("tfgw_backward_nodes", columns, nodes, *structs)
         if grad_edge_weight is not None and grad_edge_weight.numel():
             gpu.launch("tfgw_backward_edges", columns, -(-grad_edge_weight.numel() // 128), *structs)
-        gpu.launch("tfgw_backward_shares", columns, shares * templates, *structs)
-        gpu.launch("tfgw_backward_total", columns, templates * min(8, -(-m * (m + features) // 256)), *structs)
+        if any(gradient is not None for gradient in grads[4:]):
+            tiles = -(-(m + features) // GRADIENT_TILE)
+            gpu.launch("tfgw_backward_templates", columns, templates * m * tiles, *structs)
         return grads
 
 
