@@ -1,6 +1,6 @@
-// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in two kernels: what belongs to the graphs, node
-// by node, then what belongs to the templates, node by node. All sums are added up in a fixed order, so that the same
-// input gives the same bits. Most entries of a plan are zero; what they would be multiplied with is not read.
+// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in two kernels: what belongs to the graphs,
+// node by node, then what belongs to the templates, node by node. All sums are added up in a fixed order, so that the
+// same input gives the same bits. Most entries of a plan are zero; what they would be multiplied with is not read.
 #pragma once
 
 #include "block.cuh"
@@ -16,7 +16,7 @@ struct Gradients {  // every member has 8 bytes
 };
 
 constexpr int kNodeThreads = 128, kTemplateThreads = 512;
-constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient that a block sums up, for each lane and in all
+constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient for each lane, and for its block
 
 struct NodeMemory {
   double mass[kNodeThreads];
@@ -65,7 +65,8 @@ class Backward {
     if (g_.x) node_features(i, b, memory);
     if (g_.weights && thread_in_block() < 32) {
       double sum = 0;
-      for (int k = lane(); k < K_; k += 32) sum += up(b, k) * (g_.row_potential[i64(i) * K_ + k] - mean_potential(b, k));
+      for (int k = lane(); k < K_; k += 32)
+        sum += up(b, k) * (g_.row_potential[i64(i) * K_ + k] - mean_potential(b, k));
       sum = warp_sum(sum);
       if (lane() == 0) g_.weights[i] = sum;
     }

@@ -54,7 +54,8 @@ TFGW_KERNEL(128) tfgw_backward_edges(const TFGW_PARAMETER Problem p, const TFGW_
 }
 
 // One block per template node and tile.
-TFGW_KERNEL(kTemplateThreads) tfgw_backward_templates(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
+TFGW_KERNEL(kTemplateThreads)
+tfgw_backward_templates(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
   TFGW_SHARED TemplateMemory<TFGW_COLUMNS> memory;
   Backward backward(p, g);
   const int tiles = backward.tiles(), node = block_index() / tiles, m = int(p.columns);

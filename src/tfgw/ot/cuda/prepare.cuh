@@ -28,7 +28,8 @@ TFGW_DEVICE double block_sum(double v, PrepareMemory<P>& memory) {
   return total;
 }
 
-TFGW_DEVICE bool in_last_warp() { return thread_in_block() >= threads_in_block() - 32; }  // it often has the least to do
+// The last warp often has the least to do.
+TFGW_DEVICE bool in_last_warp() { return thread_in_block() >= threads_in_block() - 32; }
 
 // What the first kernel found. Another block may be about to say the same of its part: this one decides as a whole.
 TFGW_DEVICE bool was_invalid(const Problem& p) { return any_in_block(p.queue[kInvalid] != 0); }
@@ -170,7 +171,7 @@ class GraphPreparer {
 
   TFGW_DEVICE void put(int at, const Entry& a) { p_.entry[at] = a, p_.column[at] = a.col, p_.value[at] = a.weight; }
 
-  // Rows as they are listed. Tells whether each is sorted, without repetitions; returns whether edges stay in the graph.
+  // Rows as they are listed. Finds out if they are sorted, without repetitions; returns whether edges stay in the graph.
   TFGW_DEVICE bool fill_rows(bool& sorted) {
     struct Listed {
       Entry entry;

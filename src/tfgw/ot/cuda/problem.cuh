@@ -82,13 +82,14 @@ constexpr double kLargest = 1e100;  // beyond this, squares and their products o
 TFGW_DEVICE bool usable(double v) { return magnitude(v) <= kLargest; }
 TFGW_DEVICE void report_invalid(const Problem& p) { p.queue[kInvalid] = 1, *p.invalid = 1; }
 
-// A sparse and symmetric C that is not multiplied as a matrix has its entries in groups of `kGroup` rows (bits.cuh), the
-// longest rows first, all rows of a group as long as its first: entry d of row r of group q is at
-// packed_at + packed_begin[q] + d · kGroup + r. What is added has weight 0. `packed_row` has the rows in their new order.
+// A sparse and symmetric C that is not multiplied as a matrix has its entries in groups of `kGroup` rows (bits.cuh),
+// the longest rows first, all rows of a group as long as its first: entry d of row r of group q is at
+// packed_at + packed_begin[q] + d · kGroup + r. What is added has weight 0. `packed_row` has the rows in their new
+// order.
 // Since rows are sorted, no more is added than kGroup times the longest one.
 constexpr int kPackedRows = 8;
 TFGW_DEVICE i64 packed_at(const Problem& p, int first) { return p.row_start[first] + kPackedRows * i64(first); }
-TFGW_DEVICE int* packed_begin(const Problem& p, int b) { return p.packed_begin + p.ptr[b] + b; }  // one more than groups
+TFGW_DEVICE int* packed_begin(const Problem& p, int b) { return p.packed_begin + p.ptr[b] + b; }
 
 // One graph or one template of the problem, as the solver reads it.
 struct GraphView {
