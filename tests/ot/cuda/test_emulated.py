@@ -158,8 +158,8 @@ def test_gradients_like_the_core(kind: str, again: bool) -> None:
 
 
 def test_gradients_of_many_features() -> None:
-    """So many that a block does not sum them up at once, and graphs of more nodes than a warp takes at a time."""
-    assert_same_gradients(random_problem(10, "sparse", sizes=(90, 7), features=67, templates=3, weights="zeros"))
+    """So many that a block does not sum them up at once; nodes with more neighbours than a block has threads."""
+    assert_same_gradients(random_problem(10, "sparse", sizes=(180, 7), features=67, templates=3, weights="zeros"))
 
 
 @pytest.mark.parametrize("needed", [{"x"}, {"template_x"}, {"template_weights", "alpha"}])

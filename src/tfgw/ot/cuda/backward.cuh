@@ -19,7 +19,8 @@ constexpr int kNodeThreads = 128, kTemplateThreads = 512;
 constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient for each lane, and for its block
 
 struct NodeMemory {
-  double mass[kNodeThreads];
+  double factor[kNodeThreads];
+  int column[kNodeThreads];
   u32 positive[kNodeThreads / 32];
 };
 
@@ -70,8 +71,7 @@ class Backward {
       sum = warp_sum(sum);
       if (lane() == 0) g_.weights[i] = sum;
     }
-    if (g_.template_structure)
-      each(K_ * m_, [&](int e) { g_.structured[i64(i) * K_ * m_ + e] = structure_row_times(b, i, e); });
+    if (g_.template_structure) structured_row(i, b, memory);
     if (g_.dense) dense_row(i, b);
   }
 
@@ -140,12 +140,12 @@ class Backward {
       for (int first = 0; first < entries; first += threads) {
         const int e = first + t;
         const double mine = e < entries ? read_only(T(i, 0) + e) : 0.0;
-        memory.mass[t] = mine != 0 ? feature_scale(b, e / m_) * mine : 0.0;
+        memory.factor[t] = mine != 0 ? feature_scale(b, e / m_) * mine : 0.0;
         const u32 positive = ballot(mine != 0);
         if (lane() == 0) memory.positive[t / 32] = positive;
         sync_block();
         for (int w = 0; w < threads / 32 && c < d_; ++w)
-          add_lanes(memory.positive[w], [&](int l) { return memory.mass[32 * w + l]; },
+          add_lanes(memory.positive[w], [&](int l) { return memory.factor[32 * w + l]; },
                     [&](int l, int) { return read_only(p_.template_x + i64(first + 32 * w + l) * d_ + c); }, moved);
         sync_block();
       }
@@ -158,18 +158,28 @@ class Backward {
     return sum_ahead(first, first + n, [&](int i) { return read_only(g_.row_potential + i64(i) * K_ + k); }) / n;
   }
 
-  // (C T)[i, e], e running over templates and their nodes
-  TFGW_DEVICE double structure_row_times(int b, int i, int e) const {
-    const int first = p_.ptr[b], n = p_.ptr[b + 1] - first;
-    const double* column = T(first, 0) + e;
-    const auto entry = [&](i64 j) { return read_only(column + j * K_ * m_); };
-    if (p_.edge_index) {
-      const int at = p_.row_start[i];
-      return sum_ahead(at, at + p_.row_length[i],
-                       [&](int s) { return read_only(p_.value + s) * entry(read_only(p_.column + s)); });
-    }
-    const double* C = p_.dense + p_.dense_at[b] + i64(i - first) * n;
-    return sum_ahead(0, n, [&](int j) { return read_only(C + j) * entry(j); });
+  // (C T)[i, e], e running over templates and their nodes; entries of C as many at a time as there are threads.
+  TFGW_DEVICE void structured_row(i64 i, int b, NodeMemory& memory) {
+    const int first = p_.ptr[b], n = p_.ptr[b + 1] - first, t = thread_in_block(), threads = threads_in_block();
+    const bool sparse = p_.edge_index != nullptr;
+    const int at = sparse ? p_.row_start[i] : 0, count = sparse ? p_.row_length[i] : n;
+    const double* const C = sparse ? p_.value + at : p_.dense + p_.dense_at[b] + (i - first) * n;
+    double* const out = g_.structured + i * K_ * m_;
+    int done = 0;
+    do {
+      const int here = count - done < threads ? count - done : threads;
+      if (t < here) memory.factor[t] = C[done + t], memory.column[t] = sparse ? p_.column[at + done + t] : done + t;
+      sync_block();
+      each(K_ * m_, [&](int e) {
+        const double* const from = T(first, 0) + e;
+        const double sum = sum_ahead(0, here, [&](int s) {
+          return memory.factor[s] * read_only(from + i64(memory.column[s]) * K_ * m_);
+        });
+        out[e] = done == 0 ? sum : out[e] + sum;
+      });
+      sync_block();
+      done += threads;
+    } while (done < count);
   }
 
   TFGW_DEVICE void dense_row(i64 i, int b) {

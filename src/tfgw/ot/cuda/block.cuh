@@ -5,6 +5,24 @@
 
 namespace tfgw {
 
+// visit(i, load(i)) for i = first, first + step, … before end, by one thread: kAhead numbers are loaded, then visited.
+// What is visited does not change what is loaded.
+template <int kAhead, class Int, class Load, class Visit>
+TFGW_DEVICE void ahead(Int first, Int end, int step, Load load, Visit visit) {
+#pragma unroll 1
+  for (; first < end; first += kAhead * step) {
+    decltype(load(first)) value[kAhead];
+#pragma unroll
+    for (int s = 0; s < kAhead; ++s) {  // behind the end, something that is there: a branch would be in the way
+      const Int i = first + s * step;
+      value[s] = load(i < end ? i : first);
+    }
+#pragma unroll
+    for (int s = 0; s < kAhead; ++s)
+      if (first + s * step < end) visit(Int(first + s * step), value[s]);
+  }
+}
+
 // visit(i) for every i < count.
 template <class Int, class Visit>
 TFGW_DEVICE void each(Int count, Visit visit) {
@@ -12,39 +30,17 @@ TFGW_DEVICE void each(Int count, Visit visit) {
   for (Int i = thread_in_block(); i < count; i += threads_in_block()) visit(i);
 }
 
-// visit(i, load(i)) for every i < count; what is visited does not change what is loaded.
+// visit(i, load(i)) for every i < count.
 template <class Int, class Load, class Visit>
 TFGW_DEVICE void each(Int count, Load load, Visit visit) {
-  constexpr int kAhead = 4;
-  const int step = threads_in_block();
-#pragma unroll 1
-  for (Int first = thread_in_block(); first < count; first += kAhead * step) {
-    decltype(load(first)) value[kAhead];
-#pragma unroll
-    for (int s = 0; s < kAhead; ++s)
-      if (first + s * step < count) value[s] = load(first + s * step);
-#pragma unroll
-    for (int s = 0; s < kAhead; ++s)
-      if (first + s * step < count) visit(first + s * step, value[s]);
-  }
+  ahead<4>(Int(thread_in_block()), count, threads_in_block(), load, visit);
 }
 
 // Σ term(i) over first ≤ i < end, in order, by one thread.
 template <class Term>
 TFGW_DEVICE double sum_ahead(int first, int end, Term term) {
-  constexpr int kAhead = 8;
   double sum = 0;
-#pragma unroll 1
-  for (; first < end; first += kAhead) {
-    double value[kAhead];
-#pragma unroll
-    for (int s = 0; s < kAhead; ++s) {
-      const double v = term(first + s < end ? first + s : end - 1);
-      value[s] = first + s < end ? v : 0.0;
-    }
-#pragma unroll
-    for (int s = 0; s < kAhead; ++s) sum += value[s];
-  }
+  ahead<8>(first, end, 1, term, [&](int, double v) { sum += v; });
   return sum;
 }
 

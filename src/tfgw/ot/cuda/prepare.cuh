@@ -82,13 +82,18 @@ TFGW_DEVICE bool fix_weights(int count, Weight weight, double tolerance, i64 lea
   return true;
 }
 
-// Added up in the order in which the solver multiplies.
-TFGW_DEVICE double squared_norm(const double* x, i64 count) {
+// A team's squared norm of a row, which is checked on the way.
+TFGW_DEVICE double squared_norm(const double* x, i64 count, int place, bool& valid) {
   double norm = 0;
-#pragma unroll 8
-  for (i64 c = 0; c < count; ++c) norm += read_only(x + c) * read_only(x + c);
+  ahead<8>(i64(place), count, kTeam, [&](i64 c) { return read_only(x + c); },
+           [&](i64, double v) { norm += v * v, valid &= usable(v); });
+  team_sums(norm);
   return norm;
 }
+
+struct Weighed {  // entries C_ij and C_ji of a matrix, and the weight of j
+  double forth, back, h;
+};
 
 // This thread's part of the check.
 TFGW_DEVICE bool all_usable(const double* values, i64 count) {
@@ -150,11 +155,13 @@ class GraphPreparer {
 
   TFGW_DEVICE bool check_features() {
     const i64 d = p_.features, entries = p_.templates * p_.columns;
-    const double* x = p_.x + first_ * d;
-    bool valid = all_usable(x, n_ * d);
+    bool valid = true;
     if (p_.cost) valid &= all_usable(p_.cost + first_ * entries, n_ * entries);
     if (p_.start) valid &= all_usable(p_.start + first_ * entries, n_ * entries);
-    each(n_, [&](int i) { p_.x_norm[first_ + i] = squared_norm(x + i * d, d); });
+    each_row(n_, [&](int i, int place) {
+      const double norm = squared_norm(p_.x + (first_ + i) * d, i < n_ ? d : 0, place, valid);
+      if (i < n_ && place == 0) p_.x_norm[first_ + i] = norm;
+    });
     return valid;
   }
 
@@ -258,10 +265,17 @@ class GraphPreparer {
     const int begin = first_entry();
     const double* const C = full_matrix(p_, first_);
     bool symmetric = true;
-    each(entries(), [&](int s) {
-      const Entry a = p_.entry[begin + s];
-      symmetric &= a.weight == 0 || a.weight == (full ? C[a.col * n_ + a.row] : find(a.col, a.row));
-    });
+    if (full) {
+      each(entries(), [&](int s) {
+        const Entry a = p_.entry[begin + s];
+        return a.weight == 0 || a.weight == C[a.col * n_ + a.row];
+      }, [&](int, bool same) { symmetric &= same; });
+    } else {
+      each(entries(), [&](int s) {
+        const Entry a = p_.entry[begin + s];
+        symmetric &= a.weight == 0 || a.weight == find(a.col, a.row);
+      });
+    }
     return symmetric;
   }
 
@@ -313,8 +327,8 @@ class GraphPreparer {
     each_row(n_, [&](int i, int place) {
       const int mine = i < n_ ? length[i] : 0;
       int rank = 0;
-#pragma unroll 8
-      for (int j = place; j < n_; j += kTeam) rank += length[j] > mine || (length[j] == mine && j < i);
+      ahead<8>(place, n_, kTeam, [&](int j) { return length[j]; },
+               [&](int j, int other) { rank += other > mine || (other == mine && j < i); });
       team_sums(rank);
       if (i < n_ && place == 0) row_at[rank] = i;
     });
@@ -348,26 +362,26 @@ class GraphPreparer {
   }
 
   TFGW_DEVICE void add_up(const int* start, const Entry* entry, int i, int place, double& mean, double& square) {
-    const double* h = p_.h + first_;
-    const int end = start[first_ + i + 1];
-#pragma unroll 4
-    for (int e = start[first_ + i] + place; e < end; e += kTeam) {
+    struct Term {
+      double weight, h;
+    };
+    ahead<4>(start[first_ + i] + place, start[first_ + i + 1], kTeam, [&](int e) {
       const Entry a = entry[e];
-      mean += a.weight * h[a.col], square += a.weight * a.weight * h[a.col];
-    }
+      return Term{a.weight, p_.h[first_ + a.col]};
+    }, [&](int, Term t) { mean += t.weight * t.h, square += t.weight * t.weight * t.h; });
   }
 
   TFGW_DEVICE Moments dense_moments(int i, int place) {
     Moments m;
     const double* C = p_.dense + p_.dense_at[b_];
-#pragma unroll 4
-    for (int j = place; j < n_; j += kTeam) {
-      const double forth = read_only(C + i64(i) * n_ + j), back = read_only(C + i64(j) * n_ + i), h = p_.h[first_ + j];
-      m.out += forth * h, m.square_out += forth * forth * h;
-      m.in += back * h, m.square_in += back * back * h;
-      m.symmetric &= forth == back;
-      m.valid &= usable(forth);
-    }
+    ahead<4>(place, n_, kTeam, [&](int j) {
+      return Weighed{read_only(C + i64(i) * n_ + j), read_only(C + i64(j) * n_ + i), p_.h[first_ + j]};
+    }, [&](int, const Weighed& c) {
+      m.out += c.forth * c.h, m.square_out += c.forth * c.forth * c.h;
+      m.in += c.back * c.h, m.square_in += c.back * c.back * c.h;
+      m.symmetric &= c.forth == c.back;
+      m.valid &= usable(c.forth);
+    });
     return m;
   }
 
@@ -459,7 +473,12 @@ class TemplatePreparer {
       const int l = int(e % P);
       return l < count_ ? read_only(x_ + shared_.live[l] * d + e / P) : 0.0;
     }, [&](i64 e, double f) { p_.ft[k_ * d * P + e] = f; });
-    each(P, [&](int l) { p_.t_norm[i64(k_) * P + l] = l < count_ ? squared_norm(x_ + shared_.live[l] * d, d) : 0.0; });
+    bool valid = true;
+    each_row(P, [&](int l, int place) {
+      const bool there = l < count_;
+      const double norm = squared_norm(x_ + (there ? shared_.live[l] : 0) * d, there ? d : 0, place, valid);
+      if (l < P && place == 0) p_.t_norm[i64(k_) * P + l] = norm;
+    });
   }
 
   TFGW_DEVICE void moments(const double* h) {
@@ -468,13 +487,13 @@ class TemplatePreparer {
     double constant = 0;
     each_row(columns_, [&](int a, int part) {
       double out = 0, in = 0, square_out = 0, square_in = 0;
-#pragma unroll 4
-      for (int l = part; l < (a < columns_ ? count_ : 0); l += kTeam) {
+      ahead<4>(part, a < columns_ ? count_ : 0, kTeam, [&](int l) {
         const int b = shared_.live[l];
-        const double forth = read_only(S_ + a * columns_ + b), back = read_only(S_ + b * columns_ + a);
-        out += forth * h[l], square_out += forth * forth * h[l];
-        in += back * h[l], square_in += back * back * h[l];
-      }
+        return Weighed{read_only(S_ + a * columns_ + b), read_only(S_ + b * columns_ + a), h[l]};
+      }, [&](int, const Weighed& s) {
+        out += s.forth * s.h, square_out += s.forth * s.forth * s.h;
+        in += s.back * s.h, square_in += s.back * s.back * s.h;
+      });
       team_sums(out, in, square_out, square_in);
       if (a >= columns_ || part != 0) return;
       p_.t_square[i64(k_) * columns_ + a] = square_out + square_in;
@@ -492,9 +511,10 @@ class TemplatePreparer {
     };
     each(P * P, [&](int e) {
       const int a = e / P, l = e % P;
-      if (a >= count_ || l >= count_) return Pair{0, 0};
-      const int row = shared_.live[a], col = shared_.live[l];
-      return Pair{read_only(S_ + row * columns_ + col), read_only(S_ + col * columns_ + row)};
+      const bool there = a < count_ && l < count_;
+      const int row = there ? shared_.live[a] : 0, col = there ? shared_.live[l] : 0;
+      const double forth = read_only(S_ + row * columns_ + col), back = read_only(S_ + col * columns_ + row);
+      return there ? Pair{forth, back} : Pair{0, 0};
     }, [&](int e, Pair s) {
       const i64 at = i64(k_) * P * P + e;
       p_.C[at] = s.forth, p_.Ct[at] = s.back, p_.mean[at] = 0.5 * (s.forth + s.back);
