@@ -74,24 +74,38 @@ def layer_of(case: Case, device: str) -> TFGWPooling:
     return layer.to(device)
 
 
-def forward_backward(layer: TFGWPooling, batch: Batch, up: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+class Given(NamedTuple):
+    """What a layer takes, for PyG looks it up by name each time."""
+
+    x: torch.Tensor
+    edge_index: torch.Tensor
+    batch: torch.Tensor
+    batch_size: int
+
+
+def given_to(device: str, case: Case) -> Given:
+    batch = case.batch.clone().to(device)
+    return Given(batch.x, batch.edge_index, batch.batch, batch.num_graphs)
+
+
+def forward_backward(layer: TFGWPooling, given: Given, up: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Distances and x, with its gradient; those of the templates are with the layer."""
     layer.zero_grad()
-    x = batch.x.detach().requires_grad_()
-    distances = layer(x, batch.edge_index, batch.batch, batch_size=batch.num_graphs)
+    x = given.x.detach().requires_grad_()
+    distances = layer(x, given.edge_index, given.batch, batch_size=given.batch_size)
     distances.backward(up)
     return distances, x
 
 
-def step(layer: TFGWPooling, batch: Batch, up: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+def step(layer: TFGWPooling, given: Given, up: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """Distances, and gradients by name."""
-    distances, x = forward_backward(layer, batch, up)
+    distances, x = forward_backward(layer, given, up)
     return distances.detach(), {"x": x.grad, **{n: p.grad for n, p in layer.named_parameters() if p.grad is not None}}
 
 
 @torch.no_grad()
-def forward(layer: TFGWPooling, batch: Batch) -> torch.Tensor:
-    return layer(batch.x, batch.edge_index, batch.batch, batch_size=batch.num_graphs)
+def forward(layer: TFGWPooling, given: Given) -> torch.Tensor:
+    return layer(given.x, given.edge_index, given.batch, batch_size=given.batch_size)
 
 
 class Timing(NamedTuple):
@@ -153,8 +167,8 @@ def agreement(args: argparse.Namespace) -> None:
     for name in args.datasets:
         case = case_of(name, args, 210, 8, jitter=0.1)
         up = torch.randn(case.batch.num_graphs, 8, generator=torch.Generator().manual_seed(0))
-        cpu, cpu_grads = step(layer_of(case, "cpu"), case.batch, up)
-        gpu, gpu_grads = step(layer_of(case, "cuda"), case.batch.clone().to("cuda"), up.cuda())
+        cpu, cpu_grads = step(layer_of(case, "cpu"), given_to("cpu", case), up)
+        gpu, gpu_grads = step(layer_of(case, "cuda"), given_to("cuda", case), up.cuda())
         relative = ((gpu.cpu() - cpu).abs() / cpu.abs()).flatten()
         worst = {n: float((gpu_grads[n].cpu() - g).abs().max() / g.abs().max()) for n, g in cpu_grads.items()}
         pairs += cpu.numel()
@@ -170,11 +184,11 @@ def agreement(args: argparse.Namespace) -> None:
 def determinism(args: argparse.Namespace) -> None:
     for name in args.datasets:
         case = case_of(name, args, 128, 8)
-        layer, batch = layer_of(case, "cuda"), case.batch.clone().to("cuda")
+        layer, given = layer_of(case, "cuda"), given_to("cuda", case)
         up = torch.ones(128, 8, device="cuda")
-        first, first_grads = step(layer, batch, up)
+        first, first_grads = step(layer, given, up)
         for _ in range(5):
-            again, grads = step(layer, batch, up)
+            again, grads = step(layer, given, up)
             assert torch.equal(first, again), name
             assert all(torch.equal(first_grads[n], g) for n, g in grads.items()), name
     print("determinism: six runs with equal bits on each dataset\n")
@@ -184,9 +198,9 @@ def layer(args: argparse.Namespace) -> None:
     rows = []
     for name in args.datasets:
         case = case_of(name, args, 128, 8)
-        module, batch = layer_of(case, "cuda"), case.batch.clone().to("cuda")
+        module, given = layer_of(case, "cuda"), given_to("cuda", case)
         up = torch.ones(128, 8, device="cuda")
-        calls = (partial(forward, module, batch), partial(forward_backward, module, batch, up))
+        calls = (partial(forward, module, given), partial(forward_backward, module, given, up))
         times = [timing(call, args.repeats) for call in calls]
         works = [work(call) for call in calls]
         largest = int(torch.bincount(case.batch.batch).max())
@@ -203,8 +217,8 @@ def throughput(args: argparse.Namespace) -> None:
     rows = []
     for name in args.datasets:
         case = case_of(name, args, 4096, 16)
-        module, batch = layer_of(case, "cuda"), case.batch.clone().to("cuda")
-        t = timing(partial(forward, module, batch), 10).whole
+        module = layer_of(case, "cuda")
+        t = timing(partial(forward, module, given_to("cuda", case)), 10).whole
         rows.append([name, f"{1e3 * t:.2f}", f"{4096 * 16 / t / 1e6:.1f}", f"{1e9 * t / 4096 / 16:.0f}"])
     print("throughput, 4096 graphs × 16 templates, float64, forward\n")
     table(["dataset", "milliseconds", "million pairs per second", "nanoseconds per pair"], rows)
