@@ -1,5 +1,6 @@
 """On a real GPU: the same values, gradients and errors as on the CPU, nothing to set, the same bits each time."""
 
+import copy
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -99,6 +100,22 @@ def test_a_layer_trains_there_in_single_precision_too() -> None:
     distances.sum().backward()
     assert distances.dtype == x.grad.dtype == torch.float32
     assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
+
+
+@pytest.mark.parametrize("options", [{}, {"directed": True, "alpha_per_template": True}, {"learn_templates": False}])
+def test_layers_of_the_cpu(options: dict[str, bool]) -> None:
+    torch.manual_seed(0)
+    problem = random_problem(5, "sparse")
+    layer = TFGWPooling(3, 4, 5, **options).double()
+    found = []
+    for device in ("cpu", "cuda"):
+        net = copy.deepcopy(layer).to(device)
+        x, batch = problem.graphs.x.to(device).requires_grad_(), problem.graphs.batch.to(device)
+        distances = net(x, problem.graphs.edge_index.to(device), batch)
+        (distances * torch.arange(1.0, 1 + distances.numel(), device=device).view_as(distances)).sum().backward()
+        found.append([distances.detach().cpu(), x.grad.cpu(), *(p.grad.cpu() for p in net.parameters())])
+    for ours, core in zip(*found, strict=True):
+        torch.testing.assert_close(ours, core, rtol=1e-8, atol=1e-10)
 
 
 def test_wide_templates_are_solved_on_the_cpu_with_one_warning() -> None:
