@@ -1,4 +1,5 @@
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -136,6 +137,23 @@ def test_entries_get_the_gradient_of_all_their_places(structure: str, directed: 
         places = torch.ones(M, M) if structure == "precomputed" else 1 - torch.eye(M)
         rows, cols = places.nonzero().T
     torch.testing.assert_close(layer.structure_entries.grad, expected[:, rows, cols], rtol=1e-14, atol=0)
+
+
+def test_compiled_as_one_graph() -> None:
+    data, layer = random_batch(), make_layer()
+
+    def step(call: Callable[..., Tensor]) -> tuple[Tensor, list[Tensor | None]]:
+        layer.zero_grad()
+        distances = call(data.x, data.edge_index, data.batch, batch_size=len(SIZES))
+        distances.square().sum().backward()
+        return distances.detach(), [p.grad for p in layer.parameters()]
+
+    (eager, grads), (traced, traced_grads) = (
+        step(layer),
+        step(torch.compile(layer, backend="aot_eager", fullgraph=True)),
+    )
+    torch.testing.assert_close(traced, eager, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(traced_grads, grads, rtol=1e-12, atol=1e-14)
 
 
 def test_templates_of_one_node() -> None:

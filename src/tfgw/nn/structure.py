@@ -40,3 +40,10 @@ def entry_index(nodes: int, *, directed: bool, diagonal: bool) -> Tensor:
     index = torch.full((nodes, nodes), int(free.sum()), dtype=torch.int64)
     index[free] = torch.arange(int(free.sum()))
     return index if directed else torch.minimum(index, index.T)
+
+
+def entry_places(index: Tensor, free: int) -> Tensor:
+    """The first and the last place of each free entry, ``(free, 2)``, from what stands at each place, row by row."""
+    order = index.argsort(stable=True)
+    ends = torch.searchsorted(index[order], torch.arange(free + 1))
+    return torch.stack((order[ends[:-1]], order[ends[1:] - 1]), 1)

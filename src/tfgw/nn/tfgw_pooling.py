@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from tfgw import ot
-from tfgw.nn.structure import batched_shortest_paths, entry_index
+from tfgw.nn.structure import batched_shortest_paths, entry_index, entry_places
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
+from tfgw.ot.problem import SharedEntries
 from tfgw.ot.solve import fgw_distances
 from tfgw.ot.starts import start_bits
 
@@ -49,6 +50,7 @@ class TFGWPooling(TemplateLayer):
     structure_entries: Tensor
     _entry_index: Tensor
     _is_free: Tensor
+    _entry_places: Tensor
 
     def __init__(
         self,
@@ -92,6 +94,7 @@ class TFGWPooling(TemplateLayer):
         index, free = self._entries()
         self.register_buffer("_entry_index", index.clamp_max(free - 1).repeat(num_templates, 1), persistent=False)
         self.register_buffer("_is_free", (index < free).to(torch.get_default_dtype()), persistent=False)
+        self.register_buffer("_entry_places", entry_places(index, free), persistent=False)
         self._hold("structure_entries", torch.empty(num_templates, free), learn_templates)
         self._hold("alpha", _initial_alpha(alpha, alpha_init, alpha_per_template, num_templates), self.learn_alpha)
         self.reset_parameters()
@@ -99,13 +102,11 @@ class TFGWPooling(TemplateLayer):
     @property
     def template_structure(self) -> Tensor:
         """C̄ of every template, ``(num_templates, template_nodes, template_nodes)``."""
-        shape = (self.num_templates, self.template_nodes, self.template_nodes)
-        entries = self.structure_entries
-        if not entries.shape[1]:  # a single node, without a link to itself
-            return self._is_free.expand(shape)
-        entries = entries.gather(1, self._entry_index)
-        # A product, with the entries that are fixed at 0: its gradient is cheap, and so is that of `gather` alone.
-        return (entries if self.structure == "precomputed" else entries * self._is_free).view(shape)
+        return self._shared_entries().dense()
+
+    def _shared_entries(self) -> SharedEntries:
+        is_free = None if self.structure == "precomputed" else self._is_free
+        return SharedEntries(self.structure_entries, self._entry_index, is_free, self._entry_places)
 
     def _entries(self) -> tuple[Tensor, int]:
         """Which free entry stands at each place of C̄, row by row, and how many there are; beyond is what is fixed."""
@@ -126,7 +127,6 @@ class TFGWPooling(TemplateLayer):
     def set_templates(self, structure: Tensor, features: Tensor, weights: Tensor | None = None) -> None:
         """Put the templates at the given C̄ ``(K, m, m)``, F̄ ``(K, m, d)`` and h̄ ``(K, m)``; ``None`` is uniform."""
         structure = torch.as_tensor(structure)
-        index, free = self._entries()
         shape = (self.num_templates, self.template_nodes, self.template_nodes)
         if tuple(structure.shape) != shape:
             raise ValueError(f"structure: expected shape {shape}, got {tuple(structure.shape)}")
@@ -134,8 +134,7 @@ class TFGWPooling(TemplateLayer):
             raise ValueError("structure: templates must be symmetric unless the layer is directed")
         if self.structure != "precomputed" and bool(structure.diagonal(dim1=1, dim2=2).any()):
             raise ValueError(f"structure: the diagonal must be 0 for structure={self.structure!r}")
-        places = index.argsort(stable=True)
-        first = places[torch.searchsorted(index[places], torch.arange(free))].to(structure.device)
+        first = self._entry_places[:, 0].to(structure.device)
         entries = checked("structure", structure.flatten(1)[:, first], self.structure_entries)
         features, weights = checked("features", features, self.template_features), checked_weights(self, weights)
         self.structure_entries.copy_(entries)
@@ -179,8 +178,9 @@ class TFGWPooling(TemplateLayer):
         """
         return fgw_distances(
             self._graphs(x, edge_index, batch, edge_weight, structure, node_weights, batch_size),
-            self._templates(),
+            ot.Templates(self.template_features, weights=self.template_weights),
             self.alpha,
+            self._shared_entries(),
             max_iter=self.max_iter,
             tol=self.tol,
             n_starts=self.n_starts,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.op import _allocate, _problem, _solve, check_finite, weight_tolerance
-from tfgw.ot.problem import GraphBatch, Templates, check_options, check_pair, check_start, expand_alpha
+from tfgw.ot.problem import GraphBatch, Templates, check_options, check_pair, check_start, checked_alpha, expand_alpha
 from tfgw.ot.solve import _template_weights, _threads
 from tfgw.ot.starts import START_KINDS, start_bits
 
@@ -63,7 +63,8 @@ def diagnose(
     weights = _template_weights(templates)
     inputs: tuple[Any, ...] = (
         graphs.x, graphs.batch, graphs.num_graphs, graphs.node_weights, graphs.edge_index, graphs.edge_weight,
-        graphs.structure, templates.structure, templates.features, weights, expand_alpha(alpha, templates),
+        graphs.structure, templates.structure, templates.features, weights,
+        expand_alpha(checked_alpha(alpha, templates), len(weights)),
     )  # fmt: skip
     inputs = tuple(value.detach().cpu() if isinstance(value, Tensor) else value for value in inputs)
     problem = _problem(*inputs)

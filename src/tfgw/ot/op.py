@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
+from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
@@ -330,7 +331,10 @@ def _dtype_tolerance(dtype: torch.dtype) -> float:
 
 def call_fgw_op(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
     """:func:`solve_fgw`, wherever the tensors are and whoever traces them."""
-    distance, *others = fgw_op(*arguments[:-1], needs_grad or arguments[-1])
+    *graphs, structure, features, weights, alpha = arguments[:11]
+    structure = structure.dense() if isinstance(structure, SharedEntries) else structure
+    templates = (structure, features, weights, expand_alpha(alpha, len(weights)))
+    distance, *others = fgw_op(*graphs, *templates, *arguments[11:-1], needs_grad or arguments[-1])
     return distance, lambda: tuple(others)
 
 
@@ -341,8 +345,9 @@ from tfgw.ot import op_cuda  # noqa: E402
 def solve_fgw(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
     """:func:`fgw_op`, or the same on a GPU without the cost of an operator, where nobody needs one.
 
-    Here ``with_plans`` says whether plans are asked for; that gradients need them is known.
+    Here ``with_plans`` says whether plans are asked for; that gradients need them is known. The templates' structures
+    may be :class:`SharedEntries`, and their α a single one.
     """
-    if arguments[0].is_cuda and op_cuda.is_eager(*arguments[:12]):
+    if arguments[0].is_cuda and op_cuda.is_eager(*arguments[:12], getattr(arguments[7], "entries", None)):
         return op_cuda.fgw(*arguments, needs_grad=needs_grad)
     return call_fgw_op(*arguments, needs_grad=needs_grad)

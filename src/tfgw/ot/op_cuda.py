@@ -17,6 +17,7 @@ from tfgw.ot.cuda.gpu import Gpu, gpu
 from tfgw.ot.cuda.run import Input, Solution
 from tfgw.ot.cuda.solved import Solved
 from tfgw.ot.op import Others, Outputs, call_fgw_op, fgw_backward_op, fgw_op, transport_op, weight_tolerance
+from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
 
 T = TypeVar("T")
@@ -33,13 +34,19 @@ def is_eager(*inputs: object) -> bool:
     )
 
 
-_PLAIN = {Tensor, Parameter, int, type(None)}
+_PLAIN = {Tensor, Parameter, SharedEntries, int, type(None)}
 
 
 def fgw(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
     """:func:`tfgw.ot.op.solve_fgw` for tensors on a GPU, called eagerly."""
     start, max_iter, tol, n_starts, start_kinds, _, with_plans = arguments[11:]
-    given = Input._make((*arguments[:11], None, start))
+    structure, features, weights, alpha = arguments[7:11]
+    shared = structure if isinstance(structure, SharedEntries) else None
+    if shared is None:
+        alpha = expand_alpha(alpha, len(weights))
+    else:
+        structure = shared.entries
+    given = Input._make((*arguments[:7], structure, features, weights, alpha, None, start, shared))
     device = _device(given.x)
     if run.reason_not_to(device, given, n_starts, start_kinds) is not None:
         return call_fgw_op(*arguments, needs_grad=needs_grad)
@@ -56,7 +63,7 @@ class _Differentiable(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, solution: Solution, given: Input, *_: Tensor | None) -> Tensor:
         ctx.set_materialize_grads(False)
-        ctx.batch_size, ctx.counts = given.batch_size, solution.rest[2:]
+        ctx.batch_size, ctx.shared, ctx.counts = given.batch_size, given.shared, solution.rest[2:]
         ctx.save_for_backward(solution.prepared, *solution.rest[:2], *given[:2], *given[3:11])
         return _distance(solution, given)
 
@@ -66,9 +73,11 @@ class _Differentiable(torch.autograd.Function):
         if grad is None:
             return (None,) * (2 + len(needs))
         prepared, pairs, plans, x, batch, *rest = ctx.saved_tensors
-        given, solved = Input(x, batch, ctx.batch_size, *rest), Solved(pairs, plans, *ctx.counts)
+        given = Input._make((x, batch, ctx.batch_size, *rest, None, None, ctx.shared))
+        solved = Solved(pairs, plans, *ctx.counts)
         if torch.is_grad_enabled():  # a graph of the gradients is wanted: the operator says that there is none
-            found = fgw_backward_op(grad, *given[:11], *_for_gradients(solved.tensors(with_plans=True)), 0, list(needs))
+            results = _for_gradients(solved.tensors(with_plans=True))
+            found = given.folded(fgw_backward_op(grad, *given.unshared(), *results, 0, list(needs)), needs)
             return (None, None, *(g if need else None for g, need in zip(found, needs, strict=True)))
         addresses = _for_gradients(solved.addresses())
         return (None, None, *_gradients(_device(x), given, grad, addresses, needs, prepared))
@@ -141,7 +150,7 @@ def _solve(device: Gpu, given: Input, max_iter: int, tol: float, with_plans: boo
     found = run.solve(device, given, weight_tolerance=tolerance, max_iter=max_iter, tol=tol, with_plans=with_plans)
     if found is None:  # the CPU finds the same, and raises the error that names it
         if is_fgw:
-            _on_cpu(fgw_op, *given[:11], given.start, max_iter, tol, 1, UNIFORM, 0, with_plans)
+            _on_cpu(fgw_op, *given.unshared(), given.start, max_iter, tol, 1, UNIFORM, 0, with_plans)
         else:
             _on_cpu(transport_op, given.cost, *given[1:4], given.template_weights, 0)
         raise AssertionError("the GPU's checks found an error that the CPU's did not")

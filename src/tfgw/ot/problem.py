@@ -5,7 +5,9 @@ values is checked by the core, before it starts.
 """
 
 from dataclasses import dataclass
+from math import isqrt
 from numbers import Real
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -90,6 +92,34 @@ class GraphBatch:
         return last + 1
 
 
+class SharedEntries(NamedTuple):
+    """Structures C̄ by their free entries, which several places may share; other places are fixed at 0."""
+
+    entries: Tensor
+    """``(num_templates, num_entries)``."""
+    entry_at: Tensor
+    """Which entry stands at each place, row by row; any where the place is fixed: ``(num_templates, m²)``."""
+    is_free: Tensor | None
+    """1 or 0 for each place, ``(m²,)``; ``None`` where all are free."""
+    places: Tensor
+    """The two places of each entry, the same twice if it has one, ``(num_entries, 2)``."""
+
+    def dense(self) -> Tensor:
+        """C̄, ``(num_templates, m, m)``."""
+        count, nodes = len(self.entries), isqrt(self.entry_at.shape[1])
+        if self.is_free is None:
+            return self.entries.gather(1, self.entry_at).view(count, nodes, nodes)
+        if not self.entries.shape[1]:
+            return self.is_free.expand(count, nodes, nodes)
+        # A product, not zeros to choose from: its gradient is cheap, and so is that of `gather` alone.
+        return (self.entries.gather(1, self.entry_at) * self.is_free).view(count, nodes, nodes)
+
+    def folded(self, grad: Tensor) -> Tensor:
+        """The gradient of the entries, from that of C̄."""
+        grad = grad.flatten(1)[:, self.places].sum(-1)
+        return torch.where(self.places[:, 0] == self.places[:, 1], grad / 2, grad)
+
+
 @dataclass(frozen=True)
 class Templates:
     """K template graphs (C̄, F̄, h̄) of equal size.
@@ -132,18 +162,24 @@ class Templates:
         )
 
 
-def check_pair(graphs: GraphBatch, templates: Templates) -> None:
-    """Raise ``ValueError`` unless graphs and templates can be compared with each other."""
+def check_pair(graphs: GraphBatch, templates: Templates, shared: SharedEntries | None = None) -> None:
+    """Raise ``ValueError`` unless graphs and templates can be compared with each other.
+
+    ``shared`` are the templates' structures, if not with them.
+    """
     if graphs.x.shape[1] != templates.features.shape[2]:
         raise ValueError(
             f"x: graphs have {graphs.x.shape[1]} features per node, template_features has {templates.features.shape[2]}"
         )
     has_structure = graphs.edge_index is not None or graphs.structure is not None
-    if has_structure and templates.structure is None:
+    if has_structure and templates.structure is None and shared is None:
         raise ValueError("template_structure: missing, but the graphs have a structure")
-    if not has_structure and templates.structure is not None:
+    if not has_structure and (templates.structure is not None or shared is not None):
         raise ValueError("edge_index: missing, but the templates have a structure (give edge_index or structure)")
     _same_device("x", graphs.x, template_features=templates.features)
+    if shared is not None:
+        _floating("template_structure", shared.entries, 2, "(num_templates, num_entries)")
+        _same_device("template_features", templates.features, template_structure=shared.entries)
 
 
 def check_start(initial_plans: Tensor | None, graphs: GraphBatch, templates: Templates) -> None:
@@ -166,8 +202,8 @@ def check_options(*, max_iter: int, tol: float, n_starts: int) -> None:
         raise ValueError(f"tol: must not be negative, got {tol}")
 
 
-def expand_alpha(alpha: float | Tensor, templates: Templates) -> Tensor:
-    """One trade-off per template, ``(num_templates,)``."""
+def checked_alpha(alpha: float | Tensor, templates: Templates) -> Tensor:
+    """One trade-off per template, ``(num_templates,)``, or a single one, in any shape."""
     features = templates.features
     if not isinstance(alpha, Tensor):
         if not isinstance(alpha, Real):
@@ -184,8 +220,14 @@ def expand_alpha(alpha: float | Tensor, templates: Templates) -> Tensor:
             f"alpha: expected a scalar or one value for each of {features.shape[0]} templates, "
             f"got shape {tuple(alpha.shape)}"
         )
-    # Copied here, once: the solvers read it one by one, and so do the gradients later.
-    return (alpha if alpha.dim() < 2 else alpha.reshape(1)).expand(features.shape[0]).contiguous()
+    return alpha
+
+
+def expand_alpha(alpha: Tensor, count: int) -> Tensor:
+    """One trade-off per template: copied here, once, for solver and gradients to read."""
+    if alpha.dim() == 1 and alpha.shape[0] == count:
+        return alpha
+    return (alpha if alpha.dim() < 2 else alpha.reshape(1)).expand(count).contiguous()
 
 
 def _floating(name: str, tensor: Tensor, dim: int, shape: str) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.op import Others, solve_fgw, transport_op
-from tfgw.ot.problem import GraphBatch, Templates, check_options, check_pair, check_start, expand_alpha
+from tfgw.ot.problem import GraphBatch, SharedEntries, Templates, check_options, check_pair, check_start, checked_alpha
 from tfgw.ot.starts import START_KINDS, start_bits
 
 
@@ -99,9 +99,12 @@ def fgw(
     return _named(distances, others(), plans)
 
 
-def fgw_distances(graphs: GraphBatch, templates: Templates, alpha: float | Tensor, **options: Any) -> Tensor:
-    """The distances of :func:`fgw`, for the same options but ``plans``, without what a layer would not look at."""
-    return _solve(graphs, templates, alpha, plans=None, **options)[0]
+def fgw_distances(
+    graphs: GraphBatch, templates: Templates, alpha: Tensor, shared: SharedEntries, **options: Any
+) -> Tensor:
+    """The distances of :func:`fgw`, for the same options but ``plans``, without what a layer would not look at, and
+    for templates whose structures are ``shared``."""
+    return _solve(graphs, templates, alpha, shared=shared, plans=None, **options)[0]
 
 
 def _solve(
@@ -116,17 +119,19 @@ def _solve(
     plans: str | None,
     num_threads: int | None,
     initial_plans: Tensor | None = None,
+    shared: SharedEntries | None = None,
 ) -> tuple[Tensor, Others]:
-    check_pair(graphs, templates)
+    check_pair(graphs, templates, shared)
     if plans not in ("dense", "sparse", None):
         raise ValueError(f"plans: must be 'dense', 'sparse' or None, got {plans!r}")
     check_options(max_iter=max_iter, tol=tol, n_starts=n_starts)
     bits = start_bits(start_kinds, given=initial_plans is not None)
     weights = _template_weights(templates)
     check_start(initial_plans, graphs, templates)
-    alpha = expand_alpha(alpha, templates)
+    alpha = checked_alpha(alpha, templates)
     from_graphs = (graphs.x, graphs.node_weights, graphs.edge_weight, graphs.structure)
-    from_templates = (templates.structure, templates.features, weights, alpha)
+    structure = templates.structure if shared is None else shared.entries
+    from_templates = (structure, templates.features, weights, alpha)
     needs_grad = torch.is_grad_enabled() and any(
         t is not None and t.requires_grad for t in (*from_graphs, *from_templates)
     )
@@ -138,7 +143,7 @@ def _solve(
         graphs.edge_index,
         graphs.edge_weight,
         graphs.structure,
-        templates.structure,
+        templates.structure if shared is None else shared,
         templates.features,
         weights,
         alpha,

@@ -1,8 +1,10 @@
 // The kernels as functions for the tests to call: launch_NAME(blocks, problem[, gradients]).
 #include "kernels.cu"
+#include "shared_entries.cu"
 
-#define TFGW_LAUNCH(NAME, THREADS)                                                             \
-  extern "C" void launch_##NAME(int blocks, const Problem* p) {                                \
+#define TFGW_LAUNCH(NAME, THREADS) TFGW_LAUNCH_OF(Problem, NAME, THREADS)
+#define TFGW_LAUNCH_OF(STRUCT, NAME, THREADS)                                                     \
+  extern "C" void launch_##NAME(int blocks, const STRUCT* p) {                                    \
     for (int b = 0; b < blocks; ++b) Block::current().run(b, blocks, THREADS, [&] { NAME(*p); }); \
   }
 #define TFGW_LAUNCH_BACKWARD(NAME, THREADS)                                                        \
@@ -16,7 +18,10 @@ TFGW_LAUNCH(tfgw_solve, 32)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_nodes, 64)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_edges, 128)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_templates, 64)
+TFGW_LAUNCH_OF(SharedEntries, tfgw_expand, 64)
+TFGW_LAUNCH_OF(SharedEntries, tfgw_fold, 64)
 
 extern "C" int size_of_problem() { return sizeof(Problem); }
 extern "C" int size_of_gradients() { return sizeof(Gradients); }
+extern "C" int size_of_shared_entries() { return sizeof(SharedEntries); }
 extern "C" i64 workspace_size(int rows) { return Workspace<TFGW_COLUMNS>::size(rows); }

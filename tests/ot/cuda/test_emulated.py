@@ -14,7 +14,7 @@ from tests.ot.cuda import emulation
 from tests.ot.problems import STRUCTURES, Problem, random_problem
 from tfgw.ot import GraphBatch, Status, Templates, Transport, fgw, linear_transport
 from tfgw.ot.cuda.compile import SOURCES
-from tfgw.ot.cuda.layout import GRADIENTS, PROBLEM, SIZE_CLASSES, size_class, workspace_size
+from tfgw.ot.cuda.layout import GRADIENTS, PROBLEM, SHARED_ENTRIES, SIZE_CLASSES, size_class, workspace_size
 from tfgw.ot.cuda.run import Input
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
@@ -217,6 +217,7 @@ def test_structs_are_laid_out_as_the_kernels_read_them(columns: int) -> None:
     library = emulation.library(columns)
     assert library.size_of_problem() == 8 * len(PROBLEM.members)
     assert library.size_of_gradients() == 8 * len(GRADIENTS.members)
+    assert library.size_of_shared_entries() == 8 * len(SHARED_ENTRIES.members)
     library.workspace_size.restype = ctypes.c_int64
     assert library.workspace_size(37) == workspace_size(37, columns)
 

@@ -2,6 +2,6 @@
 
 run ──▶ layout: the problem as one struct, working memory
     ├─▶ solved: what a solve writes
-    └─▶ gpu: a device and its launches ──▶ compile: kernels.cu for a size class
+    └─▶ gpu: a device and its launches ──▶ compile: kernels.cu for a size class, shared_entries.cu
                                        └─▶ driver: the CUDA driver's own calls
 """

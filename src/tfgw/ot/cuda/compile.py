@@ -15,6 +15,8 @@ THREADS = {
     "tfgw_backward_nodes": 128,
     "tfgw_backward_edges": 128,
     "tfgw_backward_templates": 512,
+    "tfgw_expand": 256,
+    "tfgw_fold": 256,
 }
 MISSING = "tensors on a GPU need CuPy, which is not installed: pip install 'tfgw[cuda]', or move the tensors to the CPU"
 
@@ -32,18 +34,19 @@ class Kernel(NamedTuple):
 def kernel(name: str, columns: int, device: int) -> Kernel:
     """The kernel of a size class, loaded on a device."""
     with load_cupy().cuda.Device(device):
-        owner = _module(columns, device).get_function(name)
+        source = "shared_entries.cu" if name in ("tfgw_expand", "tfgw_fold") else "kernels.cu"
+        owner = _module(source, columns, device).get_function(name)
         if name == "tfgw_solve":
             owner.max_dynamic_shared_size_bytes = LARGEST_SHARED
         return Kernel(owner.kernel.ptr, THREADS[name], owner)
 
 
 @cache
-def _module(columns: int, device: int) -> Any:
+def _module(source: str, columns: int, device: int) -> Any:
     # CuPy's cache knows the source it is given, not what that includes.
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(SOURCES.glob("*.cu*")))).hexdigest()[:16]
     return load_cupy().RawModule(
-        code=(SOURCES / "kernels.cu").read_text(),
+        code=(SOURCES / source).read_text(),
         options=("--std=c++17", f"-I{SOURCES}", f"-DTFGW_COLUMNS={columns}", f"-DTFGW_SOURCES=0x{digest}"),
     )
 

@@ -42,16 +42,21 @@ PROBLEM = Struct(
 )
 PROBLEM_HEAD, PROBLEM_TAIL = PROBLEM.bytes_of(0, 1, 2), PROBLEM.bytes_of(3, 4)
 """The problem, the same for all its kernels; and what differs between them."""
+STRUCTURE, ALPHA = map(PROBLEM.parts[1].index, ("template_structure", "alpha"))
 PREPARED = PROBLEM.parts[2]
 _PADDED, QUEUE = PREPARED.index("padded"), PREPARED.index("queue")
 QUEUE_SPARE = 12
 """Bytes from the start of ``queue`` to a word of it that no kernel reads."""
+
+SHARED_ENTRIES = Struct("templates places entries alpha_step", "where entry alpha structure alphas")
+"""Of shared_entries.cu."""
 
 GRADIENTS = Struct(
     "grad structure_cost feature_cost plan row_potential col_potential",
     "x weights edge_weight dense template_structure template_x template_weights alpha",
     "structured",
 )
+GRAD_STRUCTURE, GRAD_ALPHA = map(GRADIENTS.parts[1].index, ("template_structure", "alpha"))
 
 
 def _doubles(

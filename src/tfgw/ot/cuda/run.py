@@ -7,13 +7,16 @@ busy with the one before.
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from tfgw.ot.cuda.gpu import Gpu
 from tfgw.ot.cuda.layout import (
+    ALPHA,
+    GRAD_ALPHA,
+    GRAD_STRUCTURE,
     GRADIENT_TILE,
     GRADIENTS,
     LARGEST_SHARED,
@@ -21,6 +24,8 @@ from tfgw.ot.cuda.layout import (
     PROBLEM_TAIL,
     QUEUE,
     QUEUE_SPARE,
+    SHARED_ENTRIES,
+    STRUCTURE,
     prepared_addresses,
     prepared_offsets,
     shared_size,
@@ -28,6 +33,7 @@ from tfgw.ot.cuda.layout import (
     workspace_size,
 )
 from tfgw.ot.cuda.solved import Solved
+from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
 
 LARGEST_SCRATCH = 2 << 30
@@ -50,6 +56,25 @@ class Input(NamedTuple):
     alpha: Tensor
     cost: Tensor | None = None
     start: Tensor | None = None
+    shared: SharedEntries | None = None
+    """If given, then ``template_structure`` is its entries, and ``alpha`` may be a single one."""
+
+    def unshared(self) -> tuple[Any, ...]:
+        """The operators' arguments: the structure of the templates itself, and one α for each."""
+        if self.shared is None:
+            return self[:11]
+        entries, features, weights, alpha = self[7:11]
+        structure = self.shared._replace(entries=entries).dense()  # type: ignore[arg-type]
+        return (*self[:7], structure, features, weights, expand_alpha(alpha, len(weights)))
+
+    def folded(self, grads: list[Tensor], needs: Sequence[bool]) -> list[Tensor]:
+        """Gradients of what is differentiable, from those of what is not shared."""
+        *others, structure, features, weights, alpha = grads
+        if self.shared is not None and needs[4]:
+            structure = self.shared.folded(structure)
+        if self.shared is not None and needs[7]:
+            alpha = alpha.sum_to_size(self.alpha.shape) if self.alpha.dim() < 2 else alpha.sum().view_as(self.alpha)
+        return [*others, structure, features, weights, alpha]
 
     @property
     def differentiable(self) -> tuple[Tensor | None, ...]:
@@ -80,6 +105,8 @@ class Problem(NamedTuple):
     """Memory that the kernels `index` and `prepare` fill, and all others read."""
     inputs: list[Tensor | None]
     """What the head points to besides."""
+    shared: bytes
+    """The struct of the kernel `expand`; empty where nothing is shared."""
 
     def struct(
         self,
@@ -123,21 +150,35 @@ _warned: set[str] = set()
 
 def describe(given: Input, prepared: Tensor | None = None) -> Problem:
     """The problem for the kernels; ``prepared`` is that of an earlier call, or new."""
-    x, batch, graphs, weights, edge_index, edge_weight, dense, *templates, alpha, cost, start = given
-    (count, nodes), edges = given.template_weights.shape, 0 if edge_index is None else edge_index.shape[1]
+    x, batch, graphs, weights, edge_index, edge_weight, dense, C, F, h, alpha, cost, start, shared = given
+    (count, nodes), edges = h.shape, 0 if edge_index is None else edge_index.shape[1]
     columns = size_class(nodes)
     assert columns is not None
     counts = (graphs, *x.shape, edges, count, nodes)
     offsets = prepared_offsets(*counts, columns)
+    size, of_structure = offsets[-1], 8 * count * nodes * nodes
     if prepared is None:
-        prepared = x.new_empty(offsets[-1], dtype=torch.uint8)
-    inputs = as_read(batch, x, weights, edge_index, edge_weight, dense, cost, *templates, alpha, start)
-    pointers = addresses(inputs)
+        expanded = 0 if shared is None else of_structure + 8 * count
+        prepared = x.new_empty(size + expanded, dtype=torch.uint8)
+    first = prepared.data_ptr()
+    inputs = as_read(batch, x, weights, edge_index, edge_weight, dense, cost, C, F, h, alpha, start)
+    pointers, expansion = addresses(inputs), b""
     if edge_index is not None and not edges:
-        pointers[3] = prepared.data_ptr()  # not null: without edges too, there is a structure
-    memory = prepared_addresses(offsets, prepared.data_ptr(), columns)
+        pointers[3] = first  # not null: without edges too, there is a structure
+    if shared is not None:  # behind what is prepared
+        unshared = (first + size, first + size + of_structure)
+        expansion = _shared_entries(given, shared, pointers[STRUCTURE], pointers[ALPHA], *unshared)
+        pointers[STRUCTURE], pointers[ALPHA] = unshared
+    memory = prepared_addresses(offsets, first, columns)
     head = PROBLEM_HEAD(*counts, *pointers, *memory)
-    return Problem(columns, head, memory[QUEUE] + QUEUE_SPARE, prepared, inputs)
+    return Problem(columns, head, memory[QUEUE] + QUEUE_SPARE, prepared, inputs, expansion)
+
+
+def _shared_entries(given: Input, shared: SharedEntries, *pointers: int) -> bytes:
+    """The struct of `expand` and `fold`, for the addresses of entries, α, structures, and one α for each of these."""
+    (count, entries), nodes = shared.entries.shape, given.template_weights.shape[1]
+    step = int(given.alpha.numel() > 1)
+    return SHARED_ENTRIES.bytes(count, nodes * nodes, entries, step, shared.places.data_ptr(), *pointers)
 
 
 def as_read(*tensors: Tensor | None) -> list[Tensor | None]:
@@ -227,11 +268,20 @@ def backward(
         ]
         grad_x, grad_weights, grad_edge_weight, grad_structure, grad_template_structure, *_ = grads
         (nodes, features), (templates, m) = given.x.shape, given.template_weights.shape
-        # C T, where the structure of the templates needs it.
-        entries = 0 if grad_template_structure is None else nodes * templates * m
-        structured = given.x.new_empty(entries, dtype=torch.float64)
+        # Behind each other: C T, where the structure of the templates needs it, and gradients yet to be folded.
+        structured = 0 if grad_template_structure is None else nodes * templates * m
+        unfolded = 0 if given.shared is None else templates * (m * m + 1)
+        scratch = given.x.new_empty(structured + unfolded, dtype=torch.float64)
         read = as_read(grad)
-        gradients = GRADIENTS.bytes(*addresses(read), *solved, *addresses(grads), structured.data_ptr())
+        memory = scratch.data_ptr()
+        of_grads, fold = addresses(grads), b""
+        of_structure, of_alpha = of_grads[GRAD_STRUCTURE], of_grads[GRAD_ALPHA]
+        if given.shared is not None and (of_structure or of_alpha):
+            structures = memory + 8 * structured
+            alphas = structures + 8 * templates * m * m
+            fold = _shared_entries(given, given.shared, of_structure, of_alpha, structures, alphas)
+            of_grads[GRAD_STRUCTURE], of_grads[GRAD_ALPHA] = of_structure and structures, of_alpha and alphas
+        gradients = GRADIENTS.bytes(*addresses(read), *solved, *of_grads, memory)
         columns, structs = problem.columns, (struct, gradients)
         if any(gradient is not None for gradient in (grad_x, grad_weights, grad_structure, grad_template_structure)):
             gpu.launch("tfgw_backward_nodes", columns, nodes, *structs)
@@ -240,11 +290,15 @@ def backward(
         if any(gradient is not None for gradient in grads[4:]):
             tiles = -(-(m + features) // GRADIENT_TILE)
             gpu.launch("tfgw_backward_templates", columns, templates * m * tiles, *structs)
+        if fold:
+            gpu.launch("tfgw_fold", columns, templates, fold)
         return grads
 
 
 def _prepare(gpu: Gpu, problem: Problem, given: Input, struct: bytes) -> None:
     gpu.launch("tfgw_index", problem.columns, 1, struct)
+    if problem.shared:
+        gpu.launch("tfgw_expand", problem.columns, given.template_weights.shape[0], problem.shared)
     gpu.launch("tfgw_prepare", problem.columns, given.batch_size + given.template_weights.shape[0], struct)
 
 

@@ -1,0 +1,46 @@
+// Between the parameters of a layer and what a problem takes: entries that several places of C̄ share, one α for all
+// templates. Written as one launch, because each of PyTorch's costs the host more than these do.
+#include "warp.cuh"
+
+namespace tfgw {
+
+struct SharedEntries {
+  i64 templates, places, entries;
+  i64 alpha_step;            // 0: one α for all templates
+  const i64* where;          // (entries, 2): the places of each entry, twice the same if it has only one
+  double *entry, *alpha;     // (templates, entries), and (templates) or one
+  double *structure, *alphas;  // (templates, places), (templates)
+};
+
+}  // namespace tfgw
+
+using namespace tfgw;
+
+// From the entries to the structure. One block per template.
+TFGW_KERNEL(256) tfgw_expand(const TFGW_PARAMETER SharedEntries s) {
+  const i64 k = block_index();
+  double* structure = s.structure + k * s.places;
+  for (i64 p = thread_in_block(); p < s.places; p += threads_in_block()) structure[p] = 0;
+  sync_block();
+  for (i64 e = thread_in_block(); e < s.entries; e += threads_in_block())
+    structure[s.where[2 * e]] = structure[s.where[2 * e + 1]] = s.entry[k * s.entries + e];
+  if (thread_in_block() == 0) s.alphas[k] = s.alpha[k * s.alpha_step];
+}
+
+// From the gradients of the structure to those of the entries, the same for α. One block per template.
+TFGW_KERNEL(256) tfgw_fold(const TFGW_PARAMETER SharedEntries s) {
+  const i64 k = block_index();
+  const double* structure = s.structure + k * s.places;
+  for (i64 e = thread_in_block(); e < s.entries && s.entry; e += threads_in_block()) {
+    const i64 first = s.where[2 * e], second = s.where[2 * e + 1];
+    s.entry[k * s.entries + e] = first == second ? structure[first] : structure[first] + structure[second];
+  }
+  if (thread_in_block() != 0 || !s.alpha) return;
+  if (s.alpha_step) {
+    s.alpha[k] = s.alphas[k];
+  } else if (k == 0) {
+    double sum = 0;
+    for (i64 t = 0; t < s.templates; ++t) sum += s.alphas[t];
+    s.alpha[0] = sum;
+  }
+}
