@@ -89,7 +89,7 @@ def _for_gradients(results: Sequence[T]) -> tuple[T, ...]:
 
 
 @fgw_op.register_kernel("cuda")
-def _(
+def _fgw(
     x: Tensor, batch: Any, batch_size: int, node_weights: Any, edge_index: Any, edge_weight: Any, structure: Any,
     template_structure: Any, template_features: Tensor, template_weights: Tensor, alpha: Any, start: Any, max_iter: int,
     tol: float, n_starts: int, start_kinds: int, num_threads: int, with_plans: bool,
@@ -106,7 +106,7 @@ def _(
 
 
 @fgw_backward_op.register_kernel("cuda")
-def _(
+def _fgw_backward(
     grad: Tensor, x: Tensor, batch: Any, batch_size: int, node_weights: Any, edge_index: Any, edge_weight: Any,
     structure: Any, template_structure: Any, template_features: Tensor, template_weights: Tensor, alpha: Tensor,
     structure_cost: Tensor, feature_cost: Tensor, plan: Tensor, row_potential: Tensor, col_potential: Tensor,
@@ -125,7 +125,7 @@ def _(
 
 
 @transport_op.register_kernel("cuda")
-def _(
+def _transport(
     cost: Tensor, batch: Any, batch_size: int, node_weights: Any, template_weights: Tensor, num_threads: int
 ) -> Outputs:
     nodes, count, columns = cost.shape
@@ -158,8 +158,9 @@ def _solve(device: Gpu, given: Input, max_iter: int, tol: float, with_plans: boo
 
 
 def _outputs(solution: Solution, given: Input, with_plans: bool) -> Outputs:
-    """The results as the operators return them."""
-    return (_distance(solution, given), *_others(solution, given, with_plans))  # type: ignore[return-value]
+    """The results as the operators return them: none may share its memory with another."""
+    others = (t.clone() for t in _others(solution, given, with_plans))
+    return (_distance(solution, given), *others)  # type: ignore[return-value]
 
 
 def _distance(solution: Solution, given: Input) -> Tensor:

@@ -16,6 +16,7 @@
 #include <vector>
 
 #define TFGW_DEVICE inline
+#define TFGW_FUNCTION
 #define TFGW_SHARED static
 #define TFGW_PARAMETER
 #define TFGW_KERNEL(...) extern "C" void
@@ -125,7 +126,7 @@ class Block {
 };
 
 inline char* dynamic_memory() {
-  alignas(16) static char memory[128 << 10];
+  alignas(16) static char memory[256 << 10];
   return memory;
 }
 inline int thread_in_block() { return Block::current().thread(); }

@@ -14,7 +14,7 @@
 
 TFGW_LAUNCH(tfgw_index, 64)
 TFGW_LAUNCH(tfgw_prepare, 64)
-TFGW_LAUNCH(tfgw_solve, 32)
+TFGW_LAUNCH(tfgw_solve, 32 * kBlockWarps)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_nodes, 64)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_edges, 128)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_templates, 64)
@@ -24,4 +24,30 @@ TFGW_LAUNCH_OF(SharedEntries, tfgw_fold, 64)
 extern "C" int size_of_problem() { return sizeof(Problem); }
 extern "C" int size_of_gradients() { return sizeof(Gradients); }
 extern "C" int size_of_shared_entries() { return sizeof(SharedEntries); }
-extern "C" i64 workspace_size(int rows) { return Workspace<TFGW_COLUMNS>::size(rows); }
+extern "C" i64 workspace_size(int rows) { return Workspace<TFGW_COLUMNS, false>::size(rows); }
+
+extern "C" int block_warps() { return kBlockWarps; }
+extern "C" int solve_blocks() { return kSolveBlocks; }
+
+// Bytes of shared memory that pairs take whose structure has so many entries: of a block, and of a warp on its own.
+template <class Kind>
+int room(int rows, int cols, int packed) {
+  PlaceFinder finder(nullptr);
+  finder.take<typename Kind::Tree::Memory>(1);
+  typename Kind::Memory(finder, rows, cols, packed);
+  return finder.used();
+}
+extern "C" int shared_memory_of_large(int rows, int cols, int packed) {
+#if TFGW_COLUMNS <= 32
+  return int(sizeof(BlockMemory<TFGW_COLUMNS>)) + room<Near<TFGW_COLUMNS, kLarge, kBlockWarps>>(rows, cols, packed);
+#else
+  return 0;
+#endif
+}
+extern "C" int shared_memory_of_small(int rows, int cols, int packed) {
+#if TFGW_COLUMNS <= 32
+  return int(sizeof(BlockMemory<TFGW_COLUMNS>)) / kBlockWarps + room<Near<TFGW_COLUMNS, kSmall, 1>>(rows, cols, packed);
+#else
+  return 0;
+#endif
+}

@@ -48,8 +48,9 @@ class EmulatedGpu(Gpu):
 
     stream = 0
 
-    def __init__(self, processors: int = 1) -> None:
+    def __init__(self, processors: int = 1, shared: int = 228 << 10) -> None:
         self.index, self.processors, self.memory, self.capability = 0, processors, 1 << 40, (9, 0)
+        self.shared = shared
         self.check = EmulatedCheck()
         self.launched: list[str] = []
 
@@ -79,10 +80,10 @@ DIFFERENTIABLE = (
 
 
 def solve(
-    given: Input, *, max_iter: int = 1000, tol: float = 1e-9, processors: int = 1
+    given: Input, *, max_iter: int = 1000, tol: float = 1e-9, gpu: EmulatedGpu | None = None
 ) -> tuple[dict[str, Tensor], Tensor] | None:
     """Every result of a solve by name, and the prepared problem; ``None`` where the input was found invalid."""
-    gpu = EmulatedGpu(processors)
+    gpu = gpu or EmulatedGpu()
     found = run.solve(gpu, given, weight_tolerance=1e-6, max_iter=max_iter, tol=tol, with_plans=True)
     if found is None:
         return None

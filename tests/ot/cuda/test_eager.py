@@ -198,6 +198,23 @@ def test_compiled_calls_use_the_operator() -> None:
     assert torch.compile(lambda t: t + op_cuda.is_eager(t), backend="eager", fullgraph=True)(torch.zeros(1)) == 0
 
 
+@pytest.mark.parametrize("with_plans", [False, True])
+def test_no_two_results_of_an_operator_share_memory(with_plans: bool, gpu: EmulatedGpu) -> None:
+    """PyTorch does not allow it."""
+    problem = random_problem(1, "sparse")
+    graphs, templates = problem.graphs, problem.templates
+    weights = torch.full((4, 5), 0.2, dtype=torch.float64)
+    fgw_results = op_cuda._fgw(
+        graphs.x, graphs.batch, graphs.num_graphs, None, graphs.edge_index, None, None, templates.structure,
+        templates.features, weights, problem.alpha, None, 100, 1e-9, 1, 1, 0, with_plans,
+    )  # fmt: skip
+    cost = torch.rand(len(graphs.x), 4, 5, dtype=torch.float64)
+    transport_results = op_cuda._transport(cost, graphs.batch, graphs.num_graphs, None, weights, 0)
+    for results in (fgw_results, transport_results):
+        assert len(results) == 9
+        assert len({t.untyped_storage()._cdata for t in results}) == 9
+
+
 def test_tensors_of_the_cpu_use_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(op_cuda, "fgw")
     problem = random_problem(9, "sparse")

@@ -11,10 +11,21 @@ import torch
 from torch import Tensor
 
 from tests.ot.cuda import emulation
+from tests.ot.cuda.emulation import EmulatedGpu
 from tests.ot.problems import STRUCTURES, Problem, random_problem
 from tfgw.ot import GraphBatch, Status, Templates, Transport, fgw, linear_transport
 from tfgw.ot.cuda.compile import SOURCES
-from tfgw.ot.cuda.layout import GRADIENTS, PROBLEM, SHARED_ENTRIES, SIZE_CLASSES, size_class, workspace_size
+from tfgw.ot.cuda.layout import (
+    BLOCK_WARPS,
+    GRADIENTS,
+    MOST_BLOCKS,
+    PROBLEM,
+    SHARED_ENTRIES,
+    SIZE_CLASSES,
+    size_class,
+    solve_shape,
+    workspace_size,
+)
 from tfgw.ot.cuda.run import Input
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
@@ -69,7 +80,7 @@ def test_solves_like_the_core_in_every_size_class(nodes: int, sizes: tuple[int, 
     assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
 
 
-@pytest.mark.parametrize("size", [21, 70, 130])  # two words of nodes, four, and more than fit into the flat basis
+@pytest.mark.parametrize("size", [21, 70, 130, 160])  # two words of nodes, three, five, more than are flat
 @pytest.mark.parametrize("kind", ["sparse", "directed"])
 def test_graphs_with_few_edges(kind: str, size: int) -> None:
     """So few that they are multiplied one by one; `random_problem` draws so many that the kernels take the matrix."""
@@ -81,6 +92,29 @@ def test_graphs_with_few_edges(kind: str, size: int) -> None:
     )
     few = Problem(graphs, problem.templates, problem.alpha)
     assert_same(emulation.solve(as_input(few)), fgw(graphs, few.templates, few.alpha))
+
+
+@pytest.mark.parametrize("shared", [12 << 10, 28 << 10, 60 << 10])
+def test_whatever_has_room_in_shared_memory(shared: int) -> None:
+    """Which warps solve a pair, and where it has its matrices, changes nothing."""
+    problem = random_problem(3, "sparse", sizes=(33, 20, 14, 6, 5, 4), template_nodes=9, templates=2)
+    edges = problem.graphs.edge_index
+    graphs = dataclasses.replace(problem.graphs, edge_index=edges[:, (edges[0] - edges[1]).abs() <= 2])
+    few = Problem(graphs, problem.templates, problem.alpha)
+    assert_same(emulation.solve(as_input(few), gpu=EmulatedGpu(shared=shared)), fgw(graphs, few.templates, few.alpha))
+
+
+@pytest.mark.parametrize(
+    ("rows", "degree", "columns"), [(14, 2, 13), (18, 2, 17), (33, 4, 32), (30, 2, 27), (20, 1, 17)]
+)
+def test_graphs_of_three_times_the_average_size_have_room(rows: int, degree: int, columns: int) -> None:
+    padded = size_class(columns)
+    assert padded is not None
+    shape = solve_shape(228 << 10, 100, 100 * rows, 100 * rows * degree, columns, padded)
+    room = emulation.library(padded).shared_memory_of_large
+    assert room(3 * rows, columns, 3 * rows * degree) <= shape.shared
+    small = emulation.library(padded).shared_memory_of_small
+    assert 4 * small(shape.small_graph, columns, shape.small_graph * degree) <= shape.shared
 
 
 def test_degenerate_problems() -> None:
@@ -218,6 +252,7 @@ def test_structs_are_laid_out_as_the_kernels_read_them(columns: int) -> None:
     assert library.size_of_problem() == 8 * len(PROBLEM.members)
     assert library.size_of_gradients() == 8 * len(GRADIENTS.members)
     assert library.size_of_shared_entries() == 8 * len(SHARED_ENTRIES.members)
+    assert (library.block_warps(), library.solve_blocks()) == (BLOCK_WARPS, MOST_BLOCKS)
     library.workspace_size.restype = ctypes.c_int64
     assert library.workspace_size(37) == workspace_size(37, columns)
 

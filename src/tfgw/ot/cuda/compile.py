@@ -5,13 +5,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tfgw.ot.cuda.layout import LARGEST_SHARED
+from tfgw.ot.cuda.layout import BLOCK_WARPS
 
 SOURCES = Path(__file__).parent
 THREADS = {
     "tfgw_index": 1024,
     "tfgw_prepare": 256,
-    "tfgw_solve": 32,
+    "tfgw_solve": 32 * BLOCK_WARPS,
     "tfgw_backward_nodes": 128,
     "tfgw_backward_edges": 128,
     "tfgw_backward_templates": 512,
@@ -37,7 +37,7 @@ def kernel(name: str, columns: int, device: int) -> Kernel:
         source = "shared_entries.cu" if name in ("tfgw_expand", "tfgw_fold") else "kernels.cu"
         owner = _module(source, columns, device).get_function(name)
         if name == "tfgw_solve":
-            owner.max_dynamic_shared_size_bytes = LARGEST_SHARED
+            owner.max_dynamic_shared_size_bytes = shared_memory(device) - owner.shared_size_bytes - 1024
         return Kernel(owner.kernel.ptr, THREADS[name], owner)
 
 
@@ -49,6 +49,12 @@ def _module(source: str, columns: int, device: int) -> Any:
         code=(SOURCES / source).read_text(),
         options=("--std=c++17", f"-I{SOURCES}", f"-DTFGW_COLUMNS={columns}", f"-DTFGW_SOURCES=0x{digest}"),
     )
+
+
+@cache
+def shared_memory(device: int) -> int:
+    """Bytes of shared memory that a multiprocessor has for its blocks, 1 KiB of each of them included."""
+    return int(load_cupy().cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"]) + 1024
 
 
 @cache

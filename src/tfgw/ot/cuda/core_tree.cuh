@@ -9,10 +9,64 @@
 
 namespace tfgw {
 
+// The cycle that an entering arc closes: the arcs on the way to the root from its row or from its column, but not from
+// both.
+
+// The losing arc with the least flow, or −1. Among several it is the last one met when the cycle is walked from its apex
+// in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule). `depth(j)` is
+// that of the lower node of this lane's arc j; all lanes ask for it together.
+template <int N, class Depth>
+TFGW_DEVICE int blocking_slot(const Bits<N>& from_row, const Bits<N>& from_col, const Bits<N>& row_is_child,
+                              const i64 (&flows)[N], Depth depth, bool& row_side, i64& flow) {
+  u64 mine[N];
+  u64 least = ~u64(0);
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    // On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to one.
+    const u32 losing = (from_row.word[j] ^ from_col.word[j]) & ~(from_row.word[j] ^ row_is_child.word[j]);
+    mine[j] = losing >> lane() & 1 ? u64(flows[j]) : ~u64(0);
+    least = mine[j] < least ? mine[j] : least;
+  }
+  const u64 lowest = warp_min(least);
+  flow = i64(lowest);
+  if (lowest == ~u64(0)) return -1;
+  int slot = -1, holders = 0;
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    const u32 all = ballot(mine[j] == lowest);
+    if (all) slot = lowest_bit(all) + 32 * j;
+    holders += bits_set(all);
+  }
+  if (holders > 1) {
+    u32 first = ~0u;
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+      const int below = depth(j);
+      const u32 rank = u32(from_row.has_mine(j) ? 64 * N - below : below) << 16 | u32(lane() + 32 * j);
+      first = mine[j] == lowest && rank < first ? rank : first;
+    }
+    slot = int(warp_min(first) & 0xffff);
+  }
+  row_side = from_row.has(slot);
+  return slot;
+}
+
+// Sends flow along the cycle.
+template <int N>
+TFGW_DEVICE void push(const Bits<N>& from_row, const Bits<N>& from_col, const Bits<N>& row_is_child, i64 flow,
+                      i64 (&flows)[N]) {
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    const u32 cycle = from_row.word[j] ^ from_col.word[j], gaining = from_row.word[j] ^ row_is_child.word[j];
+    flows[j] += !(cycle >> lane() & 1) ? 0 : gaining >> lane() & 1 ? flow : -flow;
+  }
+}
+
 template <int P>
 class CoreTree {
   static constexpr int kNodes = 2 * P;           // columns first, then split rows
   static constexpr int kShare = kNodes / 32;     // nodes of a lane, slots of a lane, words of a mask
+  static constexpr int kColumnsPerLane = Shape<P>::kColumnsPerLane;
   using Mask = Bits<kShare>;
 
  public:
@@ -21,18 +75,34 @@ class CoreTree {
     double potential[kNodes];  // v of a column, −u of a split row
   };
 
-  TFGW_DEVICE explicit CoreTree(Memory& memory) : t_(memory) {}
+  class View {
+   public:
+    TFGW_DEVICE View(const Memory* memory, int, const RowArrays& at) : t_(memory), at_(at) {}
+    TFGW_DEVICE double row(int i) const { return at_.base[i] - t_->potential[at_.anchor[i]]; }
+    TFGW_DEVICE void hold_rows(int first, int last) const {  // for `held_row`, which is faster
+      for (int i = first + lane(); i < last; i += 32) at_.u[i] = row(i);
+      sync();
+    }
+    TFGW_DEVICE double held_row(int i) const { return at_.u[i]; }
+    TFGW_DEVICE double col(int k) const { return t_->potential[k]; }
 
-  // An empty basis for `rows` rows, `cols` of the columns in use. The arrays have one entry per row.
-  TFGW_DEVICE void reset(int rows, int cols, const i64* supply, const RowArrays& at) {
-    rows_ = rows, root_ = cols - 1, supply_ = supply, anchor_ = at.anchor, base_ = at.base, u_ = at.u;
-    begin_ = at.begin;
+   private:
+    const Memory* const t_;
+    const RowArrays at_;
+  };
+
+  // For `rows` rows, `cols` of the columns in use. The arrays have one entry per row.
+  TFGW_DEVICE CoreTree(Memory* memory, int rows, int cols, const i64* supply, const RowArrays& at)
+      : t_(memory), rows_(rows), root_(cols - 1), supply_(supply), anchor_(at.anchor), base_(at.base) {}
+
+  // An empty basis.
+  TFGW_DEVICE void clear() {
     split_ = 0;
     used_ = {}, row_is_child_ = {};
 #pragma unroll
     for (int j = 0; j < kShare; ++j) {
       path_[j] = {};
-      t_.potential[lane() + 32 * j] = 0;
+      t_->potential[lane() + 32 * j] = 0;
     }
     sync();
   }
@@ -111,7 +181,7 @@ class CoreTree {
       deepest = u32(depth[j]) > deepest ? u32(depth[j]) : deepest;
     }
     deepest = warp_max(deepest);
-    if (lane() == 0) t_.potential[root_] = 0;
+    if (lane() == 0) t_->potential[root_] = 0;
     for (int i = lane(); i < rows_; i += 32) {
       const int home = anchor_[i];
       const double c = home < P ? cost[i64(i) * P + home] : 0.0;
@@ -122,24 +192,57 @@ class CoreTree {
     for (int d = 1; d <= int(deepest); ++d) {
 #pragma unroll
       for (int j = 0; j < kShare; ++j)
-        if (depth[j] == d) t_.potential[child[j]] = t_.potential[parent[j]] + step[j];
+        if (depth[j] == d) t_->potential[child[j]] = t_->potential[parent[j]] + step[j];
       sync();
     }
     return warp_max(largest);
   }
 
-  // Of one row now, and of all rows in a range, as they are when `hold_row_potentials` is called.
-  TFGW_DEVICE double row_potential(int row) const { return base_[row] - t_.potential[anchor_[row]]; }
-  TFGW_DEVICE void hold_row_potentials(int first, int last) {
-    for (int i = first + lane(); i < last; i += 32) u_[i] = row_potential(i);
-    sync();
+  TFGW_DEVICE void publish() const {}  // what others read is in memory all the time
+  // Pivots on each column's candidate, most negative first, while they stay improving. `eps` rises in proportion to the
+  // costs that enter. False if none was improving; `moved` gets true if flow was.
+  TFGW_DEVICE bool pivot_on(const Candidates<kColumnsPerLane>& found, double unit, double& eps, bool& moved) {
+    bool improved = false;
+    while (true) {
+      double lowest = -eps;
+      int mine = -1;  // which of this lane's columns
+#pragma unroll
+      for (int q = 0; q < kColumnsPerLane; ++q) {
+        const int row = found.row[q] < 0 ? 0 : found.row[q];
+        const double reduced = found.cost[q] - row_potential(row) - t_->potential[(lane() + 32 * q) % P];
+        if (found.row[q] >= 0 && reduced < lowest) lowest = reduced, mine = q;
+      }
+      // Negative numbers: the larger their bits, the lower they are.
+      const u64 key = mine >= 0 ? ~bits_of(lowest) : ~u64(0);
+      if (!ballot(mine >= 0)) return improved;
+      improved = true;
+      const int owner = lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine))), q = from_lane(mine, owner);
+      const int row = from_lane(pick(found.row, q), owner);
+      double cost = 0;
+#pragma unroll
+      for (int s = 0; s < kColumnsPerLane; ++s)
+        if (s == q) cost = found.cost[s];
+      moved = pivot(row, owner + 32 * q, from_lane(lowest, owner)) || moved;
+      eps = larger(eps, unit * magnitude(from_lane(cost, owner)));
+    }
   }
-  TFGW_DEVICE double held_row_potential(int row) const { return u_[row]; }
-  TFGW_DEVICE double col_potential(int col) const { return t_.potential[col]; }
-  TFGW_DEVICE double my_col_potential(int q) const { return t_.potential[(lane() + 32 * q) % P]; }  // lane + 32 q's
 
-  // Brings arc (row, col), of the given reduced cost, into the basis.
-  TFGW_DEVICE void pivot(int row, int col, double reduced) {
+  // Calls visit(row, col, flow, whether the row is below the column) for every arc, all lanes their own. The only arc of
+  // a row outside the core leads up to its column.
+  template <class Visit>
+  TFGW_DEVICE void for_each_arc(Visit visit) const {
+    for (int i = lane(); i < rows_; i += 32)
+      if (anchor_[i] < P) visit(i, anchor_[i], supply_[i], true);
+#pragma unroll
+    for (int j = 0; j < kShare; ++j)
+      if (used_.has_mine(j)) visit(row_[j], col_[j], flow_[j], row_is_child_.has_mine(j));
+  }
+
+ private:
+  TFGW_DEVICE double row_potential(int row) const { return base_[row] - t_->potential[anchor_[row]]; }
+
+  // Brings arc (row, col), of the given reduced cost, into the basis. Whether that moves flow.
+  TFGW_DEVICE bool pivot(int row, int col, double reduced) {
     int node = anchor_[row];
     const bool leaf = node < P;
     const i64 own = leaf ? supply_[row] : 0;  // a leaf's only arc carries all that the row has
@@ -153,7 +256,7 @@ class CoreTree {
       push(from_row, from_col, row_is_child_, own, flow_);
       if (lane() == 0) anchor_[row] = col, base_[row] = cost_[i64(row) * P + col];
       sync();
-      return;
+      return own > 0;
     }
     if (leaf) node = join_core(row, node, from_row);
     push(from_row, from_col, row_is_child_, pushed, flow_);
@@ -170,54 +273,17 @@ class CoreTree {
     move_subtree(leaving, change, row_side ? -reduced : reduced);
     if (row_is_child_.has(leaving) != row_side) row_is_child_.flip(leaving);
     set_arc(leaving, row, col, pushed);
-    if (loser == row) return sync();
-    change_degree(node, 1);
-    const int degree = change_degree(loser_node, -1);
-    sync();
-    if (degree == 1) leave_core(loser, loser_node);
-  }
-
-  // Calls visit(position, row, col, flow) for every arc that carries flow, positions by row; returns their number.
-  template <class Visit>
-  TFGW_DEVICE int for_each_arc(Visit visit) const {
-    int* const begin = begin_;
-    int rank[kShare];  // among the arcs of the same row, by slot
-#pragma unroll
-    for (int j = 0; j < kShare; ++j) rank[j] = 0;
-    for (int i = lane(); i < rows_; i += 32) begin[i] = anchor_[i] < P && supply_[i] > 0;
-    sync();
-#pragma unroll
-    for (int j = 0; j < kShare; ++j) {
-      for (u32 left = ballot(used_.has_mine(j) && flow_[j] > 0); left; left &= left - 1) {
-        const int owner = lowest_bit(left), row = from_lane(row_[j], owner);
-#pragma unroll
-        for (int mine = 0; mine < kShare; ++mine)
-          rank[mine] += row_[mine] == row && owner + 32 * j < lane() + 32 * mine;
-        if (lane() == 0) ++begin[row];
+    if (loser != row) {
+      change_degree(node, 1);
+      if (change_degree(loser_node, -1) == 1) {
+        sync();
+        leave_core(loser, loser_node);
       }
     }
     sync();
-    int total = 0;
-    for (int first = 0; first < rows_; first += 32) {
-      const int i = first + lane(), count = i < rows_ ? begin[i] : 0;
-      const int upto = running_sum(count);
-      if (i < rows_) begin[i] = total + upto - count;
-      total += from_lane(upto, 31);
-    }
-    if (lane() == 0) begin[rows_] = total;
-    sync();
-    for (int i = lane(); i < rows_; i += 32)
-      if (anchor_[i] < P && supply_[i] > 0) visit(begin[i], i, anchor_[i], supply_[i]);
-#pragma unroll
-    for (int j = 0; j < kShare; ++j)
-      if (used_.has_mine(j) && flow_[j] > 0) visit(begin[row_[j]] + rank[j], row_[j], col_[j], flow_[j]);
-    sync();
-    return total;
+    return pushed > 0;
   }
 
-  TFGW_DEVICE const int* row_begin() const { return begin_; }  // after `for_each_arc`: first position of each row
-
- private:
   TFGW_DEVICE Mask path_of(int node) const {
     Mask path;
 #pragma unroll
@@ -286,7 +352,7 @@ class CoreTree {
     set_arc(slot, row, home, supply_[row]);
     ++split_;
     sync();
-    if (lane() == 0) t_.potential[node] = potential, anchor_[row] = node, base_[row] = 0;
+    if (lane() == 0) t_->potential[node] = potential, anchor_[row] = node, base_[row] = 0;
     sync();
     return node;
   }
@@ -302,7 +368,7 @@ class CoreTree {
     set_path(last, {});
     --split_;
     if (lane() == 0) {
-      t_.potential[node] = t_.potential[last];
+      t_->potential[node] = t_->potential[last];
       anchor_[last_row] = node;
       anchor_[row] = home, base_[row] = cost_[i64(row) * P + home];
     }
@@ -327,15 +393,16 @@ class CoreTree {
       const bool below = path_[j].has(slot);
 #pragma unroll
       for (int w = 0; w < kShare; ++w) path_[j].word[w] ^= below ? change.word[w] : 0;
-      if (below) t_.potential[lane() + 32 * j] += shift;
+      if (below) t_->potential[lane() + 32 * j] += shift;
     }
   }
 
-  Memory& t_;
-  int rows_ = 0, root_ = 0, split_ = 0;
-  const i64* supply_ = nullptr;
-  int *anchor_ = nullptr, *begin_ = nullptr;
-  double *base_ = nullptr, *u_ = nullptr;
+  Memory* const t_;
+  const int rows_, root_;
+  const i64* const supply_;
+  int* const anchor_;
+  double* const base_;
+  int split_ = 0;
   const double* cost_ = nullptr;
   Mask used_{}, row_is_child_{};                  // by slot; the same on every lane
   Mask path_[kShare]{};                        // of this lane's nodes

@@ -1,95 +1,161 @@
-// The operator X(T) = ½(C T C̄ᵀ + Cᵀ T C̄) of one pair, on (n, P) matrices: the counterpart of cpp/cross.cpp.
+// The operator X(T) = ½(C T C̄ᵀ + Cᵀ T C̄) of one pair, on (n, P) matrices: the counterpart of cpp/cross.cpp. Two
+// products one after the other, with a meeting between them; in each, every warp of the team has its share of the rows.
 #pragma once
 
 #include "bits.cuh"
+#include "block.cuh"
+#include "team.cuh"
 
 namespace tfgw {
 
-// A vertex of the coupling polytope: its positive entries, row by row, and where each row begins (rows + 1 numbers; of
-// the newest vertex only).
+// A vertex of the coupling polytope: for each row, then for each column, the arc to the node above it in the basis, as
+// an entry of the plan. Entry n + k is thus further mass of some row; `more[i]` are the columns whose entries are that of
+// row i.
+template <int P>
 struct VertexPlan {
-  int count;
+  using More = Bits<(P + 31) / 32>;
   Entry* entries;
-  const int* begin;
+  More* more;
 };
 
-template <int P>
+// Where a graph's structure and the template's table are, if they are near: the same as in Problem, in shared memory.
+struct NearStructure {
+  double* table;
+  Entry* packed;
+  int *row, *begin;
+};
+
+template <int P, class Team, bool kNear>
 class CrossOperator {
   using S = Shape<P>;
+  static constexpr int kGroup = S::kGroup, kRows = kGroup / S::kRowsAtOnce;
 
  public:
-  TFGW_DEVICE CrossOperator(const Problem& p, const GraphView& graph, int k, int cols, double* scratch, double* half)
-      : p_(p), graph_(graph), cols_(cols), scratch_(scratch), half_(half) {
-    const i64 at = i64(k) * P * P;
-    C_ = p.C + at, Ct_ = p.Ct + at, mean_ = p.mean + at;
-  }
+  TFGW_DEVICE CrossOperator(const Problem& p, const GraphView& graph, int k, int cols, double* scratch, double* half,
+                            const NearStructure& near)
+      : p_(p), graph_(graph), k_(k), cols_(cols), scratch_(scratch), half_(half), near_(near) {}
 
-  TFGW_DEVICE void apply(const VertexPlan& plan, double* out) {
-    each_half([&](const double* table, bool transposed) {
-      if (!graph_.sparse) return dense_times(plan, transposed);
-      sparse_times(plan.begin, plan.entries, table, scratch_);
-    }, out, graph_.sparse);
-  }
+  // Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄, and one product does.
+  TFGW_DEVICE int halves() const { return kNear || graph_.symmetric ? 1 : 2; }
+  // A plan has few entries: with a dense C first, it takes n (n + m) operations and not n² m.
+  TFGW_DEVICE bool structure_first() const { return graph_.dense != nullptr; }
 
-  TFGW_DEVICE void apply(const double* matrix, double* out) {
-    each_half([&](const double* table, bool) { product(matrix, P, 1, cols_, table, scratch_); }, out, true);
-  }
-
- private:
-  // Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄, and one product does. `first` leaves the product
-  // with one factor in `scratch`: with the template's, so that the graph's is still to come, or, for a plan with few
-  // entries and a dense C, with the graph's, so that it takes n (n + m) operations and not n² m.
-  template <class First>
-  TFGW_DEVICE void each_half(First first, double* out, bool structure_last) {
-    const int halves = graph_.symmetric ? 1 : 2;
-    for (int half = 0; half < halves; ++half) {
-      const double* table = halves == 1 ? mean_ : half == 0 ? Ct_ : C_;
-      double* const to = half == 0 ? out : half_;
-      first(table, half == 1);
-      sync();
-      if (structure_last) {
-        structure_times(half == 1, scratch_, to);
-      } else {
-        product(scratch_, 1, graph_.n, cols_, table, to);
-      }
-      sync();
-    }
-    if (halves == 1) return;
+  // scratch = plan · table
+  TFGW_DEVICE void plan_times_template(const VertexPlan<P>& plan, int half) {
+    const double* const B = table(half) + my_column();
+    double* const out = scratch_ + my_column();
+#pragma unroll 2
+    for (int i = Team::warp() * S::kRowsAtOnce + my_row(); i < graph_.n; i += Team::kSize * S::kRowsAtOnce) {
+      const Entry a = plan.entries[i];
+      const typename VertexPlan<P>::More more = plan.more[i];
+      double sum[S::kColumnsPerLane];
+#pragma unroll
+      for (int q = 0; q < S::kColumnsPerLane; ++q) sum[q] = a.weight * B[a.col * P + 32 * q];
+#pragma unroll
+      for (int w = 0; w < (P + 31) / 32; ++w)
 #pragma unroll 1
-    for (int e = lane(); e < graph_.n * P; e += 32) out[e] = 0.5 * (out[e] + half_[e]);
-    sync();
+        for (u32 left = more.word[w]; left; left &= left - 1) {
+          const int k = 32 * w + lowest_bit(left);
+          const double mass = plan.entries[graph_.n + k].weight;
+#pragma unroll
+          for (int q = 0; q < S::kColumnsPerLane; ++q) sum[q] += mass * B[k * P + 32 * q];
+        }
+#pragma unroll
+      for (int q = 0; q < S::kColumnsPerLane; ++q) out[i * P + 32 * q] = sum[q];
+    }
+  }
+
+  // scratch = matrix · table
+  TFGW_DEVICE void matrix_times_template(const double* matrix, int half) {
+    product(matrix, P, 1, cols_, table(half), scratch_, nullptr);
   }
 
   // scratch[k, i] = (C · plan)[i, k], or with Cᵀ
-  TFGW_DEVICE void dense_times(const VertexPlan& plan, bool transposed) {
+  TFGW_DEVICE void structure_times_plan(const VertexPlan<P>& plan, int half) {
     const int n = graph_.n;
+    const bool by_row = half == 1 || graph_.symmetric;
+    struct Term {
+      double value;
+      int col;
+    };
 #pragma unroll 1
-    for (int e = lane(); e < n * cols_; e += 32) scratch_[e] = 0;
-    sync();
-    const bool by_row = transposed || graph_.symmetric;
-#pragma unroll 1
-    for (int e = 0; e < plan.count; ++e) {
-      const Entry a = plan.entries[e];
-      double* z = scratch_ + i64(a.col) * n;
-      const i64 at = by_row ? i64(a.row) * n : a.row, step = by_row ? 1 : n;
-      for (int i = lane(); i < n; i += 32) z[i] += a.weight * graph_.dense[at + i * step];
+    for (int i = Team::thread(); i < n; i += Team::kThreads) {
+      for (int k = 0; k < cols_; ++k) scratch_[k * n + i] = 0;
+      const auto term = [&](int e) {
+        const Entry a = plan.entries[e];
+        const double c = read_only(graph_.dense + (by_row ? i64(a.row) * n + i : i64(i) * n + a.row));
+        return Term{a.weight * c, a.col};
+      };
+      ahead<8>(0, n + cols_, 1, term, [&](int, const Term& t) { scratch_[t.col * n + i] += t.value; });
     }
   }
 
-  // out = C · y, or Cᵀ · y
-  TFGW_DEVICE void structure_times(bool transposed, const double* y, double* out) {
+  // out = C · scratch, or Cᵀ · scratch. The same goes to `kept`, if there is such a matrix.
+  TFGW_DEVICE void structure_times(int half, double* out, double* kept) {
     if (graph_.dense) {
       const int n = graph_.n;
-      return product(graph_.dense, transposed ? 1 : n, transposed ? n : 1, n, y, out);
+      return product(graph_.dense, half == 1 ? 1 : n, half == 1 ? n : 1, n, scratch_, to(half, out), kept);
     }
-    sparse_times((transposed ? p_.t_start : p_.row_start) + graph_.first, transposed ? p_.t_entry : p_.entry, y, out);
+    if constexpr (kNear) {
+      packed_times(out, kept);
+    } else {
+      sparse_times((half == 1 ? p_.t_start : p_.row_start) + graph_.first, half == 1 ? p_.t_entry : p_.entry,
+                   to(half, out), kept);
+    }
   }
 
-  // out = A · B, A given by its entries, row by row. Several rows at a time, so that many numbers are on their way.
-  TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, const double* B, double* out) {
-    constexpr int kRows = 4, kAhead = 2;
-    B += my_column(), out += my_column();
-    for (int first = my_row(); first < graph_.n; first += kRows * S::kRowsAtOnce) {
+  // out = scratchᵀ · table, and `kept` as above.
+  TFGW_DEVICE void times_template(int half, double* out, double* kept) {
+    product(scratch_, 1, graph_.n, cols_, table(half), to(half, out), kept);
+  }
+
+  // Both halves are there.
+  TFGW_DEVICE void average(double* out) {
+#pragma unroll 1
+    for (int e = Team::thread(); e < graph_.n * P; e += Team::kThreads) out[e] = 0.5 * (out[e] + half_[e]);
+  }
+
+ private:
+  TFGW_DEVICE double* to(int half, double* out) const { return kNear || half == 0 ? out : half_; }
+
+  TFGW_DEVICE const double* table(int half) const {
+    if constexpr (kNear) return near_.table;
+    return (graph_.symmetric ? p_.mean : half == 0 ? p_.Ct : p_.C) + i64(k_) * P * P;
+  }
+
+  // out = C · scratch, rows in groups of about equal length.
+  TFGW_DEVICE void packed_times(double* out, double* kept) {
+    const double* const B = scratch_ + my_column();
+    const int groups = (graph_.n + kGroup - 1) / kGroup;
+#pragma unroll 1
+    for (int g = Team::warp(); g < groups; g += Team::kSize) {
+      double sum[kRows] = {};
+      const int begin = near_.begin[g], end = near_.begin[g + 1];
+      const Entry* from = near_.packed + my_row();
+#pragma unroll 1
+      for (int e = begin; e < end; e += kGroup)
+#pragma unroll
+        for (int s = 0; s < kRows; ++s) {
+          const Entry a = from[e + s * S::kRowsAtOnce];
+          sum[s] += a.weight * B[a.col * P];
+        }
+#pragma unroll
+      for (int s = 0; s < kRows; ++s) {
+        const int at = g * kGroup + my_row() + s * S::kRowsAtOnce;
+        if (at >= graph_.n) break;
+        const int e = near_.row[at] * P + my_column();
+        out[e] = sum[s];
+        if (kept) kept[e] = sum[s];
+      }
+    }
+  }
+
+  // out = A · scratch, A given by its entries, row by row. Several rows at a time: many numbers are on their way.
+  TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, double* out, double* kept) {
+    constexpr int kAhead = 2;
+    const double* const B = scratch_ + my_column();
+#pragma unroll 1
+    for (int first = first_row(); first < graph_.n; first += kGroup * Team::kSize) {
       double sum[kRows][S::kColumnsPerLane] = {};
       int at[kRows], end[kRows], longest = 0, some = 0;
 #pragma unroll
@@ -118,21 +184,22 @@ class CrossOperator {
               if (there) sum[s][q] += a[s][d].weight * row[32 * q];
           }
       }
-      store_rows(first, sum, out);
+      store_rows(first, sum, out, kept);
     }
   }
 
   // out[i, :] = Σ_l a[i · row_step + l · col_step] · B[l, :], l < inner
-  TFGW_DEVICE void product(const double* a, int row_step, int col_step, int inner, const double* B, double* out) {
-    constexpr int kRows = 4;  // that share what is read of B
-    B += my_column(), out += my_column();
-    for (int first = my_row(); first < graph_.n; first += kRows * S::kRowsAtOnce) {
+  TFGW_DEVICE void product(const double* a, int row_step, int col_step, int inner, const double* B, double* out,
+                           double* kept) {
+    B += my_column();
+#pragma unroll 1
+    for (int first = first_row(); first < graph_.n; first += kGroup * Team::kSize) {
       double sum[kRows][S::kColumnsPerLane] = {};
       const double* from[kRows];
 #pragma unroll
       for (int s = 0; s < kRows; ++s) {
         const int i = first + s * S::kRowsAtOnce;
-        from[s] = a + i64(i < graph_.n ? i : first) * row_step;
+        from[s] = a + (i < graph_.n ? i : first) * row_step;
       }
 #pragma unroll 4
       for (int l = 0; l < inner; ++l) {
@@ -141,36 +208,42 @@ class CrossOperator {
         for (int q = 0; q < S::kColumnsPerLane; ++q) b[q] = B[l * P + 32 * q];
 #pragma unroll
         for (int s = 0; s < kRows; ++s) {
-          const double w = from[s][i64(l) * col_step];
+          const double w = from[s][l * col_step];
 #pragma unroll
           for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] += w * b[q];
         }
       }
-      store_rows(first, sum, out);
+      store_rows(first, sum, out, kept);
     }
   }
 
   // Of the rows `first`, `first` + kRowsAtOnce, …, those that there are.
-  template <int kRows>
-  TFGW_DEVICE void store_rows(int first, const double (&sum)[kRows][S::kColumnsPerLane], double* out) const {
+  TFGW_DEVICE void store_rows(int first, const double (&sum)[kRows][S::kColumnsPerLane], double* out,
+                              double* kept) const {
 #pragma unroll
     for (int s = 0; s < kRows; ++s) {
       const int i = first + s * S::kRowsAtOnce;
       if (i >= graph_.n) break;
 #pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q) out[i * P + 32 * q] = sum[s][q];
+      for (int q = 0; q < S::kColumnsPerLane; ++q) {
+        const int e = i * P + my_column() + 32 * q;
+        out[e] = sum[s][q];
+        if (kept) kept[e] = sum[s][q];
+      }
     }
   }
 
   // A row of fewer than 32 columns takes a part of the warp only; the rest works on the next rows.
   TFGW_DEVICE static int my_row() { return P < 32 ? lane() / P : 0; }
   TFGW_DEVICE static int my_column() { return P < 32 ? lane() % P : lane(); }
+  TFGW_DEVICE static int first_row() { return Team::warp() * kGroup + my_row(); }
 
   const Problem& p_;
   const GraphView graph_;
-  const int cols_;
-  double *scratch_, *half_;
-  const double *C_, *Ct_, *mean_;
+  const int k_, cols_;
+  double* const scratch_;
+  double* const half_;
+  const NearStructure near_;
 };
 
 }  // namespace tfgw

@@ -1,8 +1,8 @@
-// A basis of the transportation problem for graphs small enough that every node, row or column, has a lane: no row is
-// treated as a leaf (core_tree.cuh), so nothing ever moves in or out of a core. Columns are nodes 0 … P − 1, rows come
-// behind them.
-// Slot and node 32 j + l belong to lane l. Paths to the root and potentials, which other lanes read, are in shared
-// memory; their owners keep a copy in registers.
+// A basis of the transportation problem for graphs small enough that every arc has a lane's registers to live in. No row
+// is treated as a leaf (core_tree.cuh), so nothing ever moves in or out of a core, and a pivot touches no memory.
+// Columns are nodes 0 … cols − 1, rows come behind them. Slot 32 j + l belongs to lane l, which holds the arc and what
+// there is to know of the node below it: its path to the root, as a mask over slots, and its potential. Other lanes
+// read those from shared memory, as they were when they were last published.
 #pragma once
 
 #include "bits.cuh"
@@ -11,208 +11,314 @@ namespace tfgw {
 
 template <int P, int W>  // up to 32 W nodes
 class FlatTree {
-  static constexpr int kNodes = 32 * W;
+  static_assert(P <= 32, "a lane has one column");
   using Mask = Bits<W>;
 
  public:
   static constexpr int kColumns = P;
-  static constexpr int kMaxRows = kNodes - P;
+  static constexpr int kNodes = 32 * W;
   struct Memory {
-    Mask path[kNodes];          // arcs between node and root, as a mask over slots
-    double potential[kNodes];   // v of a column, −u of a row
+    Mask path[kNodes];
+    double potential[kNodes];  // v of a column, −u of a row
     int parent[kNodes];
-    u32 support[kMaxRows];      // columns that a row ships to
-    int begin[kMaxRows + 1];
   };
 
-  TFGW_DEVICE explicit FlatTree(Memory& memory) : t_(memory) {}
+  // Potentials as they were published.
+  class View {
+   public:
+    TFGW_DEVICE View(const Memory* memory, int cols, const RowArrays&) : t_(memory), cols_(cols) {}
+    TFGW_DEVICE void hold_rows(int, int) const {}
+    TFGW_DEVICE double row(int i) const { return -t_->potential[cols_ + i]; }
+    TFGW_DEVICE double held_row(int i) const { return row(i); }
+    TFGW_DEVICE double col(int k) const { return t_->potential[k]; }
 
-  TFGW_DEVICE void reset(int rows, int cols, const i64*, const RowArrays&) {
-    rows_ = rows, root_ = cols - 1, arcs_ = 0;
+   private:
+    const Memory* const t_;
+    const int cols_;
+  };
+
+  TFGW_DEVICE FlatTree(Memory* memory, int, int cols, const i64*, const RowArrays&) : t_(memory), cols_(cols) {}
+
+  // An empty basis.
+  TFGW_DEVICE void clear() {
+    arcs_ = 0;
     row_is_child_ = {};
 #pragma unroll
     for (int j = 0; j < W; ++j) {
-      path_[j] = {}, potential_[j] = 0, end_[j] = 0, flow_[j] = 0;
-      t_.path[lane() + 32 * j] = {}, t_.potential[lane() + 32 * j] = 0;
+      above_[j] = {}, potential_[j] = 0, step_[j] = 0, ends_[j] = 0, flow_[j] = 0;
+      t_->path[lane() + 32 * j] = {}, t_->potential[lane() + 32 * j] = 0;
+      t_->parent[lane() + 32 * j] = cols_ - 1;
     }
     sync();
   }
 
   // The first basis, arc by arc. Followed by `root`.
-  TFGW_DEVICE void add_arc(int row, int col, i64 flow, bool, bool) { set_arc(arcs_++, row, col, flow); }
+  TFGW_DEVICE void add_arc(int row, int col, i64 flow, bool, bool) {
+    const int slot = arcs_++;
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      const bool mine = slot == lane() + 32 * j;
+      ends_[j] = mine ? pack(row, col) : ends_[j];
+      flow_[j] = mine ? flow : flow_[j];
+    }
+  }
 
   // Hangs all nodes under the last column, level by level.
   TFGW_DEVICE void root() {
+    const int root = cols_ - 1;
     while (true) {
       bool any = false;
-      Mask path[W];
       int child[W];
 #pragma unroll
       for (int j = 0; j < W; ++j) {
-        const int row = row_node(end_[j]), col = column(end_[j]);
-        const Mask of_row = t_.path[row], of_col = t_.path[col];
-        const bool row_reached = of_row.any(), col_reached = col == root_ || of_col.any();
+        const int row = cols_ + row_of(ends_[j]), col = col_of(ends_[j]);
+        const Mask of_row = t_->path[row], of_col = t_->path[col];
+        const bool row_reached = of_row.any(), col_reached = col == root || of_col.any();
         const bool reaches = lane() + 32 * j < arcs_ && row_reached != col_reached;
         row_is_child_.word[j] |= ballot(reaches && col_reached);
         child[j] = !reaches ? -1 : col_reached ? row : col;
-        path[j] = col_reached ? of_col : of_row;
-        path[j].word[j] |= u32(1) << lane();
+        if (reaches) {
+          above_[j] = col_reached ? of_col : of_row;
+          above_[j].word[j] |= u32(1) << lane();
+        }
         any = any || reaches;
       }
       sync();
 #pragma unroll
       for (int j = 0; j < W; ++j)
-        if (child[j] >= 0) t_.path[child[j]] = path[j];
+        if (child[j] >= 0) t_->path[child[j]] = above_[j];
       sync();
-      if (!ballot(any)) break;
+      if (!ballot(any)) return;
     }
-#pragma unroll
-    for (int j = 0; j < W; ++j) path_[j] = t_.path[lane() + 32 * j];
   }
 
   // Potentials for new costs, every node's the sum of the steps above it: each round adds what the node twice as far up
   // has gathered. Returns the largest cost on the tree, in absolute value.
   TFGW_DEVICE double compute_potentials(const double* cost) {
     double largest = 0;
+    int child[W], parent[W];
 #pragma unroll
     for (int j = 0; j < W; ++j) {
-      if (lane() + 32 * j >= arcs_) continue;
-      const int row = row_node(end_[j]), col = column(end_[j]);
-      const double c = cost[(row - P) * P + col];
+      const bool used = lane() + 32 * j < arcs_, down_to_row = row_is_child_.has_mine(j);
+      const int row = row_of(ends_[j]), col = col_of(ends_[j]);
+      const double c = used ? cost[row * P + col] : 0.0;
       largest = larger(largest, magnitude(c));
-      const bool down_to_row = row_is_child_.has_mine(j);
-      t_.parent[down_to_row ? row : col] = down_to_row ? col : row;
-      t_.potential[down_to_row ? row : col] = down_to_row ? -c : c;
+      step_[j] = down_to_row ? -c : c;
+      child[j] = !used ? cols_ - 1 : down_to_row ? cols_ + row : col;
+      if (used) t_->parent[child[j]] = down_to_row ? col : cols_ + row, t_->potential[child[j]] = step_[j];
     }
     largest = warp_max(largest);
-    if (lane() == 0) t_.parent[root_] = root_, t_.potential[root_] = 0;
     sync();
-    int up[W];
-#pragma unroll
-    for (int j = 0; j < W; ++j) {
-      const int node = lane() + 32 * j;
-      const bool used = node <= root_ || (node >= P && node < P + rows_);
-      up[j] = used ? t_.parent[node] : root_;
-      potential_[j] = used ? t_.potential[node] : 0.0;
-    }
     while (true) {
       bool more = false;
-      double above[W];
 #pragma unroll
       for (int j = 0; j < W; ++j) {
-        above[j] = t_.potential[up[j]];
-        up[j] = t_.parent[up[j]];
-        more = more || up[j] != root_;
+        const int up = t_->parent[child[j]];
+        potential_[j] = t_->potential[child[j]] + t_->potential[up];
+        parent[j] = t_->parent[up];
+        more = more || parent[j] != cols_ - 1;
       }
       sync();
 #pragma unroll
-      for (int j = 0; j < W; ++j) {
-        const int node = lane() + 32 * j;
-        potential_[j] += above[j];
-        t_.potential[node] = potential_[j], t_.parent[node] = up[j];
-      }
+      for (int j = 0; j < W; ++j)
+        if (child[j] != cols_ - 1) t_->potential[child[j]] = potential_[j], t_->parent[child[j]] = parent[j];
       sync();
       if (!ballot(more)) return largest;
     }
   }
 
-  TFGW_DEVICE double row_potential(int row) const { return -t_.potential[P + row]; }
-  TFGW_DEVICE void hold_row_potentials(int, int) const {}
-  TFGW_DEVICE double held_row_potential(int row) const { return row_potential(row); }
-  TFGW_DEVICE double col_potential(int col) const { return t_.potential[col]; }
-  TFGW_DEVICE double my_col_potential(int q) const { return potential_[q]; }  // lane + 32 q's
-
-  // Brings arc (row, col), of the given reduced cost, into the basis.
-  TFGW_DEVICE void pivot(int row, int col, double reduced) {
-    const Mask from_row = t_.path[P + row], from_col = t_.path[col];
-    bool row_side;
-    i64 pushed;
-    const auto depth = [&](int j) {
-      return t_.path[row_is_child_.has_mine(j) ? row_node(end_[j]) : column(end_[j])].count();
-    };
-    const int leaving = blocking_slot(from_row, from_col, row_is_child_, flow_, depth, row_side, pushed);
-    const u32 ends = from_owner(end_, leaving);
-    const Mask top = t_.path[row_is_child_.has(leaving) ? row_node(ends) : column(ends)];
-    const double shift = row_side ? -reduced : reduced;
-    Mask leaving_bit{}, change;
-    leaving_bit.flip(leaving);
-#pragma unroll
-    for (int w = 0; w < W; ++w) change.word[w] = from_row.word[w] ^ from_col.word[w];
-    push(from_row, from_col, row_is_child_, pushed, flow_);
-#pragma unroll
-    for (int w = 0; w < W; ++w) {
-      // Arcs between the entering arc's end and the cut turn round; the leaving arc's slot is the entering one's now.
-      row_is_child_.word[w] ^= (row_side ? from_row.word[w] : from_col.word[w]) ^ top.word[w];
-      row_is_child_.word[w] = row_side ? row_is_child_.word[w] | leaving_bit.word[w]
-                                       : row_is_child_.word[w] & ~leaving_bit.word[w];
-      change.word[w] ^= leaving_bit.word[w];
-    }
-    set_arc(leaving, row, col, pushed);
+  // Lets other lanes, and other warps once they have met, see paths and potentials. The root's are always 0.
+  TFGW_DEVICE void publish() const {
     sync();
 #pragma unroll
-    for (int j = 0; j < W; ++j) {  // every node below the cut hangs elsewhere
-      u32 below = 0;
-#pragma unroll
-      for (int w = 0; w < W; ++w) below |= path_[j].word[w] & leaving_bit.word[w];
-      if (!below) continue;
-#pragma unroll
-      for (int w = 0; w < W; ++w) path_[j].word[w] ^= change.word[w];
-      potential_[j] += shift;
-      t_.path[lane() + 32 * j] = path_[j], t_.potential[lane() + 32 * j] = potential_[j];
+    for (int j = 0; j < W; ++j) {
+      if (lane() + 32 * j >= arcs_) continue;
+      const int child = row_is_child_.has_mine(j) ? cols_ + row_of(ends_[j]) : col_of(ends_[j]);
+      t_->path[child] = above_[j], t_->potential[child] = potential_[j];
     }
-    sync();
   }
 
-  // Calls visit(position, row, col, flow) for every arc that carries flow, by row and column; returns their number.
+  // Pivots on each column's candidate, most negative first, while they stay improving. The potentials must have been
+  // published. `eps` rises in proportion to the costs that enter. False if none was improving; `moved` gets true if flow
+  // was.
+  TFGW_DEVICE bool pivot_on(const Candidates<1>& found, double unit, double& eps, bool& moved) {
+    const bool any = found.row[0] >= 0;
+    const int row = any ? found.row[0] : 0, column = any ? lane() : 0;
+    Mask from_row{}, from_col{};  // without a candidate, nothing ever changes
+    double v = 0, reduced = 0;
+    if (any) {
+      from_row = t_->path[cols_ + row], from_col = t_->path[column];
+      v = t_->potential[column], reduced = found.lowest[0] - v;
+    }
+    const double cost = found.cost[0];
+    const u32 ends = pack(row, column);
+    bool improved = false;
+    while (true) {
+      const int owner = most_negative(reduced, -eps);
+      if (owner < 0) return improved;
+      improved = true;
+      Entering in;
+#pragma unroll
+      for (int w = 0; w < W; ++w) {
+        in.from_row.word[w] = from_lane(from_row.word[w], owner);
+        in.from_col.word[w] = from_lane(from_col.word[w], owner);
+      }
+      in.ends = from_lane(ends, owner), in.v = from_lane(v, owner);
+      in.reduced = from_lane(reduced, owner), in.cost = from_lane(cost, owner);
+      const Cut cut = enter(in);
+      moved = moved || cut.moved;
+      eps = larger(eps, unit * magnitude(in.cost));
+      const bool row_below = common(from_row, cut.leaving), col_below = common(from_col, cut.leaving);
+      if (row_below) from_row.flip(cut.change);
+      if (col_below) from_col.flip(cut.change), v += cut.shift;
+      if (row_below != col_below) reduced += row_below ? cut.shift : -cut.shift;
+    }
+  }
+
+  // Calls visit(row, col, flow, whether the row is below the column) for every arc, all lanes their own.
   template <class Visit>
-  TFGW_DEVICE int for_each_arc(Visit visit) const {
-    static_assert(P <= 32, "a row's columns are the bits of a word");
-    for (int i = lane(); i < rows_; i += 32) t_.support[i] = 0;
-    sync();
+  TFGW_DEVICE void for_each_arc(Visit visit) const {
 #pragma unroll
     for (int j = 0; j < W; ++j)
-      if (flow_[j] > 0) set_bits(&t_.support[row_node(end_[j]) - P], u32(1) << column(end_[j]));
-    sync();
-    int total = 0;
-    for (int first = 0; first < rows_; first += 32) {
-      const int i = first + lane(), count = i < rows_ ? bits_set(t_.support[i]) : 0;
-      const int upto = running_sum(count);
-      if (i < rows_) t_.begin[i] = total + upto - count;
-      total += from_lane(upto, 31);
-    }
-    if (lane() == 0) t_.begin[rows_] = total;
-    sync();
-#pragma unroll
-    for (int j = 0; j < W; ++j) {
-      if (flow_[j] <= 0) continue;
-      const int row = row_node(end_[j]) - P, col = column(end_[j]);
-      visit(t_.begin[row] + bits_set(t_.support[row] & ((u32(1) << col) - 1)), row, col, flow_[j]);
-    }
-    return total;
+      if (lane() + 32 * j < arcs_) visit(row_of(ends_[j]), col_of(ends_[j]), flow_[j], row_is_child_.has_mine(j));
   }
-
-  TFGW_DEVICE const int* row_begin() const { return t_.begin; }  // after `for_each_arc`: first position of each row
 
  private:
-  // An arc's two nodes in one word.
-  TFGW_DEVICE static int row_node(u32 ends) { return int(ends >> 16); }
-  TFGW_DEVICE static int column(u32 ends) { return int(ends & 0xffff); }
+  struct Entering {
+    Mask from_row, from_col;
+    u32 ends;
+    double v, reduced, cost;
+  };
+  struct Cut {
+    Mask leaving, change;  // every node below `leaving` has its path changed by `change`, its potential by `shift`
+    double shift;
+    bool moved;
+  };
 
-  TFGW_DEVICE void set_arc(int slot, int row, int col, i64 flow) {
+  // An arc's two nodes in one word.
+  TFGW_DEVICE static u32 pack(int row, int col) { return u32(row) << 8 | u32(col); }
+  TFGW_DEVICE static int row_of(u32 ends) { return int(ends >> 8); }
+  TFGW_DEVICE static int col_of(u32 ends) { return int(ends & 0xff); }
+
+  TFGW_DEVICE static bool common(const Mask& a, const Mask& b) {
+    u32 both = 0;
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      const bool mine = slot == lane() + 32 * j;
-      end_[j] = mine ? u32(P + row) << 16 | u32(col) : end_[j];
-      flow_[j] = mine ? flow : flow_[j];
-    }
+    for (int w = 0; w < W; ++w) both |= a.word[w] & b.word[w];
+    return both != 0;
   }
 
-  Memory& t_;
-  int rows_ = 0, root_ = 0, arcs_ = 0;
-  Mask row_is_child_{};   // by slot; the same on every lane
-  Mask path_[W]{};        // of this lane's nodes
+  // The lane of the lowest of some numbers, if below `limit` ≤ 0; else −1. Of equal numbers, the first.
+  TFGW_DEVICE static int most_negative(double number, double limit) {
+    // Negative numbers: the larger their bits, the lower they are. The upper half decides nearly always.
+    const u64 key = number < limit ? ~bits_of(number) : ~u64(0);
+    const u32 high = warp_min(u32(key >> 32));
+    if (high == ~u32(0)) return -1;
+    const u32 holders = ballot(u32(key >> 32) == high);
+    return holders & (holders - 1) ? lane_of_least(key, u32(lane())) : lowest_bit(holders);
+  }
+
+  // One pivot. The entering arc closes a cycle: the arcs on the way to the root from its row or from its column, but not
+  // from both. On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to
+  // one.
+  TFGW_DEVICE Cut enter(const Entering& in) {
+    const u32 bit = u32(1) << lane();
+    u64 least = ~u64(0);
+    u32 tag = 0;
+    Mask top{};  // path of the node below the arc that may leave
+    bool tied = false;
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      const u32 row = in.from_row.word[j], cycle = row ^ in.from_col.word[j];
+      const bool losing = cycle & ~(row ^ row_is_child_.word[j]) & bit;
+      const u64 flow = losing ? u64(flow_[j]) : ~u64(0);
+      tied = losing && flow == least ? true : tied && flow >= least;
+      if (flow < least) {
+        least = flow, top = above_[j];
+        tag = u32(32 * j + lane()) | (row & bit ? kRowSide : 0u);
+      }
+    }
+    const u32 high = warp_min(u32(least >> 32));
+    const bool candidate = u32(least >> 32) == high;
+    const u32 holders = ballot(candidate);
+    int owner = lowest_bit(holders);
+    if ((holders & (holders - 1)) || ballot(candidate && tied)) owner = break_tie(in, owner, least, tag, top);
+
+    tag = from_lane(tag, owner);
+    const i64 pushed = i64(u64(high) << 32 | from_lane(u32(least), owner));
+    const bool row_side = tag & kRowSide;
+    const int slot = int(tag & ~kRowSide);
+    Cut cut;
+    cut.shift = row_side ? -in.reduced : in.reduced;
+    cut.moved = pushed > 0;
+    Mask turned;  // arcs between the entering arc's end and the cut
+    Mask rooted;  // new path of that end
+#pragma unroll
+    for (int w = 0; w < W; ++w) {
+      const u32 leaving = slot >> 5 == w ? u32(1) << (slot & 31) : 0u;
+      const u32 row = in.from_row.word[w], cycle = row ^ in.from_col.word[w];
+      const u32 side = row_side ? row : in.from_col.word[w];
+      const u32 gaining = cycle & (row ^ row_is_child_.word[w]);
+      cut.leaving.word[w] = leaving;
+      cut.change.word[w] = cycle ^ leaving;
+      turned.word[w] = side ^ from_lane(top.word[w], owner);
+      rooted.word[w] = side ^ cut.change.word[w];
+      flow_[w] += !(cycle & bit) ? 0 : gaining & bit ? pushed : -pushed;
+      row_is_child_.word[w] ^= turned.word[w];
+      row_is_child_.word[w] = row_side ? row_is_child_.word[w] | leaving : row_is_child_.word[w] & ~leaving;
+    }
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      const bool below = common(above_[j], cut.leaving);
+      if (turned.word[j] & bit) {  // the node above is below now
+        above_[j].word[j] ^= bit;
+        potential_[j] -= step_[j], step_[j] = -step_[j];
+      }
+      if (below) above_[j].flip(cut.change), potential_[j] += cut.shift;
+      if (slot == lane() + 32 * j) {  // the entering arc takes the leaving one's slot
+        above_[j] = rooted;
+        flow_[j] = pushed, ends_[j] = in.ends;
+        step_[j] = row_side ? -in.cost : in.cost;
+        potential_[j] = row_side ? in.v - in.cost : in.v + cut.shift;
+      }
+    }
+    return cut;
+  }
+
+  // Several arcs may lose as much, or nearly. Among those with the least flow it is the last one met when the cycle is
+  // walked from its apex in the direction of the flow: down to the row, over the new arc, up from the column
+  // (Cunningham's rule). Lane `some` has an arc that may be among them. Returns the lane of the right one, which then
+  // has its flow, tag and path.
+  TFGW_DEVICE int break_tie(const Entering& in, int some, u64& least, u32& tag, Mask& top) const {
+    // Mostly all of them lose exactly as much.
+    u64 lowest = from_lane(least, some);
+    if (ballot(least != lowest && u32(least >> 32) == u32(lowest >> 32))) lowest = warp_min(least);
+    const u32 bit = u32(1) << lane();
+    u32 first = ~u32(0);
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      const u32 row = in.from_row.word[j], cycle = row ^ in.from_col.word[j];
+      const bool losing = cycle & ~(row ^ row_is_child_.word[j]) & bit;
+      const int depth = above_[j].count();
+      const u32 rank = u32(row & bit ? 64 * W - depth : depth) << 16 | u32(lane() + 32 * j);
+      if (losing && u64(flow_[j]) == lowest && rank < first) {
+        first = rank, top = above_[j];
+        tag = u32(32 * j + lane()) | (row & bit ? kRowSide : 0u);
+      }
+    }
+    least = lowest;
+    return int(warp_min(first) & 31);
+  }
+
+  static constexpr u32 kRowSide = 1 << 16;
+
+  Memory* const t_;
+  const int cols_;
+  int arcs_ = 0;
+  Mask row_is_child_{};  // by slot; the same on every lane
+  Mask above_[W]{};      // of the node below each of this lane's arcs: path
   double potential_[W]{};
-  u32 end_[W]{};          // of this lane's arcs
+  double step_[W]{};     // how much higher that is than the potential above the arc
+  u32 ends_[W]{};
   i64 flow_[W]{};
 };
 

@@ -7,7 +7,7 @@ from functools import cache
 import torch
 
 from tfgw.ot.cuda import driver
-from tfgw.ot.cuda.compile import kernel, load_cupy
+from tfgw.ot.cuda.compile import kernel, load_cupy, shared_memory
 
 
 class Check(threading.local):
@@ -46,6 +46,8 @@ class Gpu:
         self.processors: int = properties.multi_processor_count
         self.memory: int = properties.total_memory
         self.capability: tuple[int, int] = (properties.major, properties.minor)
+        self.shared = shared_memory(index)
+        """Bytes of shared memory per multiprocessor."""
         with self.selected():
             self.check = Check()
 

@@ -1,8 +1,8 @@
 // Entry points. Compiled once per size class, with TFGW_COLUMNS the number of padded template nodes.
 #include "backward.cuh"
-#include "fgw.cuh"
 #include "index.cuh"
 #include "prepare.cuh"
+#include "solve_block.cuh"
 
 using namespace tfgw;
 
@@ -18,28 +18,16 @@ TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_PARAMETER Problem p) {
   const int item = block_index();
   if (item < p.graphs) {
     GraphPreparer<TFGW_COLUMNS>(p, item, memory).run();
+    if (thread_in_block() == 0) check_small_graph<TFGW_COLUMNS>(p, item);
   } else {
     TemplatePreparer<TFGW_COLUMNS>(p, item - int(p.graphs), memory).run();
   }
 }
 
-// One warp per block; each takes pairs from the queue, as many at a time as the working memory has room for.
-TFGW_KERNEL(32) tfgw_solve(const TFGW_PARAMETER Problem p) {
-  TFGW_SHARED SolveMemory<TFGW_COLUMNS> memory;
+// As many blocks as the working memory has room for.
+TFGW_KERNEL(32 * kBlockWarps, kSolveBlocks) tfgw_solve(const TFGW_PARAMETER Problem p) {
   if (p.queue[kInvalid]) return;
-  const i64 size = Workspace<TFGW_COLUMNS>::size(p.queue[kLargestGraph]);
-  if ((block_index() + 1) * size > p.scratch_size) return;
-  const Arena arena(dynamic_memory(), int(p.shared_size), reinterpret_cast<char*>(p.scratch + block_index() * size));
-  const int pairs = int(p.graphs * p.templates);
-  while (true) {
-    int item = 0;
-    if (lane() == 0) item = fetch_add(&p.queue[kNextPair], 1);
-    item = from_lane(item, 0);
-    if (item >= pairs) return;
-    const int b = p.order[item / p.templates], k = int(item % p.templates);
-    solve_pair(p, memory, arena, b, k);
-    sync();
-  }
+  SolveBlock<TFGW_COLUMNS>(p).run();
 }
 
 // One block per node.

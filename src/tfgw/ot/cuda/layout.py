@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import accumulate
 from struct import Struct as Format
+from typing import NamedTuple
 
 SIZE_CLASSES = (16, 32, 64, 128)
 """Numbers of template nodes, padded, for which there are kernels."""
@@ -36,7 +37,7 @@ PROBLEM = Struct(
     "t_start t_length t_column t_value edge_id "
     "h square out_mean in_mean x_norm supply constant symmetric packed_row packed_begin "
     "padded live_count live t_h t_mean_out t_mean_in t_norm demand C Ct mean ft t_square t_constant queue",
-    "invalid scratch scratch_size shared_size max_iter tol weight_tolerance",
+    "invalid scratch scratch_size shared_size small_graph max_iter tol weight_tolerance",
     "distance structure_cost feature_cost gap iterations status plan row_potential col_potential",
     doubles=("tol", "weight_tolerance"),
 )
@@ -112,9 +113,6 @@ FULL, PACKED_ROWS = 4, 8
 GRADIENT_TILE = 64
 """``kTile`` of backward.cuh."""
 
-LARGEST_SHARED = 72 << 10
-"""Bytes of shared memory for a pair at most, so that a multiprocessor still works on several."""
-
 
 @cache
 def size_class(columns: int) -> int | None:
@@ -128,7 +126,38 @@ def workspace_size(rows: int, padded: int) -> int:
     return rows * padded * (6 + atoms) + 2 * entries * (1 + atoms) + 8 * entries + 3 * atoms * atoms + 64
 
 
-def shared_size(rows: int, padded: int) -> int:
-    """Bytes of shared memory in which the solve of a graph of so many nodes has all that it uses often."""
-    doubles = 3 * rows * padded + 2 * (rows + padded) + 4 * rows + padded + 2 * 64 + 48
-    return -(-(8 * doubles + 16 * 12) // 16) * 16
+class SolveShape(NamedTuple):
+    """How the blocks of a solve share a multiprocessor."""
+
+    per_processor: int
+    """Blocks that a multiprocessor has at a time."""
+    shared: int
+    """Bytes of shared memory that each of them gets."""
+    small_graph: int
+    """Nodes of a graph that one of a block's warps solves on its own, at most."""
+
+
+def solve_shape(shared: int, graphs: int, nodes: int, edges: int, columns: int, padded: int) -> SolveShape:
+    """For graphs of this average size, and so many bytes of shared memory per multiprocessor.
+
+    A graph of three times the average size is to have room in a block's shared memory (solve_block.cuh), and as many
+    blocks as possible are to have room at a time.
+    """
+    if padded > 32:  # what is used most has room, the rest does not
+        return SolveShape(MOST_BLOCKS, shared // MOST_BLOCKS - _RESERVED, 0)
+    rows = -(-nodes // graphs)
+    # workspace.cuh: plan, first basis and structure, then two matrices, or three of a small graph.
+    per_row = 32 + 20 * edges // max(1, nodes) + 16 * padded
+    fixed = 2560 + (16 + 8 * columns) * padded
+    largest = _BLOCK + fixed + _LARGE_TREE + 3 * rows * per_row
+    per_processor = max(1, min(MOST_BLOCKS, shared // (largest + _RESERVED)))
+    block = (shared // per_processor - _RESERVED) // 16 * 16
+    small = ((block - _BLOCK) // BLOCK_WARPS - fixed - _SMALL_TREE) // (per_row + 8 * padded)
+    return SolveShape(per_processor, block, max(0, min(small, 64 - columns)))
+
+
+BLOCK_WARPS, MOST_BLOCKS = 4, 2
+"""``kBlockWarps`` of team.cuh, ``kSolveBlocks`` of solve_block.cuh."""
+_RESERVED = 1 << 10
+"""Bytes that each block takes besides."""
+_BLOCK, _SMALL_TREE, _LARGE_TREE = 3 << 10, 64 * 20, 160 * 32

@@ -11,6 +11,10 @@ struct alignas(16) Entry {
   int row, col;
 };
 
+TFGW_DEVICE Entry read_only(const Entry* at) {
+  return {read_only(&at->weight), read_only(&at->row), read_only(&at->col)};
+}
+
 struct Problem {
   // As the caller gives it; a null pointer where something is not there.
   i64 graphs, nodes, features, edges, templates, columns;
@@ -62,17 +66,19 @@ struct Problem {
   int* invalid;                     // the same flag, where the host sees it
   double* scratch;
   i64 scratch_size;                 // in doubles
-  i64 shared_size;                  // bytes of shared memory that a solve has besides
+  i64 shared_size;                  // bytes of shared memory that a block has besides
+  i64 small_graph;                  // nodes of a graph that a warp solves on its own, at most
 
   // Options and results of the solve.
   i64 max_iter;
   double tol, weight_tolerance;
   double *distance, *structure_cost, *feature_cost, *gap;  // (graphs, templates)
   int *iterations, *status;
-  double *plan, *row_potential, *col_potential;  // (nodes, templates, columns), (nodes, templates), (graphs, templates, columns)
+  double* plan;                     // (nodes, templates, columns)
+  double *row_potential, *col_potential;  // (nodes, templates), (graphs, templates, columns)
 };
 
-enum Counter { kNextPair = 0, kLargestGraph = 1, kInvalid = 2, kUnused = 3, kUnsorted = 4, kCounters = 5 };
+enum Counter { kNextPair, kLargestGraph, kInvalid, kUnused, kUnsorted, kNoneAlone, kCounters };
 
 constexpr int kFull = 4;  // a graph's matrix is multiplied as such if it has at most so many entries per edge
 constexpr double kMassUnit = 1.0 / double(i64(1) << 60);

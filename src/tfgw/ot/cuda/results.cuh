@@ -32,63 +32,77 @@ TFGW_DEVICE double squared_distance(const Problem& p, i64 node, int k, int templ
   return s;
 }
 
-template <int P>
+struct Potentials {
+  double *rows, *cols;
+};
+
+template <int P, class Team>
 class PairWriter {
  public:
-  // `best` is the plan, an (n, P) matrix; its potentials are in the workspace.
-  TFGW_DEVICE PairWriter(const Problem& p, const GraphView& graph, int b, int k, double alpha, const double* best,
-                         const Workspace<P>& work)
-      : p_(p), graph_(graph), b_(b), k_(k), n_(graph.n), m_(p.live_count[k]), alpha_(alpha), best_(best), w_(work) {}
+  TFGW_DEVICE PairWriter(const Problem& p, const GraphView& graph, int b, int k, double alpha,
+                         const Potentials& potentials)
+      : p_(p), graph_(graph), b_(b), k_(k), n_(graph.n), m_(p.live_count[k]), alpha_(alpha), potentials_(potentials) {}
 
-  TFGW_DEVICE void write(const PairResult& result) {
+  // All warps: the plan, an (n, P) matrix.
+  TFGW_DEVICE void write_plan(const double* plan) {
+    const i64 first = i64(graph_.first) * p_.templates + k_;
+    const int columns = int(p_.columns);
+    if (m_ < columns) {  // no thread may write a zero where another one has written mass: each has its rows
+      for (int i = Team::thread(); i < n_; i += Team::kThreads) {
+        double* const row = p_.plan + (first + i * p_.templates) * columns;
+        for (int k = 0; k < columns; ++k) row[k] = 0;
+        for (int k = 0; k < m_; ++k) row[live(k)] = plan[i * P + k];
+      }
+      return;
+    }
+    const int node = live(Team::thread() % P < m_ ? Team::thread() % P : 0);
+#pragma unroll 2
+    for (int e = Team::thread(); e < n_ * P; e += Team::kThreads) {
+      const int k = P <= 32 ? node : live(e % P < m_ ? e % P : 0);
+      if (e % P < m_) p_.plan[(first + e / P * p_.templates) * columns + k] = plan[e];
+    }
+  }
+
+  // One warp: everything else. `scratch` has room for two numbers per row.
+  TFGW_DEVICE void write(const PairResult& result, const double* plan, double* scratch) {
     const i64 pair = i64(b_) * p_.templates + k_;
     if (lane() == 0) {
       p_.distance[pair] = result.distance, p_.gap[pair] = result.gap;
       p_.structure_cost[pair] = result.structure_cost, p_.feature_cost[pair] = result.feature_cost;
       p_.iterations[pair] = result.iterations, p_.status[pair] = int(result.status);
     }
-    if (!p_.plan) return;
-    const i64 first = i64(graph_.first) * p_.templates + k_;
-    const int columns = int(p_.columns);
-#pragma unroll 1
-    for (int e = lane(); e < n_ * columns; e += 32)
-      p_.plan[(first + e / columns * p_.templates) * columns + e % columns] = 0;
-    sync();
-#pragma unroll 2
-    for (int e = lane(); e < n_ * P; e += 32)
-      if (e % P < m_) p_.plan[(first + e / P * p_.templates) * columns + live(e % P)] = best_[e];
-    write_potentials(first, pair);
+    if (p_.plan) write_potentials(i64(graph_.first) * p_.templates + k_, pair, plan, scratch);
   }
 
  private:
   TFGW_DEVICE int live(int l) const { return p_.live[i64(k_) * P + l]; }
 
   // The solver left out the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials take them back.
-  TFGW_DEVICE void write_potentials(i64 first, i64 pair) {
+  TFGW_DEVICE void write_potentials(i64 first, i64 pair, const double* plan, double* scratch) {
     const int columns = int(p_.columns);
     const auto square = [&](int node) { return alpha_ > 0 ? alpha_ * p_.t_square[i64(k_) * columns + node] : 0.0; };
     double mean = 0;
 #pragma unroll 1
-    for (int l = lane(); l < m_; l += 32) mean += (w_.best_v[l] + square(live(l))) / m_;
+    for (int l = lane(); l < m_; l += 32) mean += (potentials_.cols[l] + square(live(l))) / m_;
     mean = warp_sum(mean);
 #pragma unroll 1
     for (int i = lane(); i < n_; i += 32)
       p_.row_potential[first + i * p_.templates] =
-          w_.best_u[i] + (alpha_ > 0 ? alpha_ * p_.square[graph_.first + i] : 0.0) + mean;
+          potentials_.rows[i] + (alpha_ > 0 ? alpha_ * p_.square[graph_.first + i] : 0.0) + mean;
 #pragma unroll 1
     for (int l = lane(); l < m_; l += 32)
-      p_.col_potential[pair * columns + live(l)] = w_.best_v[l] + square(live(l)) - mean;
+      p_.col_potential[pair * columns + live(l)] = potentials_.cols[l] + square(live(l)) - mean;
 #pragma unroll 1
     for (int node = 0; node < columns && m_ < columns; ++node) {
       if (p_.template_weights[i64(k_) * columns + node] > 0) continue;
-      const double reduced = dead_potential(node);
+      const double reduced = dead_potential(node, plan, scratch, scratch + n_);
       if (lane() == 0) p_.col_potential[pair * columns + node] = reduced + square(node) - mean;
     }
   }
 
   // The potential of a weightless template node: the cheapest way to give it its first mass, min_i (G_ik − u_i).
-  TFGW_DEVICE double dead_potential(int node) {
-    double *forth = w_.row_arrays.u, *back = w_.row_arrays.base;  // T C̄[node, :]ᵀ and T C̄[:, node]
+  // `forth` and `back` get T C̄[node, :]ᵀ and T C̄[:, node].
+  TFGW_DEVICE double dead_potential(int node, const double* plan, double* forth, double* back) {
     const int columns = int(p_.columns);
     if (alpha_ > 0) {
       const double* C = p_.template_structure + i64(k_) * columns * columns;
@@ -97,7 +111,7 @@ class PairWriter {
         double f = 0, g = 0;
 #pragma unroll 1
         for (int l = 0; l < m_; ++l) {
-          const double mass = best_[i * P + l];
+          const double mass = plan[i * P + l];
           f += mass * C[node * columns + live(l)], g += mass * C[live(l) * columns + node];
         }
         forth[i] = f, back[i] = g;
@@ -114,7 +128,7 @@ class PairWriter {
         linear = (1 - alpha_) * squared_distance(p_, graph_.first + i, k_, node);
       }
       const double cross = alpha_ > 0 ? 0.5 * (row_times(i, false, forth) + row_times(i, true, back)) : 0.0;
-      least = smaller(least, linear - 4 * alpha_ * cross - w_.best_u[i]);
+      least = smaller(least, linear - 4 * alpha_ * cross - potentials_.rows[i]);
     }
     sync();
     return -warp_max(-least);
@@ -141,8 +155,7 @@ class PairWriter {
   const GraphView graph_;
   const int b_, k_, n_, m_;
   const double alpha_;
-  const double* const best_;
-  const Workspace<P>& w_;
+  const Potentials potentials_;
 };
 
 }  // namespace tfgw

@@ -19,7 +19,6 @@ from tfgw.ot.cuda.layout import (
     GRAD_STRUCTURE,
     GRADIENT_TILE,
     GRADIENTS,
-    LARGEST_SHARED,
     PROBLEM_HEAD,
     PROBLEM_TAIL,
     QUEUE,
@@ -28,8 +27,8 @@ from tfgw.ot.cuda.layout import (
     STRUCTURE,
     prepared_addresses,
     prepared_offsets,
-    shared_size,
     size_class,
+    solve_shape,
     workspace_size,
 )
 from tfgw.ot.cuda.solved import Solved
@@ -113,13 +112,13 @@ class Problem(NamedTuple):
         invalid: int,
         weight_tolerance: float,
         *,
-        scratch: tuple[int, int, int] = (0, 0, 0),
+        scratch: tuple[int, int, int, int] = (0, 0, 0, 0),
         max_iter: int = 0,
         tol: float = 0.0,
         results: Sequence[int] = (0,) * 9,
     ) -> bytes:
-        """The kernels' struct; ``results`` are addresses, ``scratch`` is one, with its doubles and the bytes of
-        shared memory besides."""
+        """The kernels' struct; ``results`` are addresses, ``scratch`` is one, with its doubles, the bytes of
+        shared memory besides, and the nodes of a small graph."""
         return self.head + PROBLEM_TAIL(invalid, *scratch, max_iter, tol, weight_tolerance, *results)
 
 
@@ -207,30 +206,30 @@ def solve(
     look whether it is."""
     with gpu.selected():
         problem = describe(given)
+        columns, nodes, graphs = problem.columns, given.x.shape[0], given.batch_size
+        edges = 0 if given.edge_index is None else given.edge_index.shape[1]
+        shape = solve_shape(gpu.shared, graphs, nodes, edges, given.template_weights.shape[1], columns)
         capturing = gpu.capturing()
         invalid = problem.spare if capturing else gpu.check.begin()
-        _prepare(gpu, problem, given, problem.struct(invalid, weight_tolerance))
+        shared = (shape.shared, shape.small_graph)
+        _prepare(gpu, problem, given, problem.struct(invalid, weight_tolerance, scratch=(0, 0, *shared)))
         if not capturing:
             gpu.check.end(gpu.stream)
         solution = _allocate(given, problem.prepared, with_plans)
-        columns, nodes, graphs = problem.columns, given.x.shape[0], given.batch_size
         pairs = graphs * given.template_weights.shape[0]
-        blocks = min(pairs, 32 * gpu.processors)
-        typical = workspace_size(-(-4 * nodes // graphs), columns)
+        blocks = min(pairs, shape.per_processor * gpu.processors)
+        typical = workspace_size(-(-6 * nodes // graphs), columns)
         size = max(workspace_size(nodes, columns), min(LARGEST_SCRATCH // 8, blocks * typical))
         scratch = given.x.new_empty(size, dtype=torch.float64)
-        # Where all pairs are solved at once, the largest graphs decide when the last one ends: they get more.
-        larger = 2 if pairs <= 8 * gpu.processors else 1
-        shared = min(larger * LARGEST_SHARED // 2, shared_size(-(-3 * larger * nodes // (2 * graphs)), columns))
         struct = problem.struct(
             invalid,
             weight_tolerance,
-            scratch=(scratch.data_ptr(), size, shared),
+            scratch=(scratch.data_ptr(), size, *shared),
             max_iter=max_iter,
             tol=tol,
             results=(solution.distance.data_ptr(), *solution.rest.addresses()),
         )
-        gpu.launch("tfgw_solve", columns, blocks, struct, shared=shared)
+        gpu.launch("tfgw_solve", columns, blocks, struct, shared=shape.shared)
         return solution if capturing or gpu.check.passed() else None
 
 

@@ -142,11 +142,17 @@ class SimplexQp {
     return lane() < count_ ? d : 0.0;
   }
 
-  const AtomMatrix& Q_;
+  const AtomMatrix Q_;
   const double linear_, alpha_;
-  const QpMemory& m_;
+  const QpMemory m_;
   int reference_ = 0, count_ = 0;
   double gradient_ = 0;
 };
+
+// A function of its own, for it is large and rarely needed.
+TFGW_FUNCTION double descend_over_simplex(AtomMatrix Q, double linear, double alpha, QpMemory memory, double weight) {
+  SimplexQp(Q, linear, alpha, memory).descend(weight);
+  return weight;
+}
 
 }  // namespace tfgw

@@ -11,6 +11,7 @@ using u32 = unsigned int;
 #ifdef __CUDACC__
 
 #define TFGW_DEVICE __device__ __forceinline__
+#define TFGW_FUNCTION __device__ __noinline__
 #define TFGW_SHARED __shared__
 #define TFGW_PARAMETER __grid_constant__  // read in place, not copied to each thread
 #define TFGW_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
@@ -84,13 +85,18 @@ TFGW_DEVICE u64 warp_min(u64 v) {
   return u64(high) << 32 | low;
 }
 
-// The lane that holds the least value; among several, the one with the least `rank`, which must be unique.
+// The lane that holds the least value; among several, the one with the least `rank`, which must be unique. The upper
+// half of the value decides nearly always.
 TFGW_DEVICE int lane_of_least(u64 v, u32 rank) {
-  const u64 least = warp_min(v);
-  const u32 holders = ballot(v == least);
-  if ((holders & (holders - 1)) == 0) return lowest_bit(holders);
-  const u32 first = warp_min(v == least ? rank : ~0u);
-  return lowest_bit(ballot(v == least && rank == first));
+  const u32 high = warp_min(u32(v >> 32));
+  u32 holders = ballot(u32(v >> 32) == high);
+  if (holders & (holders - 1)) {
+    const u32 low = warp_min(u32(v >> 32) == high ? u32(v) : ~0u);
+    const bool least = v == (u64(high) << 32 | low);
+    const u32 first = warp_min(least ? rank : ~0u);
+    holders = ballot(least && rank == first);
+  }
+  return lowest_bit(holders);
 }
 
 // The same on every lane: a butterfly adds the same pairs everywhere.

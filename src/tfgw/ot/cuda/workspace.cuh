@@ -6,38 +6,82 @@
 
 namespace tfgw {
 
-// Shared memory first, as far as it goes; then the block's part of the working memory, which has room for everything.
-class Arena {
- public:
-  TFGW_DEVICE Arena(char* shared, int shared_size, char* global) : shared_(shared), left_(shared_size), global_(global) {}
+// Where memory comes from. What is near is in shared memory, at places that are found once per pair and kept as numbers,
+// so that the compiler knows what kind of memory it is.
+constexpr int kPlaces = 16;
 
+template <class T, class Int>
+TFGW_DEVICE Int bytes_of(Int count) {
+  return (count * Int(sizeof(T)) + 15) / 16 * 16;
+}
+
+class GlobalArena {
+ public:
+  TFGW_DEVICE explicit GlobalArena(char* at) : at_(at) {}
+  template <class T>
+  TFGW_DEVICE T* take_global(i64 count) {
+    const i64 bytes = bytes_of<T>(count);
+    return reinterpret_cast<T*>((at_ += bytes) - bytes);
+  }
+
+ private:
+  char* at_;
+};
+
+// Finds the places, and how much memory they take.
+class PlaceFinder : public GlobalArena {
+ public:
+  TFGW_DEVICE explicit PlaceFinder(int* places) : GlobalArena(nullptr), places_(places) {}
   template <class T>
   TFGW_DEVICE T* take(int count) {
-    const int bytes = rounded(count * int(sizeof(T)));
+    if (places_) places_[next_++] = used_;
+    used_ += bytes_of<T>(count);
+    return nullptr;
+  }
+  TFGW_DEVICE int used() const { return used_; }
+
+ private:
+  int* const places_;
+  int next_ = 0, used_ = 0;
+};
+
+class NearArena : public GlobalArena {
+ public:
+  TFGW_DEVICE NearArena(char* shared, int, const int* places, char* global)
+      : GlobalArena(global), shared_(shared), places_(places) {}
+  template <class T>
+  TFGW_DEVICE T* take(int) {
+    return reinterpret_cast<T*>(shared_ + places_[next_++]);
+  }
+
+ private:
+  char* const shared_;
+  const int* const places_;
+  int next_ = 0;
+};
+
+// Shared memory as far as it goes, the rest in the team's part of the working memory, which has room for everything.
+class FarArena : public GlobalArena {
+ public:
+  TFGW_DEVICE FarArena(char* shared, int shared_size, const int*, char* global)
+      : GlobalArena(global), shared_(shared), left_(shared_size) {}
+  template <class T>
+  TFGW_DEVICE T* take(int count) {
+    const int bytes = bytes_of<T>(count);
     if (bytes > left_) return take_global<T>(count);
     left_ -= bytes;
     return reinterpret_cast<T*>((shared_ += bytes) - bytes);
   }
-  template <class T>
-  TFGW_DEVICE T* take_global(i64 count) {
-    const i64 bytes = rounded(count * i64(sizeof(T)));
-    return reinterpret_cast<T*>((global_ += bytes) - bytes);
-  }
 
  private:
-  template <class Int>
-  TFGW_DEVICE static Int rounded(Int bytes) {
-    return (bytes + 15) / 16 * 16;
-  }
-
   char* shared_;
   int left_;
-  char* global_;
 };
 
-// For a graph of `rows` nodes. What is used most comes first. The cross terms and plans of all atoms are in global
-// memory; those of the newest one are also here.
-template <int P>
+// For a graph of `rows` nodes and a template of `cols`. What is used most comes first. The cross terms and plans of all
+// atoms are in global memory; those of the newest one are also here. Of a large graph that is near, the linear cost is
+// not: it is read least.
+template <int P, bool kNear, bool kLinearNear = kNear>
 class Workspace {
  public:
   TFGW_DEVICE static i64 size(int rows) {  // in doubles, if all of it is in global memory
@@ -48,35 +92,52 @@ class Workspace {
            + 3 * kMaxAtoms * kMaxAtoms + 64;
   }
 
-  TFGW_DEVICE Workspace(Arena arena, int rows) : rows_(rows) {
-    new_plan = arena.take<Entry>(rows + P);
-    Q.small = arena.take<double>(AtomMatrix::kSmall * AtomMatrix::kSmall);
-    qp.hessian.small = arena.take<double>(AtomMatrix::kSmall * AtomMatrix::kSmall);
-    qp.move = arena.take<double>(kMaxAtoms), qp.atom = arena.take<int>(kMaxAtoms);
-    regret = arena.take<double>(rows), order = arena.take<int>(rows), supply = arena.take<i64>(rows);
-    best_u = arena.take<double>(rows), best_v = arena.take<double>(P);
-    gradient = arena.take<double>(rows * P), linear = arena.take<double>(rows * P);
-    new_cross = arena.take<double>(rows * P), spare = arena.take<double>(rows * P);
-    half = arena.take_global<double>(i64(rows) * P), given = arena.take_global<double>(i64(rows) * P);
-    Q.large = arena.take_global<double>(kMaxAtoms * kMaxAtoms);
-    qp.hessian.large = arena.take_global<double>(kMaxAtoms * kMaxAtoms);
-    row_arrays.anchor = arena.take_global<int>(rows), row_arrays.begin = arena.take_global<int>(rows + 1);
-    row_arrays.base = arena.take_global<double>(rows), row_arrays.u = arena.take_global<double>(rows);
-    cross_ = arena.take_global<double>(i64(rows) * P * kMaxAtoms);
-    plans_ = arena.take_global<Entry>(i64(rows + P) * kMaxAtoms);
+  // `packed` is the number of entries that a sparse structure has with its padding.
+  template <class Arena>
+  TFGW_DEVICE Workspace(Arena& arena, int rows, int cols, int packed) : rows_(rows) {
+    new_plan.entries = arena.template take<Entry>(rows + P + (kNear ? rows / 4 + 1 : 0));
+    new_plan.more = arena.template take<typename VertexPlan<P>::More>(rows);
+    Q.small = arena.template take<double>(AtomMatrix::kSmall * AtomMatrix::kSmall);
+    qp.hessian.small = arena.template take<double>(AtomMatrix::kSmall * AtomMatrix::kSmall);
+    qp.move = arena.template take<double>(kMaxAtoms), qp.atom = arena.template take<int>(kMaxAtoms);
+    if constexpr (kNear) {
+      near.table = arena.template take<double>(cols * P);
+      near.packed = arena.template take<Entry>(packed);
+      const int groups = (rows + Shape<P>::kGroup - 1) / Shape<P>::kGroup;
+      near.row = arena.template take<int>(rows), near.begin = arena.template take<int>(groups + 1);
+      // What makes the first basis is needed before the first plan, and takes 20 bytes per row.
+      regret = reinterpret_cast<double*>(new_plan.entries);
+      supply = reinterpret_cast<i64*>(regret + rows), order = reinterpret_cast<int*>(supply + rows);
+    } else {
+      regret = arena.template take<double>(rows), supply = arena.template take<i64>(rows);
+      order = arena.template take<int>(rows);
+      row_arrays.anchor = arena.template take<int>(rows), row_arrays.base = arena.template take<double>(rows);
+      row_arrays.u = arena.template take<double>(rows);
+    }
+    gradient = arena.template take<double>(rows * P), new_cross = arena.template take<double>(rows * P);
+    if constexpr (kLinearNear || !kNear) linear = arena.template take<double>(rows * P);
+    else linear = arena.template take_global<double>(rows * P);
+    given = arena.template take_global<double>(i64(rows) * P);
+    if constexpr (!kNear) half = arena.template take_global<double>(i64(rows) * P);
+    Q.large = arena.template take_global<double>(kMaxAtoms * kMaxAtoms);
+    qp.hessian.large = arena.template take_global<double>(kMaxAtoms * kMaxAtoms);
+    cross_ = arena.template take_global<double>(i64(rows) * P * kMaxAtoms);
+    plans_ = arena.template take_global<Entry>(i64(rows + P) * kMaxAtoms);
   }
 
   TFGW_DEVICE double* cross(int atom) const { return cross_ + i64(atom) * rows_ * P; }
   TFGW_DEVICE Entry* plan(int atom) const { return plans_ + i64(atom) * (rows_ + P); }
 
-  double *gradient, *linear, *new_cross, *spare, *half, *given;  // (rows, P)
-  double *regret, *best_u, *best_v;
-  int* order;
+  double *gradient, *linear, *new_cross;             // (rows, P)
+  double *given, *half = nullptr;                    // (rows, P), in global memory
+  double* regret;
   i64* supply;
-  RowArrays row_arrays;
-  Entry* new_plan;
+  int* order;
+  RowArrays row_arrays{};
+  VertexPlan<P> new_plan;
   AtomMatrix Q;
   QpMemory qp;
+  NearStructure near{};
 
  private:
   const int rows_;

@@ -1,0 +1,24 @@
+// The warps that solve one pair: one on its own, or all of a block. The first warp leads: it runs the algorithm, and
+// the others help with what goes over whole matrices.
+#pragma once
+
+#include "warp.cuh"
+
+namespace tfgw {
+
+constexpr int kBlockWarps = 4;
+
+template <int kWarps>
+struct Team {
+  static constexpr bool kAlone = kWarps == 1;
+  static constexpr int kSize = kWarps;
+  static constexpr int kThreads = 32 * kWarps;
+  TFGW_DEVICE static int warp() { return kAlone ? 0 : thread_in_block() / 32; }
+  TFGW_DEVICE static int thread() { return kAlone ? lane() : thread_in_block(); }
+  TFGW_DEVICE static void meet() {
+    if constexpr (kAlone) sync();
+    else sync_block();
+  }
+};
+
+}  // namespace tfgw
