@@ -44,6 +44,17 @@ extern "C" int shared_memory_of_large(int rows, int cols, int packed) {
   return 0;
 #endif
 }
+extern "C" int places() {
+  int found[64];
+  for (int& place : found) place = -1;
+#if TFGW_COLUMNS <= 32
+  PlaceFinder finder(found);
+  finder.take<FlatTree<TFGW_COLUMNS, kSmall>::Memory>(1);
+  Near<TFGW_COLUMNS, kSmall, 1>::Memory(finder, 3, 2, 1);
+#endif
+  return int(std::count_if(found, found + 64, [](int place) { return place >= 0; }));
+}
+extern "C" int most_places() { return kPlaces; }
 extern "C" int shared_memory_of_small(int rows, int cols, int packed) {
 #if TFGW_COLUMNS <= 32
   return int(sizeof(BlockMemory<TFGW_COLUMNS>)) / kBlockWarps + room<Near<TFGW_COLUMNS, kSmall, 1>>(rows, cols, packed);

@@ -113,6 +113,7 @@ def test_graphs_of_three_times_the_average_size_have_room(rows: int, degree: int
     shape = solve_shape(228 << 10, 100, 100 * rows, 100 * rows * degree, columns, padded)
     room = emulation.library(padded).shared_memory_of_large
     assert room(3 * rows, columns, 3 * rows * degree) <= shape.shared
+    assert emulation.library(padded).places() <= emulation.library(padded).most_places()
     small = emulation.library(padded).shared_memory_of_small
     assert 4 * small(shape.small_graph, columns, shape.small_graph * degree) <= shape.shared
 
@@ -244,6 +245,14 @@ def broken(name: str) -> Input:
 )  # fmt: skip
 def test_invalid_values_are_found(name: str) -> None:
     assert emulation.solve(broken(name)) is None
+
+
+@pytest.mark.parametrize("missing", [1, -1])
+def test_dense_structures_of_another_size_are_found(missing: int) -> None:
+    given = as_input(random_problem(11, "dense"))
+    assert given.structure is not None
+    longer = torch.cat([given.structure, given.structure.new_zeros(1)])
+    assert emulation.solve(given._replace(structure=longer[: len(given.structure) - missing])) is None
 
 
 @pytest.mark.parametrize("columns", SIZE_CLASSES)

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from tfgw.ot.cuda import driver
+from tfgw.ot.cuda.gpu import Check
 from tfgw.ot.cuda.layout import PREPARED, PROBLEM, PROBLEM_HEAD, PROBLEM_TAIL, prepared_addresses, prepared_offsets
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11, "padded": 16}
 INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "packed_row": 20, "packed_begin": 24,
-            "live_count": 7, "live": 7 * 16, "queue": 4}  # fmt: skip
+            "live_count": 7, "live": 7 * 16, "queue": 6}  # fmt: skip
 DOUBLES = {"packed": 2 * (41 + 8 * 20), "dense_at": 4, "value": 41, "h": 20, "supply": 20, "constant": 3, "t_h": 7 * 16,
            "C": 7 * 16 * 16, "ft": 7 * 5 * 16, "t_square": 7 * 11, "t_constant": 7}  # fmt: skip
 
@@ -85,3 +86,20 @@ def test_a_thread_without_a_context_gets_one(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: asked.append(True))
     assert len(launch_with((201, 0), monkeypatch).calls) == 2
     assert asked == [True]
+
+
+def test_the_word_of_a_solve_that_was_given_up_is_not_another_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernels may set the word until the event behind them has come."""
+    zeros, waits = torch.zeros, []
+    event = SimpleNamespace(record=lambda stream: None, wait=lambda: waits.append("wait"))
+    monkeypatch.setattr(torch, "zeros", lambda *size, pin_memory, dtype: zeros(*size, dtype=dtype))
+    monkeypatch.setattr(driver, "Event", lambda: event)
+    check = Check()
+    check.begin()
+    check.end(stream=0)
+    assert check.passed()
+    check.begin()
+    assert waits == ["wait"]  # of `passed`
+    check.end(stream=0)
+    check.begin()
+    assert waits == ["wait", "wait"]

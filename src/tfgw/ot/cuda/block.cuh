@@ -45,21 +45,21 @@ TFGW_DEVICE double sum_ahead(int first, int end, Term term) {
 }
 
 // Threads that share a row: enough to have all of a short one on its way, few enough for many rows at a time.
-constexpr int kTeam = 4;
+constexpr int kRowThreads = 4;
 
 // visit(i, place of this thread in its team) for every i < count, and for some i beyond: teams of a warp stay together.
 template <class Visit>
 TFGW_DEVICE void each_row(int count, Visit visit) {
 #pragma unroll 1
-  for (int first = 0; first < count; first += threads_in_block() / kTeam)
-    visit(first + thread_in_block() / kTeam, thread_in_block() % kTeam);
+  for (int first = 0; first < count; first += threads_in_block() / kRowThreads)
+    visit(first + thread_in_block() / kRowThreads, thread_in_block() % kRowThreads);
 }
 
 // Sums over a team, the same on each of its threads.
 template <class... Numbers>
-TFGW_DEVICE void team_sums(Numbers&... v) {
+TFGW_DEVICE void row_sums(Numbers&... v) {
 #pragma unroll
-  for (int distance = 1; distance < kTeam; distance *= 2) ((v += across(v, distance)), ...);
+  for (int distance = 1; distance < kRowThreads; distance *= 2) ((v += across(v, distance)), ...);
 }
 
 // store(i, Σ size(j) over j < i) for every i ≤ count, by one warp.

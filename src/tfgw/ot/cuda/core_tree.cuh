@@ -1,18 +1,16 @@
 // A basis of the transportation problem, the warp's counterpart of cpp/mask_tree.hpp, which explains it: rows that ship
 // everything to one column are leaves, the others and the columns form a small core whose nodes know their path to the
 // root as a bit mask over arcs ("slots"). Here slot and node 32 j + l belong to lane l, in whose registers they live:
-// bit l of word j of a mask is then this lane's own slot, and nothing has to be looked up. Only potentials, which other
-// lanes read, are in shared memory.
+// bit l of word j of a mask is then this lane's own slot, and nothing has to be looked up. Only what other lanes or warps
+// read, potentials and where each row hangs, is in memory.
 #pragma once
 
 #include "bits.cuh"
 
 namespace tfgw {
 
-// The cycle that an entering arc closes: the arcs on the way to the root from its row or from its column, but not from
-// both.
-
-// The losing arc with the least flow, or −1. Among several it is the last one met when the cycle is walked from its apex
+// An entering arc closes a cycle: the arcs on the way to the root from its row or from its column, but not from both.
+// Returns the losing arc with the least flow, or −1. Among several it is the last one met when the cycle is walked from its apex
 // in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule). `depth(j)` is
 // that of the lower node of this lane's arc j; all lanes ask for it together.
 template <int N, class Depth>

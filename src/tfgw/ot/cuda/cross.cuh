@@ -199,7 +199,7 @@ class CrossOperator {
 #pragma unroll
       for (int s = 0; s < kRows; ++s) {
         const int i = first + s * S::kRowsAtOnce;
-        from[s] = a + (i < graph_.n ? i : first) * row_step;
+        from[s] = a + i64(i < graph_.n ? i : first) * row_step;
       }
 #pragma unroll 4
       for (int l = 0; l < inner; ++l) {
@@ -208,7 +208,7 @@ class CrossOperator {
         for (int q = 0; q < S::kColumnsPerLane; ++q) b[q] = B[l * P + 32 * q];
 #pragma unroll
         for (int s = 0; s < kRows; ++s) {
-          const double w = from[s][l * col_step];
+          const double w = from[s][i64(l) * col_step];
 #pragma unroll
           for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] += w * b[q];
         }

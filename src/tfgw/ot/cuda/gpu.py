@@ -20,19 +20,24 @@ class Check(threading.local):
         self._word = torch.zeros(1, dtype=torch.int32, pin_memory=True).numpy()
         self._event = driver.Event()
         self._address: int = self._word.ctypes.data
+        self._pending = False
 
     def begin(self) -> int:
         """Clear the word; its address."""
+        if self._pending:  # nobody waited for a solve that was given up: its kernels may still write
+            self._event.wait()
         self._word[0] = 0
         return self._address
 
     def end(self, stream: int) -> None:
         """The last kernel that checks has been launched."""
         self._event.record(stream)
+        self._pending = True
 
     def passed(self) -> bool:
         """Wait for those kernels; whether they found nothing."""
         self._event.wait()
+        self._pending = False
         return int(self._word[0]) == 0
 
 

@@ -115,7 +115,10 @@ class Indexer {
     if (p_.dense && thread_in_block() == 0) p_.dense_at[0] = 0;
     sync_block();
     accumulate(shared_.bucket, kBuckets);
-    if (p_.dense) accumulate(p_.dense_at, p_.graphs + 1);
+    if (p_.dense) {
+      accumulate(p_.dense_at, p_.graphs + 1);
+      if (thread_in_block() == 0 && p_.dense_at[p_.graphs] != p_.dense_size) report_invalid(p_);
+    }
     each(p_.graphs, size_of, [&](i64 b, int n) {
       p_.order[fetch_add(&shared_.bucket[bucket_of(n)], -1) - 1] = int(b);
     });

@@ -31,7 +31,8 @@ class Struct:
 
 PROBLEM = Struct(
     "graphs nodes features edges templates columns",
-    "batch x weights edge_index edge_weight dense cost template_structure template_x template_weights alpha start",
+    "batch x weights edge_index edge_weight dense cost template_structure template_x template_weights alpha start "
+    "dense_size",
     # prepared by the first two kernels
     "entry t_entry packed full ptr graph_of order dense_at row_start row_length column value "
     "t_start t_length t_column t_value edge_id "

@@ -85,9 +85,9 @@ TFGW_DEVICE bool fix_weights(int count, Weight weight, double tolerance, i64 lea
 // A team's squared norm of a row, which is checked on the way.
 TFGW_DEVICE double squared_norm(const double* x, i64 count, int place, bool& valid) {
   double norm = 0;
-  ahead<8>(i64(place), count, kTeam, [&](i64 c) { return read_only(x + c); },
+  ahead<8>(i64(place), count, kRowThreads, [&](i64 c) { return read_only(x + c); },
            [&](i64, double v) { norm += v * v, valid &= usable(v); });
-  team_sums(norm);
+  row_sums(norm);
   return norm;
 }
 
@@ -127,7 +127,7 @@ class GraphPreparer {
     each_row(n_, [&](int i, int place) {
       Moments m;
       if (i < n_) m = p_.edge_index ? sparse_moments(i, place, symmetric) : p_.dense ? dense_moments(i, place) : m;
-      team_sums(m.out, m.in, m.square_out, m.square_in);
+      row_sums(m.out, m.in, m.square_out, m.square_in);
       symmetric &= m.symmetric;
       valid &= m.valid;
       if (i >= n_ || place != 0) return;
@@ -252,10 +252,10 @@ class GraphPreparer {
   TFGW_DEVICE void fill_matrix() {
     const int begin = first_entry();
     double* const C = full_matrix(p_, first_);
-    each(n_ * n_, [&](int e) { C[e] = 0; });
+    each(i64(n_) * n_, [&](i64 e) { C[e] = 0; });
     sync_block();
     each(entries(), [&](int s) { return p_.entry[begin + s]; }, [&](int, const Entry& a) {
-      if (a.weight != 0) C[a.row * n_ + a.col] = a.weight;
+      if (a.weight != 0) C[i64(a.row) * n_ + a.col] = a.weight;
     });
     sync_block();
   }
@@ -268,7 +268,7 @@ class GraphPreparer {
     if (full) {
       each(entries(), [&](int s) {
         const Entry a = p_.entry[begin + s];
-        return a.weight == 0 || a.weight == C[a.col * n_ + a.row];
+        return a.weight == 0 || a.weight == C[i64(a.col) * n_ + a.row];
       }, [&](int, bool same) { symmetric &= same; });
     } else {
       each(entries(), [&](int s) {
@@ -327,9 +327,9 @@ class GraphPreparer {
     each_row(n_, [&](int i, int place) {
       const int mine = i < n_ ? length[i] : 0;
       int rank = 0;
-      ahead<8>(place, n_, kTeam, [&](int j) { return length[j]; },
+      ahead<8>(place, n_, kRowThreads, [&](int j) { return length[j]; },
                [&](int j, int other) { rank += other > mine || (other == mine && j < i); });
-      team_sums(rank);
+      row_sums(rank);
       if (i < n_ && place == 0) row_at[rank] = i;
     });
     sync_block();
@@ -365,7 +365,7 @@ class GraphPreparer {
     struct Term {
       double weight, h;
     };
-    ahead<4>(start[first_ + i] + place, start[first_ + i + 1], kTeam, [&](int e) {
+    ahead<4>(start[first_ + i] + place, start[first_ + i + 1], kRowThreads, [&](int e) {
       const Entry a = entry[e];
       return Term{a.weight, p_.h[first_ + a.col]};
     }, [&](int, Term t) { mean += t.weight * t.h, square += t.weight * t.weight * t.h; });
@@ -374,7 +374,7 @@ class GraphPreparer {
   TFGW_DEVICE Moments dense_moments(int i, int place) {
     Moments m;
     const double* C = p_.dense + p_.dense_at[b_];
-    ahead<4>(place, n_, kTeam, [&](int j) {
+    ahead<4>(place, n_, kRowThreads, [&](int j) {
       return Weighed{read_only(C + i64(i) * n_ + j), read_only(C + i64(j) * n_ + i), p_.h[first_ + j]};
     }, [&](int, const Weighed& c) {
       m.out += c.forth * c.h, m.square_out += c.forth * c.forth * c.h;
@@ -487,14 +487,14 @@ class TemplatePreparer {
     double constant = 0;
     each_row(columns_, [&](int a, int part) {
       double out = 0, in = 0, square_out = 0, square_in = 0;
-      ahead<4>(part, a < columns_ ? count_ : 0, kTeam, [&](int l) {
+      ahead<4>(part, a < columns_ ? count_ : 0, kRowThreads, [&](int l) {
         const int b = shared_.live[l];
         return Weighed{read_only(S_ + a * columns_ + b), read_only(S_ + b * columns_ + a), h[l]};
       }, [&](int, const Weighed& s) {
         out += s.forth * s.h, square_out += s.forth * s.forth * s.h;
         in += s.back * s.h, square_in += s.back * s.back * s.h;
       });
-      team_sums(out, in, square_out, square_in);
+      row_sums(out, in, square_out, square_in);
       if (a >= columns_ || part != 0) return;
       p_.t_square[i64(k_) * columns_ + a] = square_out + square_in;
       const int l = shared_.place[a];

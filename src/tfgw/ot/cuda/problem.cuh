@@ -30,6 +30,7 @@ struct Problem {
   const double* template_weights;   // (templates, columns)
   const double* alpha;              // (templates)
   const double* start;              // (nodes, templates, columns): couplings to start from
+  i64 dense_size;                   // entries of `dense`
 
   // Prepared, by graph and node.
   Entry *entry, *t_entry;           // (edges): the rows of C and Cᵀ that come below, once more, for the solver

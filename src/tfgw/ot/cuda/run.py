@@ -36,7 +36,7 @@ from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
 
 LARGEST_SCRATCH = 2 << 30
-"""Bytes of working memory that a solve takes at most, if its largest graph can do with them."""
+"""Bytes of working memory that a solve takes at most, if a single graph of all its nodes can do with them."""
 
 
 class Input(NamedTuple):
@@ -169,7 +169,7 @@ def describe(given: Input, prepared: Tensor | None = None) -> Problem:
         expansion = _shared_entries(given, shared, pointers[STRUCTURE], pointers[ALPHA], *unshared)
         pointers[STRUCTURE], pointers[ALPHA] = unshared
     memory = prepared_addresses(offsets, first, columns)
-    head = PROBLEM_HEAD(*counts, *pointers, *memory)
+    head = PROBLEM_HEAD(*counts, *pointers, 0 if dense is None else dense.numel(), *memory)
     return Problem(columns, head, memory[QUEUE] + QUEUE_SPARE, prepared, inputs, expansion)
 
 

@@ -67,9 +67,9 @@ class FarArena : public GlobalArena {
       : GlobalArena(global), shared_(shared), left_(shared_size) {}
   template <class T>
   TFGW_DEVICE T* take(int count) {
-    const int bytes = bytes_of<T>(count);
+    const i64 bytes = bytes_of<T>(i64(count));
     if (bytes > left_) return take_global<T>(count);
-    left_ -= bytes;
+    left_ -= int(bytes);
     return reinterpret_cast<T*>((shared_ += bytes) - bytes);
   }
 
