@@ -199,7 +199,7 @@ class CrossOperator {
 #pragma unroll
       for (int s = 0; s < kRows; ++s) {
         const int i = first + s * S::kRowsAtOnce;
-        from[s] = a + i64(i < graph_.n ? i : first) * row_step;
+        from[s] = a + offset(i < graph_.n ? i : first, row_step);
       }
 #pragma unroll 4
       for (int l = 0; l < inner; ++l) {
@@ -208,7 +208,7 @@ class CrossOperator {
         for (int q = 0; q < S::kColumnsPerLane; ++q) b[q] = B[l * P + 32 * q];
 #pragma unroll
         for (int s = 0; s < kRows; ++s) {
-          const double w = from[s][i64(l) * col_step];
+          const double w = from[s][offset(l, col_step)];
 #pragma unroll
           for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] += w * b[q];
         }
@@ -231,6 +231,12 @@ class CrossOperator {
         if (kept) kept[e] = sum[s][q];
       }
     }
+  }
+
+  // A matrix that is near is small.
+  TFGW_DEVICE static auto offset(int count, int step) {
+    if constexpr (kNear) return count * step;
+    else return i64(count) * step;
   }
 
   // A row of fewer than 32 columns takes a part of the warp only; the rest works on the next rows.
