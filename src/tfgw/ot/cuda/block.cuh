@@ -47,7 +47,7 @@ TFGW_DEVICE double sum_ahead(int first, int end, Term term) {
 // Threads that share a row: enough to have all of a short one on its way, few enough for many rows at a time.
 constexpr int kRowThreads = 4;
 
-// visit(i, place of this thread in its team) for every i < count, and for some i beyond: teams of a warp stay together.
+// visit(i, place of this thread among those of row i) for every i < count, and for some i beyond: a warp stays together.
 template <class Visit>
 TFGW_DEVICE void each_row(int count, Visit visit) {
 #pragma unroll 1
@@ -55,7 +55,7 @@ TFGW_DEVICE void each_row(int count, Visit visit) {
     visit(first + thread_in_block() / kRowThreads, thread_in_block() % kRowThreads);
 }
 
-// Sums over a team, the same on each of its threads.
+// Sums over the threads of a row, the same on each of them.
 template <class... Numbers>
 TFGW_DEVICE void row_sums(Numbers&... v) {
 #pragma unroll

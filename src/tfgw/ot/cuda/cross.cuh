@@ -42,10 +42,10 @@ class CrossOperator {
 
   // scratch = plan · table
   TFGW_DEVICE void plan_times_template(const VertexPlan<P>& plan, int half) {
-    const double* const B = table(half) + my_column();
-    double* const out = scratch_ + my_column();
+    const double* const B = table(half) + S::my_column();
+    double* const out = scratch_ + S::my_column();
 #pragma unroll 2
-    for (int i = Team::warp() * S::kRowsAtOnce + my_row(); i < graph_.n; i += Team::kSize * S::kRowsAtOnce) {
+    for (int i = Team::warp() * S::kRowsAtOnce + S::my_row(); i < graph_.n; i += Team::kSize * S::kRowsAtOnce) {
       const Entry a = plan.entries[i];
       const typename VertexPlan<P>::More more = plan.more[i];
       double sum[S::kColumnsPerLane];
@@ -125,13 +125,13 @@ class CrossOperator {
 
   // out = C · scratch, rows in groups of about equal length.
   TFGW_DEVICE void packed_times(double* out, double* kept) {
-    const double* const B = scratch_ + my_column();
+    const double* const B = scratch_ + S::my_column();
     const int groups = (graph_.n + kGroup - 1) / kGroup;
 #pragma unroll 1
     for (int g = Team::warp(); g < groups; g += Team::kSize) {
       double sum[kRows] = {};
       const int begin = near_.begin[g], end = near_.begin[g + 1];
-      const Entry* from = near_.packed + my_row();
+      const Entry* from = near_.packed + S::my_row();
 #pragma unroll 1
       for (int e = begin; e < end; e += kGroup)
 #pragma unroll
@@ -141,9 +141,9 @@ class CrossOperator {
         }
 #pragma unroll
       for (int s = 0; s < kRows; ++s) {
-        const int at = g * kGroup + my_row() + s * S::kRowsAtOnce;
+        const int at = g * kGroup + S::my_row() + s * S::kRowsAtOnce;
         if (at >= graph_.n) break;
-        const int e = near_.row[at] * P + my_column();
+        const int e = near_.row[at] * P + S::my_column();
         out[e] = sum[s];
         if (kept) kept[e] = sum[s];
       }
@@ -153,7 +153,7 @@ class CrossOperator {
   // out = A · scratch, A given by its entries, row by row. Several rows at a time: many numbers are on their way.
   TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, double* out, double* kept) {
     constexpr int kAhead = 2;
-    const double* const B = scratch_ + my_column();
+    const double* const B = scratch_ + S::my_column();
 #pragma unroll 1
     for (int first = first_row(); first < graph_.n; first += kGroup * Team::kSize) {
       double sum[kRows][S::kColumnsPerLane] = {};
@@ -191,7 +191,7 @@ class CrossOperator {
   // out[i, :] = Σ_l a[i · row_step + l · col_step] · B[l, :], l < inner
   TFGW_DEVICE void product(const double* a, int row_step, int col_step, int inner, const double* B, double* out,
                            double* kept) {
-    B += my_column();
+    B += S::my_column();
 #pragma unroll 1
     for (int first = first_row(); first < graph_.n; first += kGroup * Team::kSize) {
       double sum[kRows][S::kColumnsPerLane] = {};
@@ -226,7 +226,7 @@ class CrossOperator {
       if (i >= graph_.n) break;
 #pragma unroll
       for (int q = 0; q < S::kColumnsPerLane; ++q) {
-        const int e = i * P + my_column() + 32 * q;
+        const int e = i * P + S::my_column() + 32 * q;
         out[e] = sum[s][q];
         if (kept) kept[e] = sum[s][q];
       }
@@ -239,10 +239,7 @@ class CrossOperator {
     else return i64(count) * step;
   }
 
-  // A row of fewer than 32 columns takes a part of the warp only; the rest works on the next rows.
-  TFGW_DEVICE static int my_row() { return P < 32 ? lane() / P : 0; }
-  TFGW_DEVICE static int my_column() { return P < 32 ? lane() % P : lane(); }
-  TFGW_DEVICE static int first_row() { return Team::warp() * kGroup + my_row(); }
+  TFGW_DEVICE static int first_row() { return Team::warp() * kGroup + S::my_row(); }
 
   const Problem& p_;
   const GraphView graph_;

@@ -1,7 +1,8 @@
 // Entry points. Compiled once per size class, with TFGW_COLUMNS the number of padded template nodes.
 #include "backward.cuh"
 #include "index.cuh"
-#include "prepare.cuh"
+#include "prepare_graph.cuh"
+#include "prepare_template.cuh"
 #include "solve_block.cuh"
 
 using namespace tfgw;

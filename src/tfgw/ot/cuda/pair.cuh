@@ -218,7 +218,7 @@ class Pair {
     const int d = alpha < 1 ? int(p.features) : 0;
     for (int k = lane() % P; k < P; k += 32) {
       const double* const there = p.ft + i64(this->k) * p.features * P + k;
-      for (int first = Team::warp() * kGroup + (P < 32 ? lane() / P : 0); first < n; first += kGroup * Team::kSize) {
+      for (int first = Team::warp() * kGroup + Shape<P>::my_row(); first < n; first += kGroup * Team::kSize) {
         const double* x[kRowsEach];
         double sum[kRowsEach] = {};
 #pragma unroll

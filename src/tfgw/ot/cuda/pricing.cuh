@@ -50,15 +50,15 @@ class Pricing {
     for (int q = 0; q < S::kColumnsPerLane; ++q) {
       mean[q] = 0;
 #pragma unroll 2
-      for (int i = my_row(); i < rows_; i += S::kRowsAtOnce) mean[q] += cost_[i * P + my_column() + 32 * q];
+      for (int i = S::my_row(); i < rows_; i += S::kRowsAtOnce) mean[q] += cost_[i * P + S::my_column() + 32 * q];
       for (int distance = P; distance < 32; distance *= 2) mean[q] += across(mean[q], distance);
       mean[q] /= rows_;
     }
 #pragma unroll 1
-    for (int i = rows.first + my_row(); i < rows.last; i += S::kRowsAtOnce)
+    for (int i = rows.first + S::my_row(); i < rows.last; i += S::kRowsAtOnce)
 #pragma unroll
       for (int q = 0; q < S::kColumnsPerLane; ++q) {
-        const int k = my_column() + 32 * q;
+        const int k = S::my_column() + 32 * q;
         at_.centred[i * P + k] = k < cols_ ? sortable(cost_[i * P + k] - mean[q]) : ~u64(0);
       }
     sync();
@@ -97,11 +97,11 @@ class Pricing {
     Found found;
 #pragma unroll
     for (int q = 0; q < S::kColumnsPerLane; ++q)
-      found.row[q] = -1, found.lowest[q] = tree_.col(my_column() + 32 * q) - eps;
-    const double* const from = cost_ + my_column();
+      found.row[q] = -1, found.lowest[q] = tree_.col(S::my_column() + 32 * q) - eps;
+    const double* const from = cost_ + S::my_column();
     constexpr int kAhead = 4;  // rows that are compared with each other before the lowest waits for them
 #pragma unroll 1
-    for (int i = rows.first + my_row(); i < rows.last; i += kAhead * S::kRowsAtOnce) {
+    for (int i = rows.first + S::my_row(); i < rows.last; i += kAhead * S::kRowsAtOnce) {
       double c[kAhead][S::kColumnsPerLane];
 #pragma unroll
       for (int s = 0; s < kAhead; ++s) {
@@ -139,9 +139,6 @@ class Pricing {
     return {from < last ? from : last, from + each < last ? from + each : last};
   }
 
-  // A row of fewer than 32 columns takes a part of the warp only; the rest works on the next rows.
-  TFGW_DEVICE static int my_row() { return P < 32 ? lane() / P : 0; }
-  TFGW_DEVICE static int my_column() { return P < 32 ? lane() % P : lane(); }
 
   const int rows_, cols_, block_;
   const double* const cost_;

@@ -1,0 +1,146 @@
+// Second kernel, of a template: which nodes count, in which order, and everything that depends on that.
+#pragma once
+
+#include "prepare.cuh"
+
+namespace tfgw {
+
+template <int P>
+class TemplatePreparer {
+ public:
+  TFGW_DEVICE TemplatePreparer(const Problem& p, int k, PrepareMemory<P>& memory)
+      : p_(p), k_(k), columns_(int(p.columns)), weights_(p.template_weights + i64(k) * p.columns),
+        x_(p.template_x + i64(k) * p.columns * p.features),
+        S_(p.template_structure ? p.template_structure + i64(k) * p.columns * p.columns : nullptr), shared_(memory) {}
+
+  TFGW_DEVICE void run() {
+    if (was_invalid(p_) || !all_valid(p_, check())) return;
+    find_live();
+    double* const h = p_.t_h + i64(k_) * P;
+    bool valid = true;
+    if (in_last_warp())
+      valid = fix_weights(count_, [&](int l) { return read_only(weights_ + shared_.live[l]); }, p_.weight_tolerance, 1,
+                          h, p_.demand + i64(k_) * P);
+    features();
+    if (!all_valid(p_, valid) || !S_) return;
+    moments(h);
+    matrices();
+  }
+
+ private:
+  TFGW_DEVICE bool check() {
+    const i64 m = columns_;
+    const double alpha = read_only(p_.alpha + k_);
+    bool valid = alpha >= 0 && alpha <= 1;
+    each(m, [&](i64 e) { valid &= read_only(weights_ + e) >= 0; });
+    valid &= all_usable(x_, m * p_.features);
+    if (S_) valid &= all_usable(S_, m * m);
+    return valid;
+  }
+
+  TFGW_DEVICE bool comes_before(int a, int b) const {
+    const double weight = read_only(weights_ + a), other = read_only(weights_ + b);
+    if (weight != other) return weight < other;
+    constexpr int kAhead = 8;
+    const i64 d = p_.features;
+#pragma unroll 1
+    for (i64 first = 0; first < d; first += kAhead) {
+      double f[kAhead], g[kAhead];
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s) {
+        const i64 c = first + s < d ? first + s : first;
+        f[s] = read_only(x_ + a * d + c), g[s] = read_only(x_ + b * d + c);
+      }
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s)
+        if (f[s] != g[s]) return f[s] < g[s];
+    }
+    return a < b;
+  }
+
+  // The nodes that have weight, by weight and features, so that how they are numbered does not matter as long as no two
+  // are equal in both. (The CPU core also tells those apart, by structure.) One warp per node.
+  TFGW_DEVICE void find_live() {
+#pragma unroll 1
+    for (int first = 0; first < columns_; first += 32)
+      count_ += bits_set(ballot(first + lane() < columns_ && read_only(weights_ + first + lane()) > 0));
+#pragma unroll 1
+    for (int l = thread_in_block() / 32; l < columns_; l += threads_in_block() / 32) {
+      const bool kept = read_only(weights_ + l) > 0;
+      int rank = kept ? 0 : -1;
+#pragma unroll 1
+      for (int first = 0; first < columns_ && kept; first += 32) {
+        const int other = first + lane();
+        const bool is_kept = other < columns_ && other != l && read_only(weights_ + other) > 0;
+        rank += bits_set(ballot(is_kept && comes_before(other, l)));
+      }
+      if (lane() != 0) continue;
+      shared_.place[l] = rank;
+      if (kept) shared_.live[rank] = p_.live[i64(k_) * P + rank] = l;
+    }
+    if (thread_in_block() == 0) p_.live_count[k_] = count_;
+    sync_block();
+  }
+
+  TFGW_DEVICE void features() {
+    const i64 d = p_.features;
+    each(d * P, [&](i64 e) {
+      const int l = int(e % P);
+      return l < count_ ? read_only(x_ + shared_.live[l] * d + e / P) : 0.0;
+    }, [&](i64 e, double f) { p_.ft[k_ * d * P + e] = f; });
+    bool valid = true;
+    each_row(P, [&](int l, int place) {
+      const bool there = l < count_;
+      const double norm = squared_norm(x_ + (there ? shared_.live[l] : 0) * d, there ? d : 0, place, valid);
+      if (l < P && place == 0) p_.t_norm[i64(k_) * P + l] = norm;
+    });
+  }
+
+  TFGW_DEVICE void moments(const double* h) {
+    double* const mean_out = p_.t_mean_out + i64(k_) * P;
+    double* const mean_in = p_.t_mean_in + i64(k_) * P;
+    double constant = 0;
+    each_row(columns_, [&](int a, int part) {
+      double out = 0, in = 0, square_out = 0, square_in = 0;
+      ahead<4>(part, a < columns_ ? count_ : 0, kRowThreads, [&](int l) {
+        const int b = shared_.live[l];
+        return Weighed{read_only(S_ + a * columns_ + b), read_only(S_ + b * columns_ + a), h[l]};
+      }, [&](int, const Weighed& s) {
+        out += s.forth * s.h, square_out += s.forth * s.forth * s.h;
+        in += s.back * s.h, square_in += s.back * s.back * s.h;
+      });
+      row_sums(out, in, square_out, square_in);
+      if (a >= columns_ || part != 0) return;
+      p_.t_square[i64(k_) * columns_ + a] = square_out + square_in;
+      const int l = shared_.place[a];
+      if (l >= 0) mean_out[l] = out, mean_in[l] = in, constant += h[l] * square_out;
+    });
+    each(P - count_, [&](int l) { mean_out[count_ + l] = mean_in[count_ + l] = 0; });
+    constant = block_sum(constant, shared_);
+    if (thread_in_block() == 0) p_.t_constant[k_] = constant;
+  }
+
+  TFGW_DEVICE void matrices() {
+    struct Pair {
+      double forth, back;
+    };
+    each(P * P, [&](int e) {
+      const int a = e / P, l = e % P;
+      const bool there = a < count_ && l < count_;
+      const int row = there ? shared_.live[a] : 0, col = there ? shared_.live[l] : 0;
+      const double forth = read_only(S_ + row * columns_ + col), back = read_only(S_ + col * columns_ + row);
+      return there ? Pair{forth, back} : Pair{0, 0};
+    }, [&](int e, Pair s) {
+      const i64 at = i64(k_) * P * P + e;
+      p_.C[at] = s.forth, p_.Ct[at] = s.back, p_.mean[at] = 0.5 * (s.forth + s.back);
+    });
+  }
+
+  const Problem& p_;
+  const int k_, columns_;
+  const double *const weights_, *const x_, *const S_;
+  PrepareMemory<P>& shared_;
+  int count_ = 0;
+};
+
+}  // namespace tfgw
