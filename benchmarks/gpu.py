@@ -3,6 +3,7 @@
 python benchmarks/gpu.py --data-dir FOLDER
 python benchmarks/gpu.py --data-dir FOLDER --parts layer throughput
 python benchmarks/gpu.py --data-dir FOLDER --parts training --epochs MUTAG=500 COLLAB=1
+compute-sanitizer --tool racecheck python benchmarks/gpu.py --data-dir FOLDER --parts agreement --graphs 5
 """
 
 from common import Case, parser, read, table  # isort: skip  (pins BLAS threads first)
@@ -35,6 +36,7 @@ def main() -> None:
     p = parser(__doc__)
     p.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     p.add_argument("--repeats", type=int, default=50, help="timed calls of a layer; the median counts")
+    p.add_argument("--graphs", type=int, default=210, help="of each dataset, to compare with the CPU core")
     p.add_argument(
         "--epochs", nargs="+", type=epochs_of, metavar="NAME=N", default=list(EPOCHS.items()), help="to train for"
     )
@@ -165,7 +167,7 @@ def covered(intervals: Iterable[tuple[float, float]]) -> float:
 def agreement(args: argparse.Namespace) -> None:
     rows, pairs = [], 0
     for name in args.datasets:
-        case = case_of(name, args, 210, 8, jitter=0.1)
+        case = case_of(name, args, args.graphs, 8, jitter=0.1)
         up = torch.randn(case.batch.num_graphs, 8, generator=torch.Generator().manual_seed(0))
         cpu, cpu_grads = step(layer_of(case, "cpu"), given_to("cpu", case), up)
         gpu, gpu_grads = step(layer_of(case, "cuda"), given_to("cuda", case), up.cuda())
