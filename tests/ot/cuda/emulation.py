@@ -21,7 +21,7 @@ COMPILER = shutil.which("g++")
 
 
 @cache
-def library(columns: int) -> ctypes.CDLL:
+def compiled(columns: int) -> ctypes.CDLL:
     assert COMPILER is not None
     file = Path(tempfile.mkdtemp(prefix="tfgw-emulation-")) / f"kernels_{columns}.so"
     command = [COMPILER, "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", f"-I{SOURCES}", f"-I{HERE}"]
@@ -56,7 +56,7 @@ class EmulatedGpu(Gpu):
 
     def launch(self, name: str, columns: int, blocks: int, *structs: bytes, shared: int = 0) -> None:
         self.launched.append(name)
-        getattr(library(columns), f"launch_{name}")(blocks, *structs)
+        getattr(compiled(columns), f"launch_{name}")(blocks, *structs)
 
     def capturing(self) -> bool:
         return False

@@ -111,10 +111,10 @@ def test_graphs_of_three_times_the_average_size_have_room(rows: int, degree: int
     padded = size_class(columns)
     assert padded is not None
     shape = solve_shape(228 << 10, 100, 100 * rows, 100 * rows * degree, columns, padded)
-    room = emulation.library(padded).shared_memory_of_large
+    room = emulation.compiled(padded).shared_memory_of_large
     assert room(3 * rows, columns, 3 * rows * degree) <= shape.shared
-    assert emulation.library(padded).places() <= emulation.library(padded).most_places()
-    small = emulation.library(padded).shared_memory_of_small
+    assert emulation.compiled(padded).places() <= emulation.compiled(padded).most_places()
+    small = emulation.compiled(padded).shared_memory_of_small
     assert 4 * small(shape.small_graph, columns, shape.small_graph * degree) <= shape.shared
 
 
@@ -257,13 +257,13 @@ def test_dense_structures_of_another_size_are_found(missing: int) -> None:
 
 @pytest.mark.parametrize("columns", SIZE_CLASSES)
 def test_structs_are_laid_out_as_the_kernels_read_them(columns: int) -> None:
-    library = emulation.library(columns)
-    assert library.size_of_problem() == 8 * len(PROBLEM.members)
-    assert library.size_of_gradients() == 8 * len(GRADIENTS.members)
-    assert library.size_of_shared_entries() == 8 * len(SHARED_ENTRIES.members)
-    assert (library.block_warps(), library.solve_blocks()) == (BLOCK_WARPS, MOST_BLOCKS)
-    library.workspace_size.restype = ctypes.c_int64
-    assert library.workspace_size(37) == workspace_size(37, columns)
+    kernels = emulation.compiled(columns)
+    assert kernels.size_of_problem() == 8 * len(PROBLEM.members)
+    assert kernels.size_of_gradients() == 8 * len(GRADIENTS.members)
+    assert kernels.size_of_shared_entries() == 8 * len(SHARED_ENTRIES.members)
+    assert (kernels.block_warps(), kernels.solve_blocks()) == (BLOCK_WARPS, MOST_BLOCKS)
+    kernels.workspace_size.restype = ctypes.c_int64
+    assert kernels.workspace_size(37) == workspace_size(37, columns)
 
 
 def test_size_classes() -> None:
