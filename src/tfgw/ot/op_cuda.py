@@ -6,7 +6,7 @@ one, and its backward launches the kernels of the gradients alone, on what the f
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,8 +19,6 @@ from tfgw.ot.cuda.solved import Solved
 from tfgw.ot.op import Others, Outputs, call_fgw_op, fgw_backward_op, fgw_op, transport_op, weight_tolerance
 from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
-
-T = TypeVar("T")
 
 
 def is_eager(*inputs: object) -> bool:
@@ -63,7 +61,7 @@ class _Differentiable(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, solution: Solution, given: Input, *_: Tensor | None) -> Tensor:
         ctx.set_materialize_grads(False)
-        ctx.batch_size, ctx.shared, ctx.counts = given.batch_size, given.shared, solution.rest[2:]
+        ctx.batch_size, ctx.shared = given.batch_size, given.shared
         ctx.save_for_backward(solution.prepared, *solution.rest[:2], *given[:2], *given[3:11])
         return _distance(solution, given)
 
@@ -74,18 +72,12 @@ class _Differentiable(torch.autograd.Function):
             return (None,) * (2 + len(needs))
         prepared, pairs, plans, x, batch, *rest = ctx.saved_tensors
         given = Input._make((x, batch, ctx.batch_size, *rest, None, None, ctx.shared))
-        solved = Solved(pairs, plans, *ctx.counts)
         if torch.is_grad_enabled():  # a graph of the gradients is wanted: the operator says that there is none
-            results = _for_gradients(solved.tensors(with_plans=True))
-            found = given.folded(fgw_backward_op(grad, *given.unshared(), *results, 0, list(needs)), needs)
+            results = Solved(pairs, plans, x.shape[0], given.template_weights.shape[1]).tensors(with_plans=True)
+            solved = (*results[:2], *results[5:])
+            found = given.folded(fgw_backward_op(grad, *given.unshared(), *solved, 0, list(needs)), needs)
             return (None, None, *(g if need else None for g, need in zip(found, needs, strict=True)))
-        addresses = _for_gradients(solved.addresses())
-        return (None, None, *_gradients(_device(x), given, grad, addresses, needs, prepared))
-
-
-def _for_gradients(results: Sequence[T]) -> tuple[T, ...]:
-    """Of all results but the distances, those that :func:`fgw_backward_op` takes."""
-    return (*results[:2], *results[5:])
+        return (None, None, *_gradients(_device(x), given, grad, (pairs, plans), needs, prepared))
 
 
 @fgw_op.register_kernel("cuda")
@@ -116,11 +108,10 @@ def _fgw_backward(
         x, batch, batch_size, node_weights, edge_index, edge_weight, structure, template_structure, template_features,
         template_weights, alpha,
     )  # fmt: skip
-    solved = [structure_cost, feature_cost, plan, row_potential, col_potential]
+    solved = (structure_cost, feature_cost, plan, row_potential, col_potential)
     if run.reason_not_to(_device(x), given) is not None:
         return _on_cpu(fgw_backward_op, grad, *given[:11], *solved, num_threads, needs)
-    read = run.as_read(*solved)
-    found = _gradients(_device(x), given, grad, run.addresses(read), needs)
+    found = _gradients(_device(x), given, grad, solved, needs)
     return [x.new_empty(0) if g is None else g for g in found]
 
 
@@ -182,17 +173,12 @@ def _gradients(
     device: Gpu,
     given: Input,
     grad: Tensor,
-    solved: Sequence[int],
+    solved: tuple[Tensor | None, ...],
     needs: Sequence[bool],
     prepared: Tensor | None = None,
 ) -> list[Tensor | None]:
-    """Gradients in the precision of what they belong to; ``None`` where they are not needed."""
     tolerance = weight_tolerance(given.x, given.template_features)
-    grads = run.backward(device, given, grad, solved, needs, weight_tolerance=tolerance, prepared=prepared)
-    return [
-        g if g is None or t is None or g.dtype is t.dtype else g.to(t.dtype)
-        for g, t in zip(grads, given.differentiable, strict=True)
-    ]
+    return run.backward(device, given, grad, solved, needs, weight_tolerance=tolerance, prepared=prepared)
 
 
 def _on_cpu(op: Any, *arguments: Any) -> Any:

@@ -21,13 +21,7 @@ TFGW_LAUNCH_BACKWARD(tfgw_backward_templates, 64)
 TFGW_LAUNCH_OF(SharedEntries, tfgw_expand, 64)
 TFGW_LAUNCH_OF(SharedEntries, tfgw_fold, 64)
 
-extern "C" int size_of_problem() { return sizeof(Problem); }
-extern "C" int size_of_gradients() { return sizeof(Gradients); }
-extern "C" int size_of_shared_entries() { return sizeof(SharedEntries); }
 extern "C" i64 workspace_size(int rows) { return Workspace<TFGW_COLUMNS, false>::size(rows); }
-
-extern "C" int block_warps() { return kBlockWarps; }
-extern "C" int solve_blocks() { return kSolveBlocks; }
 
 // Bytes of shared memory that pairs take whose structure has so many entries: of a block, and of a warp on its own.
 template <class Kind>

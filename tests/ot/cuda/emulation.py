@@ -4,15 +4,18 @@ import ctypes
 import shutil
 import subprocess
 import tempfile
-from contextlib import nullcontext
-from functools import cache
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_size_t, c_uint, c_void_p
+from functools import cache, partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
 from torch import Tensor
 
+from tfgw.ot import _core
 from tfgw.ot.cuda import run
 from tfgw.ot.cuda.compile import SOURCES
+from tfgw.ot.cuda.driver import NAMES
 from tfgw.ot.cuda.gpu import Gpu
 from tfgw.ot.cuda.run import Input
 
@@ -29,40 +32,100 @@ def compiled(columns: int) -> ctypes.CDLL:
     return ctypes.CDLL(str(file))
 
 
-class EmulatedCheck:
+class EmulatedDriver:
+    """The functions of the CUDA driver that a solve calls. A launch runs its kernel at once.
+
+    Errors that are put into ``errors`` are answered, one after the other, by the calls of that name.
+    """
+
     def __init__(self) -> None:
-        self.word = np.zeros(1, dtype=np.int32)
+        self.launched: list[str] = []
+        self.launches: list[Launch] = []
+        self.calls: list[str] = []
+        self.errors: dict[str, list[int]] = {}
+        self.capturing = False
+        self._kernels: list[tuple[str, Callable[..., Any]]] = [("none", print)]  # by handle, which is not 0
+        self._words: list[ctypes.c_int] = []
+        signatures = {
+            "cuLaunchKernel": (c_void_p, *(c_uint,) * 7, c_void_p, POINTER(c_void_p), c_void_p),
+            "cuEventCreate": (POINTER(c_void_p), c_uint),
+            "cuEventRecord": (c_void_p, c_void_p),
+            "cuEventSynchronize": (c_void_p,),
+            "cuStreamIsCapturing": (c_void_p, POINTER(c_int)),
+            "cuMemHostAlloc": (POINTER(c_void_p), c_size_t, c_uint),
+            "cuGetErrorName": (c_int, POINTER(c_char_p)),
+        }
+        assert set(signatures) == set(NAMES)
+        self._functions = {
+            name: CFUNCTYPE(c_int, *types)(partial(self._answer, name)) for name, types in signatures.items()
+        }
+        self.addresses = {name: ctypes.cast(f, c_void_p).value for name, f in self._functions.items()}
 
-    def begin(self) -> int:
-        self.word[0] = 0
-        return self.word.ctypes.data
+    def kernel(self, name: str, columns: int) -> int:
+        self._kernels.append((name, self.function(name, columns)))
+        return len(self._kernels) - 1
 
-    def end(self, stream: int) -> None: ...
+    def function(self, name: str, columns: int) -> Callable[..., Any]:
+        """What a kernel does, for its blocks and its structs."""
+        return getattr(compiled(columns), f"launch_{name}")
 
-    def passed(self) -> bool:
-        return int(self.word[0]) == 0
+    def _answer(self, name: str, *arguments: Any) -> int:
+        self.calls.append(name)
+        if self.errors.get(name):
+            return self.errors[name].pop(0)
+        getattr(self, name, lambda *_: None)(*arguments)
+        return 0
+
+    def cuLaunchKernel(self, handle: int, *arguments: Any) -> None:
+        (blocks, _, _, threads, _, _, shared), structs = arguments[:7], arguments[8]
+        name, function = self._kernels[handle]
+        self.launched.append(name)
+        self.launches.append(Launch(name, blocks, threads, shared))
+        count = 2 if name.startswith("tfgw_backward") else 1
+        function(blocks, *(c_void_p(structs[i]) for i in range(count)))
+
+    def cuEventCreate(self, event: Any, flags: int) -> None:
+        event[0] = 1
+
+    def cuStreamIsCapturing(self, stream: int, status: Any) -> None:
+        status[0] = int(self.capturing)
+
+    def cuMemHostAlloc(self, address: Any, size: int, flags: int) -> None:
+        assert size == 4
+        self._words.append(c_int(-1))
+        address[0] = ctypes.addressof(self._words[-1])
+
+    def cuGetErrorName(self, error: int, name: Any) -> None:
+        name[0] = b"CUDA_ERROR_INVALID_VALUE"
+
+
+class Launch(NamedTuple):
+    kernel: str
+    blocks: int
+    threads: int
+    shared: int
 
 
 class EmulatedGpu(Gpu):
     """Solves tensors on the CPU, and remembers the names of the kernels that it ran."""
 
-    stream = 0
+    def __init__(self, processors: int = 1, shared: int = 228 << 10, driver: EmulatedDriver | None = None) -> None:
+        self.index, self.memory, self.capability = 0, 1 << 40, (9, 0)
+        self.driver = driver or EmulatedDriver()
+        self.host = _core.Gpu(
+            driver=self.driver.addresses,
+            processors=processors,
+            shared=shared,
+            kernel=self.driver.kernel,
+            stream=lambda: 0,
+        )
 
-    def __init__(self, processors: int = 1, shared: int = 228 << 10) -> None:
-        self.index, self.processors, self.memory, self.capability = 0, processors, 1 << 40, (9, 0)
-        self.shared = shared
-        self.check = EmulatedCheck()
-        self.launched: list[str] = []
+    @property
+    def launched(self) -> list[str]:
+        return self.driver.launched
 
-    def launch(self, name: str, columns: int, blocks: int, *structs: bytes, shared: int = 0) -> None:
-        self.launched.append(name)
-        getattr(compiled(columns), f"launch_{name}")(blocks, *structs)
-
-    def capturing(self) -> bool:
-        return False
-
-    def selected(self) -> nullcontext[None]:
-        return nullcontext()
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
 
 
 RESULTS = ("distance", "structure_cost", "feature_cost", "gap", "iterations", "status", "plan", "row_potential",
@@ -100,9 +163,9 @@ def backward(
     given: Input, solved: dict[str, Tensor], grad: Tensor, prepared: Tensor | None, needed: set[str] | None = None
 ) -> dict[str, Tensor]:
     """Gradients with respect to what is needed, by default everything that the problem has, by name."""
-    values = [solved[name] for name in ("structure_cost", "feature_cost", "plan", "row_potential", "col_potential")]
-    needs = [needed is None or name in needed for name in DIFFERENTIABLE]
-    grads = run.backward(
-        EmulatedGpu(), given, grad, run.addresses(values), needs, weight_tolerance=1e-6, prepared=prepared
+    values = tuple(
+        solved[name] for name in ("structure_cost", "feature_cost", "plan", "row_potential", "col_potential")
     )
+    needs = [needed is None or name in needed for name in DIFFERENTIABLE]
+    grads = run.backward(EmulatedGpu(), given, grad, values, needs, weight_tolerance=1e-6, prepared=prepared)
     return {name: g for name, g in zip(DIFFERENTIABLE, grads, strict=True) if g is not None}

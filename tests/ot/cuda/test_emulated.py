@@ -13,19 +13,8 @@ from torch import Tensor
 from tests.ot.cuda import emulation
 from tests.ot.cuda.emulation import EmulatedGpu
 from tests.ot.problems import STRUCTURES, Problem, random_problem
-from tfgw.ot import GraphBatch, Status, Templates, Transport, fgw, linear_transport
+from tfgw.ot import GraphBatch, Status, Templates, Transport, _core, fgw, linear_transport
 from tfgw.ot.cuda.compile import SOURCES
-from tfgw.ot.cuda.layout import (
-    BLOCK_WARPS,
-    GRADIENTS,
-    MOST_BLOCKS,
-    PROBLEM,
-    SHARED_ENTRIES,
-    SIZE_CLASSES,
-    size_class,
-    solve_shape,
-    workspace_size,
-)
 from tfgw.ot.cuda.run import Input
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
@@ -108,14 +97,15 @@ def test_whatever_has_room_in_shared_memory(shared: int) -> None:
     ("rows", "degree", "columns"), [(14, 2, 13), (18, 2, 17), (33, 4, 32), (30, 2, 27), (20, 1, 17)]
 )
 def test_graphs_of_three_times_the_average_size_have_room(rows: int, degree: int, columns: int) -> None:
-    padded = size_class(columns)
-    assert padded is not None
-    shape = solve_shape(228 << 10, 100, 100 * rows, 100 * rows * degree, columns, padded)
+    padded = _core.gpu_size_class(columns)
+    _, shared, small_graph = _core.gpu_solve_shape(
+        shared=228 << 10, graphs=100, nodes=100 * rows, edges=100 * rows * degree, columns=columns
+    )
     room = emulation.compiled(padded).shared_memory_of_large
-    assert room(3 * rows, columns, 3 * rows * degree) <= shape.shared
+    assert room(3 * rows, columns, 3 * rows * degree) <= shared
     assert emulation.compiled(padded).places() <= emulation.compiled(padded).most_places()
     small = emulation.compiled(padded).shared_memory_of_small
-    assert 4 * small(shape.small_graph, columns, shape.small_graph * degree) <= shape.shared
+    assert 4 * small(small_graph, columns, small_graph * degree) <= shared
 
 
 def test_degenerate_problems() -> None:
@@ -255,19 +245,11 @@ def test_dense_structures_of_another_size_are_found(missing: int) -> None:
     assert emulation.solve(given._replace(structure=longer[: len(given.structure) - missing])) is None
 
 
-@pytest.mark.parametrize("columns", SIZE_CLASSES)
-def test_structs_are_laid_out_as_the_kernels_read_them(columns: int) -> None:
-    kernels = emulation.compiled(columns)
-    assert kernels.size_of_problem() == 8 * len(PROBLEM.members)
-    assert kernels.size_of_gradients() == 8 * len(GRADIENTS.members)
-    assert kernels.size_of_shared_entries() == 8 * len(SHARED_ENTRIES.members)
-    assert (kernels.block_warps(), kernels.solve_blocks()) == (BLOCK_WARPS, MOST_BLOCKS)
-    kernels.workspace_size.restype = ctypes.c_int64
-    assert kernels.workspace_size(37) == workspace_size(37, columns)
-
-
-def test_size_classes() -> None:
-    assert [size_class(n) for n in (1, 16, 17, 64, 128, 129)] == [16, 16, 32, 64, 128, None]
+@pytest.mark.parametrize("columns", [16, 32, 64, 128])
+def test_host_and_kernels_count_working_memory_alike(columns: int) -> None:
+    size = emulation.compiled(columns).workspace_size
+    size.restype = ctypes.c_int64
+    assert size(37) == _core.gpu_workspace_size(37, columns)
 
 
 @pytest.mark.slow

@@ -6,12 +6,13 @@ import torch
 
 from tests.ot.cuda import emulation
 from tests.ot.cuda.emulation import EmulatedGpu
+from tfgw.ot import _core
 from tfgw.ot.cuda import run
-from tfgw.ot.cuda.layout import PACKED_ROWS, PREPARED, prepared_offsets, size_class
 from tfgw.ot.cuda.run import Input
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
 
+PACKED_ROWS = 8  # kPackedRows of structs.cuh
 ENTRY = np.dtype([("weight", "f8"), ("row", "i4"), ("col", "i4")])
 
 
@@ -20,10 +21,13 @@ def prepared(given: Input) -> dict[str, np.ndarray]:
     found = run.solve(EmulatedGpu(), given, weight_tolerance=1e-6, max_iter=1, tol=1.0, with_plans=False)
     assert found is not None
     assert given.edge_index is not None
-    templates, columns = given.template_weights.shape
-    counts = (given.batch_size, *given.x.shape, given.edge_index.shape[1], templates, columns, size_class(columns))
-    offsets, memory = prepared_offsets(*counts), found.prepared.numpy()
-    return {name: memory[offsets[i] : offsets[i + 1]] for i, name in enumerate(PREPARED)}
+    (nodes, features), (templates, columns) = given.x.shape, given.template_weights.shape
+    places = _core.gpu_prepared(
+        graphs=given.batch_size, nodes=nodes, features=features, edges=given.edge_index.shape[1], templates=templates,
+        columns=columns,
+    )  # fmt: skip
+    memory = found.prepared.numpy()
+    return {name: memory[at : at + size] for name, (at, size) in places.items()}
 
 
 def graphs_of(sizes: tuple[int, ...], template_nodes: int, listed: str) -> tuple[Input, list[np.ndarray]]:

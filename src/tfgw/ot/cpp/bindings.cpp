@@ -9,6 +9,7 @@
 
 #include "batch.hpp"
 #include "canonical.hpp"
+#include "host/bindings.hpp"
 #include "validate.hpp"
 
 namespace nb = nanobind;
@@ -178,4 +179,5 @@ NB_MODULE(_core, module) {
              nb::arg("grad_structure").none(), nb::arg("grad_template_structure").none(),
              nb::arg("grad_template_x").none(), nb::arg("grad_template_weights").none(),
              nb::arg("grad_alpha").none());
+  gpu::bind(module);
 }

@@ -8,16 +8,6 @@
 
 namespace tfgw {
 
-struct Gradients {  // every member has 8 bytes
-  const double *grad, *structure_cost, *feature_cost, *plan, *row_potential, *col_potential;
-  double *x, *weights, *edge_weight, *dense;                     // null where not asked for
-  double *template_structure, *template_x, *template_weights, *alpha;
-  double* structured;  // (nodes, templates, columns): C T
-};
-
-constexpr int kNodeThreads = 128, kTemplateThreads = 512;
-constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient for each lane, and for its block
-
 struct NodeMemory {
   double factor[kNodeThreads];
   int column[kNodeThreads];

@@ -3,42 +3,26 @@
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from tfgw.ot.cuda.layout import BLOCK_WARPS
+from typing import Any
 
 SOURCES = Path(__file__).parent
-THREADS = {
-    "tfgw_index": 1024,
-    "tfgw_prepare": 256,
-    "tfgw_solve": 32 * BLOCK_WARPS,
-    "tfgw_backward_nodes": 128,
-    "tfgw_backward_edges": 128,
-    "tfgw_backward_templates": 512,
-    "tfgw_expand": 256,
-    "tfgw_fold": 256,
-}
 MISSING = "tensors on a GPU need CuPy, which is not installed: pip install 'tfgw[cuda]', or move the tensors to the CPU"
 
 
-class Kernel(NamedTuple):
-    """A kernel as the driver launches it."""
-
-    handle: int
-    threads: int
-    owner: Any
-    """CuPy's object, with which the handle ends."""
-
-
 @cache
-def kernel(name: str, columns: int, device: int) -> Kernel:
-    """The kernel of a size class, loaded on a device."""
+def kernel(device: int, name: str, columns: int) -> int:
+    """The driver's handle of a kernel of a size class, loaded on a device."""
     with load_cupy().cuda.Device(device):
         source = "shared_entries.cu" if name in ("tfgw_expand", "tfgw_fold") else "kernels.cu"
-        owner = _module(source, columns, device).get_function(name)
+        found = _module(source, columns, device).get_function(name)
         if name == "tfgw_solve":
-            owner.max_dynamic_shared_size_bytes = shared_memory(device) - owner.shared_size_bytes - 1024
-        return Kernel(owner.kernel.ptr, THREADS[name], owner)
+            found.max_dynamic_shared_size_bytes = shared_memory(device) - found.shared_size_bytes - 1024
+        _loaded.append(found)
+        return int(found.kernel.ptr)
+
+
+_loaded: list[Any] = []
+"""CuPy's objects, with which the handles would end."""
 
 
 @cache

@@ -6,7 +6,6 @@
 
 namespace tfgw {
 
-constexpr int kIndexThreads = 1024;
 constexpr int kBuckets = 1024;  // of graph sizes; graphs beyond share the last one
 
 struct IndexMemory {

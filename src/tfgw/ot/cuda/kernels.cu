@@ -26,7 +26,7 @@ TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_PARAMETER Problem p) {
 }
 
 // As many blocks as the working memory has room for.
-TFGW_KERNEL(32 * kBlockWarps, kSolveBlocks) tfgw_solve(const TFGW_PARAMETER Problem p) {
+TFGW_KERNEL(kSolveThreads, kSolveBlocks) tfgw_solve(const TFGW_PARAMETER Problem p) {
   if (p.queue[kInvalid]) return;
   SolveBlock<TFGW_COLUMNS>(p).run();
 }
@@ -37,7 +37,7 @@ TFGW_KERNEL(kNodeThreads) tfgw_backward_nodes(const TFGW_PARAMETER Problem p, co
   Backward(p, g).node(block_index(), memory);
 }
 
-TFGW_KERNEL(128) tfgw_backward_edges(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
+TFGW_KERNEL(kEdgeThreads) tfgw_backward_edges(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
   const i64 e = i64(block_index()) * threads_in_block() + thread_in_block();
   if (e < p.edges) Backward(p, g).edge(e);
 }

@@ -7,8 +7,6 @@
 
 namespace tfgw {
 
-constexpr int kPrepareThreads = 256;
-
 template <int P>
 struct PrepareMemory {
   double warp_sum[kPrepareThreads / 32];

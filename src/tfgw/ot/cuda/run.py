@@ -9,34 +9,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
+from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
 from tfgw.ot.cuda.gpu import Gpu
-from tfgw.ot.cuda.layout import (
-    ALPHA,
-    GRAD_ALPHA,
-    GRAD_STRUCTURE,
-    GRADIENT_TILE,
-    GRADIENTS,
-    PROBLEM_HEAD,
-    PROBLEM_TAIL,
-    QUEUE,
-    QUEUE_SPARE,
-    SHARED_ENTRIES,
-    STRUCTURE,
-    prepared_addresses,
-    prepared_offsets,
-    size_class,
-    solve_shape,
-    workspace_size,
-)
 from tfgw.ot.cuda.solved import Solved
 from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
-
-LARGEST_SCRATCH = 2 << 30
-"""Bytes of working memory that a solve takes at most, if a single graph of all its nodes can do with them."""
 
 
 class Input(NamedTuple):
@@ -91,48 +70,17 @@ class Solution(NamedTuple):
     """The problem as prepared, for :func:`backward`."""
 
 
-class Problem(NamedTuple):
-    """A problem as the kernels take it, before its solve."""
-
-    columns: int
-    """Its size class."""
-    head: bytes
-    """The struct's first three parts: counts, input, prepared memory."""
-    spare: int
-    """Where kernels may report invalid input if nobody looks."""
-    prepared: Tensor
-    """Memory that the kernels `index` and `prepare` fill, and all others read."""
-    inputs: list[Tensor | None]
-    """What the head points to besides."""
-    shared: bytes
-    """The struct of the kernel `expand`; empty where nothing is shared."""
-
-    def struct(
-        self,
-        invalid: int,
-        weight_tolerance: float,
-        *,
-        scratch: tuple[int, int, int, int] = (0, 0, 0, 0),
-        max_iter: int = 0,
-        tol: float = 0.0,
-        results: Sequence[int] = (0,) * 9,
-    ) -> bytes:
-        """The kernels' struct; ``results`` are addresses, ``scratch`` is one, with its doubles, the bytes of
-        shared memory besides, and the nodes of a small graph."""
-        return self.head + PROBLEM_TAIL(invalid, *scratch, max_iter, tol, weight_tolerance, *results)
-
-
 def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1, start_kinds: int = UNIFORM) -> str | None:
     """Why the kernels cannot solve a problem, or ``None`` if they can."""
     if n_starts > 1 or not (start_kinds & UNIFORM or given.start is not None):
         return "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
     columns = given.template_weights.shape[1]
-    padded = size_class(columns)
+    padded = _core.gpu_size_class(columns)
     if padded is None:
         return f"templates have {columns} nodes, more than 128"
     if gpu.capability < (8, 0):
         return "the GPU is older than compute capability 8.0"
-    if 8 * workspace_size(given.x.shape[0], padded) > gpu.memory // 2:
+    if 8 * _core.gpu_workspace_size(given.x.shape[0], padded) > gpu.memory // 2:
         return f"a batch of {given.x.shape[0]} nodes may hold a graph too large for its memory"
     return None
 
@@ -147,161 +95,38 @@ def warn_once(reason: str) -> None:
 _warned: set[str] = set()
 
 
-def describe(given: Input, prepared: Tensor | None = None) -> Problem:
-    """The problem for the kernels; ``prepared`` is that of an earlier call, or new."""
-    x, batch, graphs, weights, edge_index, edge_weight, dense, C, F, h, alpha, cost, start, shared = given
-    (count, nodes), edges = h.shape, 0 if edge_index is None else edge_index.shape[1]
-    columns = size_class(nodes)
-    assert columns is not None
-    counts = (graphs, *x.shape, edges, count, nodes)
-    offsets = prepared_offsets(*counts, columns)
-    size, of_structure = offsets[-1], 8 * count * nodes * nodes
-    if prepared is None:
-        expanded = 0 if shared is None else of_structure + 8 * count
-        prepared = x.new_empty(size + expanded, dtype=torch.uint8)
-    first = prepared.data_ptr()
-    inputs = as_read(batch, x, weights, edge_index, edge_weight, dense, cost, C, F, h, alpha, start)
-    pointers, expansion = addresses(inputs), b""
-    if edge_index is not None and not edges:
-        pointers[3] = first  # not null: without edges too, there is a structure
-    if shared is not None:  # behind what is prepared
-        unshared = (first + size, first + size + of_structure)
-        expansion = _shared_entries(given, shared, pointers[STRUCTURE], pointers[ALPHA], *unshared)
-        pointers[STRUCTURE], pointers[ALPHA] = unshared
-    memory = prepared_addresses(offsets, first, columns)
-    head = PROBLEM_HEAD(*counts, *pointers, 0 if dense is None else dense.numel(), *memory)
-    return Problem(columns, head, memory[QUEUE] + QUEUE_SPARE, prepared, inputs, expansion)
-
-
-def _shared_entries(given: Input, shared: SharedEntries, *pointers: int) -> bytes:
-    """The struct of `expand` and `fold`, for the addresses of entries, α, structures, and one α for each of these."""
-    (count, entries), nodes = shared.entries.shape, given.template_weights.shape[1]
-    step = int(given.alpha.numel() > 1)
-    return SHARED_ENTRIES.bytes(count, nodes * nodes, entries, step, shared.places.data_ptr(), *pointers)
-
-
-def as_read(*tensors: Tensor | None) -> list[Tensor | None]:
-    """The same values as the kernels read them; the tensors themselves where they can."""
-    return [t if t is None or (t.is_contiguous() and t.dtype in _READ) else _converted(t) for t in tensors]
-
-
-_READ = (torch.float64, torch.int64)
-
-
-def _converted(tensor: Tensor) -> Tensor:
-    if tensor.requires_grad:
-        tensor = tensor.detach()
-    return (tensor if tensor.dtype in _READ else tensor.to(torch.float64)).contiguous()
-
-
-def addresses(tensors: Sequence[Tensor | None]) -> list[int]:
-    """Of their first entries; 0, the null pointer, for ``None``."""
-    return [0 if t is None else t.data_ptr() for t in tensors]
-
-
 def solve(
     gpu: Gpu, given: Input, *, weight_tolerance: float, max_iter: int, tol: float, with_plans: bool
 ) -> Solution | None:
     """Solve all pairs on the current stream; ``None`` if the input is invalid. While a graph is captured, nobody can
     look whether it is."""
-    with gpu.selected():
-        problem = describe(given)
-        columns, nodes, graphs = problem.columns, given.x.shape[0], given.batch_size
-        edges = 0 if given.edge_index is None else given.edge_index.shape[1]
-        shape = solve_shape(gpu.shared, graphs, nodes, edges, given.template_weights.shape[1], columns)
-        capturing = gpu.capturing()
-        invalid = problem.spare if capturing else gpu.check.begin()
-        shared = (shape.shared, shape.small_graph)
-        _prepare(gpu, problem, given, problem.struct(invalid, weight_tolerance, scratch=(0, 0, *shared)))
-        if not capturing:
-            gpu.check.end(gpu.stream)
-        solution = _allocate(given, problem.prepared, with_plans)
-        pairs = graphs * given.template_weights.shape[0]
-        blocks = min(pairs, shape.per_processor * gpu.processors)
-        typical = workspace_size(-(-6 * nodes // graphs), columns)
-        size = max(workspace_size(nodes, columns), min(LARGEST_SCRATCH // 8, blocks * typical))
-        scratch = given.x.new_empty(size, dtype=torch.float64)
-        struct = problem.struct(
-            invalid,
-            weight_tolerance,
-            scratch=(scratch.data_ptr(), size, *shared),
-            max_iter=max_iter,
-            tol=tol,
-            results=(solution.distance.data_ptr(), *solution.rest.addresses()),
-        )
-        gpu.launch("tfgw_solve", columns, blocks, struct, shared=shape.shared)
-        return solution if capturing or gpu.check.passed() else None
+    found = gpu.call(gpu.host.solve, given, weight_tolerance, max_iter, tol, with_plans)
+    if found is None:
+        return None
+    distance, pairs, plans, prepared = found
+    return Solution(distance, Solved(pairs, plans, given.x.shape[0], given.template_weights.shape[1]), prepared)
 
 
 def backward(
     gpu: Gpu,
     given: Input,
     grad: Tensor,
-    solved: Sequence[int],
+    solved: tuple[Tensor | None, ...],
     needs: Sequence[bool],
     *,
     weight_tolerance: float,
     prepared: Tensor | None = None,
 ) -> list[Tensor | None]:
-    """Gradients of ``sum(grad * distance)`` with respect to what is differentiable and needed, in float64.
+    """Gradients of ``sum(grad * distance)`` with respect to what is differentiable, in the precision of that; ``None``
+    where they are not needed.
 
     Args:
         gpu: The device.
         given: The problem, which was solved before, hence is valid.
         grad: Gradient of the distances.
-        solved: Addresses of both costs, plan, and the potentials of graphs and templates.
+        solved: ``pairs`` and ``plans`` of the solve; or both costs, plan, and the potentials of graphs and templates.
         needs: Which gradients there are to be.
         weight_tolerance: As for the solve.
         prepared: The prepared problem, as the solve returned it; ``None`` prepares it again.
     """
-    with gpu.selected():
-        problem = describe(given, prepared)
-        struct = problem.struct(problem.spare, weight_tolerance)
-        if prepared is None:
-            _prepare(gpu, problem, given, struct)
-        grads = [
-            torch.empty_like(tensor, dtype=torch.float64, memory_format=torch.contiguous_format)
-            if need and tensor is not None
-            else None
-            for need, tensor in zip(needs, given.differentiable, strict=True)
-        ]
-        grad_x, grad_weights, grad_edge_weight, grad_structure, grad_template_structure, *_ = grads
-        (nodes, features), (templates, m) = given.x.shape, given.template_weights.shape
-        # Behind each other: C T, where the structure of the templates needs it, and gradients yet to be folded.
-        structured = 0 if grad_template_structure is None else nodes * templates * m
-        unfolded = 0 if given.shared is None else templates * (m * m + 1)
-        scratch = given.x.new_empty(structured + unfolded, dtype=torch.float64)
-        read = as_read(grad)
-        memory = scratch.data_ptr()
-        of_grads, fold = addresses(grads), b""
-        of_structure, of_alpha = of_grads[GRAD_STRUCTURE], of_grads[GRAD_ALPHA]
-        if given.shared is not None and (of_structure or of_alpha):
-            structures = memory + 8 * structured
-            alphas = structures + 8 * templates * m * m
-            fold = _shared_entries(given, given.shared, of_structure, of_alpha, structures, alphas)
-            of_grads[GRAD_STRUCTURE], of_grads[GRAD_ALPHA] = of_structure and structures, of_alpha and alphas
-        gradients = GRADIENTS.bytes(*addresses(read), *solved, *of_grads, memory)
-        columns, structs = problem.columns, (struct, gradients)
-        if any(gradient is not None for gradient in (grad_x, grad_weights, grad_structure, grad_template_structure)):
-            gpu.launch("tfgw_backward_nodes", columns, nodes, *structs)
-        if grad_edge_weight is not None and grad_edge_weight.numel():
-            gpu.launch("tfgw_backward_edges", columns, -(-grad_edge_weight.numel() // 128), *structs)
-        if any(gradient is not None for gradient in grads[4:]):
-            tiles = -(-(m + features) // GRADIENT_TILE)
-            gpu.launch("tfgw_backward_templates", columns, templates * m * tiles, *structs)
-        if fold:
-            gpu.launch("tfgw_fold", columns, templates, fold)
-        return grads
-
-
-def _prepare(gpu: Gpu, problem: Problem, given: Input, struct: bytes) -> None:
-    gpu.launch("tfgw_index", problem.columns, 1, struct)
-    if problem.shared:
-        gpu.launch("tfgw_expand", problem.columns, given.template_weights.shape[0], problem.shared)
-    gpu.launch("tfgw_prepare", problem.columns, given.batch_size + given.template_weights.shape[0], struct)
-
-
-def _allocate(given: Input, prepared: Tensor, with_plans: bool) -> Solution:
-    x, graphs, (count, columns) = given.x, given.batch_size, given.template_weights.shape
-    distance = x.new_empty((graphs, count), dtype=torch.float64)
-    return Solution(distance, Solved.room(x, graphs, count, columns, with_plans), prepared)
+    return gpu.call(gpu.host.backward, given, grad, solved, needs, weight_tolerance, prepared)

@@ -2,22 +2,10 @@
 // templates. Written as one launch, because each of PyTorch's costs the host more than these do.
 #include "warp.cuh"
 
-namespace tfgw {
-
-struct SharedEntries {
-  i64 templates, places, entries;
-  i64 alpha_step;            // 0: one α for all templates
-  const i64* where;          // (entries, 2): the places of each entry, twice the same if it has only one
-  double *entry, *alpha;     // (templates, entries), and (templates) or one
-  double *structure, *alphas;  // (templates, places), (templates)
-};
-
-}  // namespace tfgw
-
 using namespace tfgw;
 
 // From the entries to the structure. One block per template.
-TFGW_KERNEL(256) tfgw_expand(const TFGW_PARAMETER SharedEntries s) {
+TFGW_KERNEL(kEntryThreads) tfgw_expand(const TFGW_PARAMETER SharedEntries s) {
   const i64 k = block_index();
   double* structure = s.structure + k * s.places;
   for (i64 p = thread_in_block(); p < s.places; p += threads_in_block()) structure[p] = 0;
@@ -28,7 +16,7 @@ TFGW_KERNEL(256) tfgw_expand(const TFGW_PARAMETER SharedEntries s) {
 }
 
 // From the gradients of the structure to those of the entries, the same for α. One block per template.
-TFGW_KERNEL(256) tfgw_fold(const TFGW_PARAMETER SharedEntries s) {
+TFGW_KERNEL(kEntryThreads) tfgw_fold(const TFGW_PARAMETER SharedEntries s) {
   const i64 k = block_index();
   const double* structure = s.structure + k * s.places;
   for (i64 e = thread_in_block(); e < s.entries && s.entry; e += threads_in_block()) {

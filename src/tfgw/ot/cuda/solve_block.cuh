@@ -5,7 +5,6 @@
 
 namespace tfgw {
 
-constexpr int kSolveBlocks = 2;  // that a multiprocessor should have registers for
 constexpr int kSmall = 2, kMedium = 3, kLarge = 5;  // words of masks, that is, up to 64, 96 and 160 nodes of a pair
 
 template <int P>

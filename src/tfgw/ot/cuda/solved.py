@@ -1,4 +1,7 @@
-"""What a solve writes besides the distances: two allocations, not eight, before it can begin."""
+"""What a solve writes besides the distances: two allocations, not eight, before it can begin.
+
+host/layout.cpp, `place_results`, tells the kernels the same.
+"""
 
 from typing import NamedTuple
 
@@ -18,32 +21,8 @@ class Solved(NamedTuple):
     columns: int
     """Nodes of a template."""
 
-    @classmethod
-    def room(cls, like: Tensor, graphs: int, templates: int, columns: int, with_plans: bool) -> "Solved":
-        """Memory for the results, where ``like`` is, which has one row per node."""
-        nodes, pairs = like.shape[0], graphs * templates
-        words = nodes * templates * (columns + 1) + pairs * columns
-        return cls(
-            like.new_empty((4, graphs, templates), dtype=torch.float64),
-            like.new_empty(words, dtype=torch.float64) if with_plans else None,
-            nodes,
-            columns,
-        )
-
-    def addresses(self) -> tuple[int, ...]:
-        """Of each result, in the order of the kernels' struct."""
-        _, graphs, templates = self.pairs.shape
-        costs, pairs, rows = self.pairs.data_ptr(), 8 * graphs * templates, 8 * self.nodes * templates
-        counts = costs + 3 * pairs
-        of_pairs = (costs, costs + pairs, costs + 2 * pairs, counts, counts + pairs // 2)
-        if self.plans is None:
-            return (*of_pairs, 0, 0, 0)
-        plans = self.plans.data_ptr()
-        potentials = plans + rows * self.columns
-        return (*of_pairs, plans, potentials, potentials + rows)
-
     def tensors(self, with_plans: bool) -> tuple[Tensor, ...]:
-        """Each result in the same order, where it is; without plans, the last three are empty."""
+        """Each result in the order of the operators', where it is; without plans, the last three are empty."""
         structure_cost, feature_cost, gap, counts = self.pairs.unbind()
         graphs, templates = counts.shape
         iterations, status = counts.view(torch.int32).view(2, graphs, templates).unbind()

@@ -6,8 +6,6 @@
 
 namespace tfgw {
 
-constexpr int kBlockWarps = 4;
-
 template <int kWarps>
 struct Team {
   static constexpr bool kAlone = kWarps == 1;

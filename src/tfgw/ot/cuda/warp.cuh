@@ -2,11 +2,7 @@
 // same source runs on a GPU and, lane by lane, under the tests' emulation on a CPU.
 #pragma once
 
-namespace tfgw {
-using i64 = long long;
-using u64 = unsigned long long;
-using u32 = unsigned int;
-}  // namespace tfgw
+#include "structs.cuh"
 
 #ifdef __CUDACC__
 

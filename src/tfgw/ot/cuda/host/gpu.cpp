@@ -1,0 +1,257 @@
+#include "gpu.hpp"
+
+#include <algorithm>
+
+namespace tfgw::gpu {
+namespace {
+
+struct KernelKind {
+  const char* name;
+  unsigned threads;
+};
+constexpr KernelKind kKinds[kKernels] = {
+    {"tfgw_index", kIndexThreads},          {"tfgw_expand", kEntryThreads},
+    {"tfgw_prepare", kPrepareThreads},      {"tfgw_solve", kSolveThreads},
+    {"tfgw_backward_nodes", kNodeThreads},  {"tfgw_backward_edges", kEdgeThreads},
+    {"tfgw_backward_templates", kTemplateThreads}, {"tfgw_fold", kEntryThreads},
+};
+
+constexpr unsigned kWithoutTiming = 2, kPortable = 1;  // of events, of host memory
+
+template <class T>
+void point(T*& member, i64 address) {
+  member = reinterpret_cast<T*>(address);
+}
+
+}  // namespace
+
+// A check for the time of one solve.
+class Gpu::Lease {
+ public:
+  explicit Lease(Gpu& gpu) : gpu_(gpu) {
+    if (gpu.checks_.empty()) {
+      void* word = nullptr;
+      gpu.driver_.call("memory of the host", gpu.driver_.host_alloc, &word, sizeof(int), kPortable);
+      check_.word = static_cast<int*>(word);
+      gpu.driver_.call("creation of an event", gpu.driver_.event_create, &check_.event, kWithoutTiming);
+    } else {
+      check_ = gpu.checks_.back();
+      gpu.checks_.pop_back();
+      if (check_.pending) {  // nobody waited for a solve that was given up: its kernels may still write
+        nb::gil_scoped_release other_threads;
+        wait();
+      }
+    }
+    *check_.word = 0;
+  }
+  ~Lease() {
+    if (recorded_) gpu_.checks_.push_back(check_);  // or there may be kernels that write, and no event behind them
+  }
+  Lease(const Lease&) = delete;
+
+  int* word() const { return const_cast<int*>(check_.word); }
+  // The last kernel that checks has been launched.
+  void record(Handle stream) {
+    gpu_.driver_.call("record of an event", gpu_.driver_.event_record, check_.event, stream);
+    recorded_ = check_.pending = true;
+  }
+  // Waits for those kernels, whose errors come up here; whether they found nothing.
+  bool passed() {
+    wait();
+    check_.pending = false;
+    return *check_.word == 0;
+  }
+
+ private:
+  void wait() const { gpu_.driver_.call("wait for the GPU", gpu_.driver_.event_synchronize, check_.event); }
+
+  Gpu& gpu_;
+  Check check_{};
+  bool recorded_ = false;
+};
+
+nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, bool with_plans) {
+  Described d = describe(given, nb::none());
+  Problem& p = d.problem;
+  const SolveShape shape = solve_shape(p, properties_.shared);
+  p.shared_size = shape.shared, p.small_graph = shape.small_graph;
+  p.max_iter = max_iter, p.tol = tol, p.weight_tolerance = weight_tolerance;
+  const Handle stream = current_stream();
+  int capturing = 0;
+  driver_.call("look at the stream", driver_.stream_is_capturing, stream, &capturing);
+  std::optional<Lease> check;
+  if (!capturing) p.invalid = check.emplace(*this).word();
+  {
+    nb::gil_scoped_release other_threads;
+    prepare(d, stream);
+    if (check) check->record(stream);
+  }
+  // While those run.
+  const i64 blocks = std::min(p.graphs * p.templates, shape.per_processor * properties_.processors);
+  p.scratch_size = scratch_size(p, blocks);
+  const nb::object distance = torch_.doubles(d.device, p.graphs, p.templates);
+  const nb::object pairs = torch_.doubles(d.device, 4, p.graphs, p.templates);
+  const nb::object plans = with_plans ? torch_.doubles(d.device, plan_words(p)) : nb::none();
+  const nb::object scratch = torch_.doubles(d.device, p.scratch_size);
+  point(p.distance, torch_.address(distance));
+  point(p.scratch, torch_.address(scratch));
+  place_results(p, torch_.address(pairs), torch_.address(plans));
+  bool valid;
+  {
+    nb::gil_scoped_release other_threads;
+    launch(kSolve, p.padded, blocks, shape.shared, stream, p);
+    valid = !check || check->passed();
+  }
+  if (!valid) return nb::none();
+  return nb::make_tuple(distance, pairs, plans, d.prepared);
+}
+
+nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs,
+                       double weight_tolerance, nb::object prepared) {
+  const bool again = prepared.is_none();
+  Described d = describe(given, std::move(prepared));
+  Problem& p = d.problem;
+  p.weight_tolerance = weight_tolerance;
+  const Handle stream = current_stream();
+  if (again) {
+    nb::gil_scoped_release other_threads;
+    prepare(d, stream);
+  }
+  Gradients g{};
+  const nb::object up = torch_.as_read(grad);
+  point(g.grad, torch_.address(up));
+  std::array<nb::object, 5> values;
+  if (nb::len(solved) == 2) {
+    place_results(p, torch_.address(solved[0]), torch_.address(solved[1]));
+    g.structure_cost = p.structure_cost, g.feature_cost = p.feature_cost, g.plan = p.plan;
+    g.row_potential = p.row_potential, g.col_potential = p.col_potential;
+  } else {
+    int next = 0;
+    for (const double** member : {&g.structure_cost, &g.feature_cost, &g.plan, &g.row_potential, &g.col_potential}) {
+      values[next] = torch_.as_read(solved[next]);
+      point(*member, torch_.address(values[next++]));
+    }
+  }
+  constexpr Argument kDifferentiable[] = {kX,                 kNodeWeights,      kEdgeWeight,      kStructure,
+                                          kTemplateStructure, kTemplateFeatures, kTemplateWeights, kAlpha};
+  double** const members[] = {&g.x,                  &g.weights,    &g.edge_weight,      &g.dense,
+                              &g.template_structure, &g.template_x, &g.template_weights, &g.alpha};
+  nb::list grads;
+  for (int i = 0; i < 8; ++i) {
+    const nb::object& tensor = d.read[kDifferentiable[i]];
+    const bool wanted = !tensor.is_none() && nb::object(needs[i]).is(Py_True);
+    nb::object found = wanted ? torch_.like(tensor) : nb::none();
+    point(*members[i], torch_.address(found));
+    grads.append(std::move(found));
+  }
+  // Behind each other: C T, where the structure of the templates needs it, and gradients yet to be folded.
+  const i64 of_plans = g.template_structure ? p.nodes * p.templates * p.columns : 0;
+  const i64 of_structures = p.templates * p.columns * p.columns;
+  SharedEntries fold = d.entries;
+  const bool folded = fold.where && (g.template_structure || g.alpha);
+  const nb::object scratch = torch_.doubles(d.device, of_plans + (folded ? of_structures + p.templates : 0));
+  point(g.structured, torch_.address(scratch));
+  if (folded) {
+    fold.entry = g.template_structure, fold.alpha = g.alpha;
+    fold.structure = g.structured + of_plans, fold.alphas = fold.structure + of_structures;
+    if (g.template_structure) g.template_structure = fold.structure;
+    if (g.alpha) g.alpha = fold.alphas;
+  }
+  {
+    nb::gil_scoped_release other_threads;
+    if (g.x || g.weights || g.dense || g.template_structure)
+      launch(kBackwardNodes, p.padded, p.nodes, 0, stream, p, g);
+    if (g.edge_weight) launch(kBackwardEdges, p.padded, ceil_div(p.edges, kEdgeThreads), 0, stream, p, g);
+    if (g.template_structure || g.template_x || g.template_weights || g.alpha) {
+      const i64 tiles = ceil_div(p.columns + p.features, kTile);
+      launch(kBackwardTemplates, p.padded, p.templates * p.columns * tiles, 0, stream, p, g);
+    }
+    if (folded) launch(kFold, p.padded, p.templates, 0, stream, fold);
+  }
+  for (int i = 0; i < 8; ++i)
+    if (!grads[i].is_none()) grads[i] = torch_.in_precision_of(grads[i], given[int(kDifferentiable[i])]);
+  return grads;
+}
+
+Described Gpu::describe(nb::tuple given, nb::object prepared) const {
+  Described d;
+  for (int i = 0; i < kShared; ++i)
+    if (i != kBatchSize) d.read[i] = torch_.as_read(given[i]);
+  const auto address = [&](Argument i) { return torch_.address(d.read[i]); };
+  d.device = torch_.device(d.read[kX]);
+
+  Problem& p = d.problem;
+  p.graphs = nb::cast<i64>(given[int(kBatchSize)]);
+  p.nodes = torch_.size(d.read[kX], 0), p.features = torch_.size(d.read[kX], 1);
+  p.edges = d.read[kEdgeIndex].is_none() ? 0 : torch_.size(d.read[kEdgeIndex], 1);
+  p.templates = torch_.size(d.read[kTemplateWeights], 0), p.columns = torch_.size(d.read[kTemplateWeights], 1);
+  p.padded = size_class(p.columns).value();
+  p.dense_size = torch_.count(d.read[kStructure]);
+
+  const nb::object shared = given[int(kShared)];
+  const i64 places = p.columns * p.columns, of_structures = shared.is_none() ? 0 : 8 * p.templates * places;
+  const i64 size = place_prepared(p, 0);  // what is shared lies behind, one by one
+  if (prepared.is_none())
+    prepared = torch_.bytes(size + of_structures + (shared.is_none() ? 0 : 8 * p.templates), d.device);
+  d.prepared = std::move(prepared);
+  const i64 first = torch_.address(d.prepared);
+  place_prepared(p, first);
+  p.invalid = p.queue + kUnused;  // if nobody looks
+
+  point(p.batch, address(kBatch));
+  point(p.x, address(kX));
+  point(p.weights, address(kNodeWeights));
+  point(p.edge_index, address(kEdgeIndex));
+  if (!d.read[kEdgeIndex].is_none() && !p.edges) point(p.edge_index, first);  // without edges too, there is a structure
+  point(p.edge_weight, address(kEdgeWeight));
+  point(p.dense, address(kStructure));
+  point(p.cost, address(kCost));
+  point(p.template_structure, address(kTemplateStructure));
+  point(p.template_x, address(kTemplateFeatures));
+  point(p.template_weights, address(kTemplateWeights));
+  point(p.alpha, address(kAlpha));
+  point(p.start, address(kStart));
+  if (shared.is_none()) return d;
+
+  SharedEntries& s = d.entries;
+  s.templates = p.templates, s.places = places, s.entries = torch_.size(d.read[kTemplateStructure], 1);
+  s.alpha_step = torch_.count(d.read[kAlpha]) > 1;
+  d.read[kShared] = shared[kPlaces];
+  point(s.where, torch_.address(d.read[kShared]));
+  if (!s.where) point(s.where, first);  // without entries too, they are shared
+  point(s.entry, address(kTemplateStructure));
+  point(s.alpha, address(kAlpha));
+  point(s.structure, first + size);
+  point(s.alphas, first + size + of_structures);
+  p.template_structure = s.structure, p.alpha = s.alphas;
+  return d;
+}
+
+void Gpu::prepare(const Described& d, Handle stream) {
+  const Problem& p = d.problem;
+  launch(kIndex, p.padded, 1, 0, stream, p);
+  if (d.entries.where) launch(kExpand, p.padded, p.templates, 0, stream, d.entries);
+  launch(kPrepare, p.padded, p.graphs + p.templates, 0, stream, p);
+}
+
+// A kernel that takes structs, with so many bytes of shared memory for each block.
+template <class... Structs>
+void Gpu::launch(Kernel kernel, i64 padded, i64 blocks, i64 shared, Handle stream, const Structs&... structs) {
+  const KernelKind& kind = kKinds[kernel];
+  void* arguments[] = {const_cast<Structs*>(&structs)...};
+  driver_.call(kind.name, driver_.launch_kernel, handle(kernel, padded), unsigned(blocks), 1u, 1u, kind.threads, 1u, 1u,
+               unsigned(shared), stream, arguments, nullptr);
+}
+
+Handle Gpu::handle(Kernel kernel, i64 padded) {
+  std::atomic<Handle>& found = handles_[padded / 32][kernel];
+  if (!found) {
+    nb::gil_scoped_acquire python;
+    found = reinterpret_cast<Handle>(nb::cast<i64>(kernel_(kKinds[kernel].name, padded)));
+  }
+  return found;
+}
+
+Handle Gpu::current_stream() const { return reinterpret_cast<Handle>(nb::cast<i64>(stream_())); }
+
+}  // namespace tfgw::gpu

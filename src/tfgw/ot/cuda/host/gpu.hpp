@@ -1,0 +1,81 @@
+// A GPU as the host sees it: problems from Python are described to the kernels, which are launched one after the other.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "driver.hpp"
+#include "layout.hpp"
+#include "torch.hpp"
+
+namespace tfgw::gpu {
+
+// Places in run.py's `Input`, which is the order of the operators' arguments.
+enum Argument {
+  kX, kBatch, kBatchSize, kNodeWeights, kEdgeIndex, kEdgeWeight, kStructure, kTemplateStructure, kTemplateFeatures,
+  kTemplateWeights, kAlpha, kCost, kStart, kShared, kArguments
+};
+constexpr int kPlaces = 3;  // in problem.py's `SharedEntries`
+
+enum Kernel { kIndex, kExpand, kPrepare, kSolve, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold, kKernels };
+
+struct Properties {
+  i64 processors;
+  i64 shared;  // bytes of shared memory per multiprocessor
+};
+
+// A word of host memory that the kernels set to 1 where input is invalid. The event behind the kernels that check lets
+// the host read it while the GPU is already solving.
+struct Check {
+  volatile int* word = nullptr;
+  Handle event = nullptr;
+  bool pending = false;  // whether the event may still be to come
+};
+
+// A problem as the kernels take it.
+struct Described {
+  Problem problem{};
+  SharedEntries entries{};  // of a layer's templates; without `where` if there are none
+  std::array<nb::object, kArguments> read;  // what the structs point to
+  nb::object prepared;  // memory that the kernels `index` and `prepare` fill, and all others read
+  nb::object device;
+};
+
+class Gpu {
+ public:
+  // `kernel(name, columns)` has the driver's handle of a kernel, `stream()` that of PyTorch's current stream.
+  Gpu(const Driver& driver, const Properties& properties, nb::object kernel, nb::object stream)
+      : driver_(driver), properties_(properties), kernel_(std::move(kernel)), stream_(std::move(stream)) {}
+
+  // Solves all pairs: distances, pairs and plans (solved.py), and prepared memory; None if the input is invalid. While a
+  // CUDA graph is captured, nobody can look whether it is.
+  nb::object solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, bool with_plans);
+
+  // Gradients of what is differentiable and needed, for that of the distances. `solved` is pairs and plans, or one by
+  // one what the operators return of them. `prepared` is the solve's; None prepares again.
+  nb::list backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs, double weight_tolerance,
+                    nb::object prepared);
+
+  // Of what may refer to this object.
+  std::array<nb::object*, 2> references() { return {&kernel_, &stream_}; }
+
+ private:
+  class Lease;
+
+  Described describe(nb::tuple given, nb::object prepared) const;
+  void prepare(const Described& d, Handle stream);
+  template <class... Structs>
+  void launch(Kernel kernel, i64 padded, i64 blocks, i64 shared, Handle stream, const Structs&... structs);
+  Handle handle(Kernel kernel, i64 padded);
+  Handle current_stream() const;
+
+  const Driver driver_;
+  const Properties properties_;
+  const Torch torch_;
+  nb::object kernel_, stream_;
+  std::array<std::array<std::atomic<Handle>, kKernels>, 5> handles_{};  // by padded / 32; null until used
+  std::vector<Check> checks_;  // that nobody uses
+};
+
+}  // namespace tfgw::gpu

@@ -1,0 +1,100 @@
+// How large everything is that a solve takes on a GPU, and where each part of it lies.
+#pragma once
+
+#include <optional>
+
+#include "structs.cuh"
+
+namespace tfgw::gpu {
+
+constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+
+// Padded number of template nodes for which there are kernels; none where there are too many.
+std::optional<int> size_class(i64 columns);
+
+// Doubles that one pair's solve works in: `Workspace::size` of workspace.cuh.
+i64 workspace_size(i64 rows, i64 padded);
+
+// How the blocks of a solve share a multiprocessor.
+struct SolveShape {
+  i64 per_processor;  // blocks that a multiprocessor has at a time
+  i64 shared;         // bytes of shared memory that each of them gets
+  i64 small_graph;    // nodes of a graph that one of a block's warps solves on its own, at most
+};
+
+// For a problem of which the counts are known, and so many bytes of shared memory per multiprocessor.
+SolveShape solve_shape(const Problem& p, i64 shared);
+
+// Doubles that all blocks of a solve work in.
+i64 scratch_size(const Problem& p, i64 blocks);
+
+// Calls place(name, member, entries) for each member that kernels prepare. Counts and `padded` must be known.
+template <class Place>
+void each_prepared(Problem& p, Place place) {
+  place("entry", p.entry, p.edges);
+  place("t_entry", p.t_entry, p.edges);
+  place("packed", p.packed, p.edges + kPackedRows * p.nodes);
+  place("full", p.full, kFull * p.edges);
+  place("ptr", p.ptr, p.graphs + 1);
+  place("graph_of", p.graph_of, p.nodes);
+  place("order", p.order, p.graphs);
+  place("dense_at", p.dense_at, p.graphs + 1);
+  place("row_start", p.row_start, p.nodes + 1);
+  place("row_length", p.row_length, p.nodes);
+  place("column", p.column, p.edges);
+  place("value", p.value, p.edges);
+  place("t_start", p.t_start, p.nodes + 1);
+  place("t_length", p.t_length, p.nodes);
+  place("t_column", p.t_column, p.edges);
+  place("t_value", p.t_value, p.edges);
+  place("edge_id", p.edge_id, p.edges);
+  place("h", p.h, p.nodes);
+  place("square", p.square, p.nodes);
+  place("out_mean", p.out_mean, p.nodes);
+  place("in_mean", p.in_mean, p.nodes);
+  place("x_norm", p.x_norm, p.nodes);
+  place("supply", p.supply, p.nodes);
+  place("constant", p.constant, p.graphs);
+  place("symmetric", p.symmetric, p.graphs);
+  place("packed_row", p.packed_row, p.nodes);
+  place("packed_begin", p.packed_begin, p.nodes + p.graphs + 1);
+  const i64 rows = p.templates * p.padded;
+  place("live_count", p.live_count, p.templates);
+  place("live", p.live, rows);
+  place("t_h", p.t_h, rows);
+  place("t_mean_out", p.t_mean_out, rows);
+  place("t_mean_in", p.t_mean_in, rows);
+  place("t_norm", p.t_norm, rows);
+  place("demand", p.demand, rows);
+  place("C", p.C, rows * p.padded);
+  place("Ct", p.Ct, rows * p.padded);
+  place("mean", p.mean, rows * p.padded);
+  place("ft", p.ft, rows * p.features);
+  place("t_square", p.t_square, p.templates * p.columns);
+  place("t_constant", p.t_constant, p.templates);
+  place("queue", p.queue, kCounters);
+}
+
+// Memory from an address on, 16 bytes at a time.
+class Arena {
+ public:
+  explicit Arena(i64 at) : at_(at) {}
+  template <class T>
+  void take(T*& member, i64 entries) {
+    member = reinterpret_cast<T*>(at_);
+    at_ += ceil_div(entries * i64(sizeof(T)), 16) * 16;
+  }
+  i64 end() const { return at_; }
+
+ private:
+  i64 at_;
+};
+
+// Places the prepared members from an address on; where they end.
+i64 place_prepared(Problem& p, i64 address);
+
+// The results besides the distances, in the two tensors of solved.py; the second address is 0 where plans are left out.
+void place_results(Problem& p, i64 pairs, i64 plans);
+i64 plan_words(const Problem& p);  // doubles of the second
+
+}  // namespace tfgw::gpu

@@ -1,0 +1,110 @@
+// What the host and the kernels agree on: the structs that kernels take, and the numbers that both count with. There are
+// no functions of the device here, so that the host's compiler reads this file too (host/).
+#pragma once
+
+namespace tfgw {
+
+using i64 = long long;
+using u64 = unsigned long long;
+using u32 = unsigned int;
+
+// A row and a column with a number: an edge of a graph with its weight, an arc of a plan with its mass.
+struct alignas(16) Entry {
+  double weight;
+  int row, col;
+};
+
+// The problem on the device, and what is prepared from it. Every member has 8 bytes.
+struct Problem {
+  // As the caller gives it; a null pointer where something is not there.
+  i64 graphs, nodes, features, edges, templates, columns;
+  const i64* batch;                 // (nodes)
+  const double* x;                  // (nodes, features)
+  const double* weights;            // (nodes); null is uniform
+  const i64* edge_index;            // (2, edges)
+  const double* edge_weight;        // (edges); null is 1
+  const double* dense;              // the n × n blocks, row by row, one after the other
+  const double* cost;               // (nodes, templates, columns), instead of squared feature distances
+  const double* template_structure; // (templates, columns, columns)
+  const double* template_x;         // (templates, columns, features)
+  const double* template_weights;   // (templates, columns)
+  const double* alpha;              // (templates)
+  const double* start;              // (nodes, templates, columns): couplings to start from
+  i64 dense_size;                   // entries of `dense`
+
+  // Prepared, by graph and node.
+  Entry *entry, *t_entry;           // (edges): the rows of C and Cᵀ that come below, once more, for the solver
+  Entry* packed;                    // (edges + kPackedRows · nodes): a symmetric C once more (problem.cuh)
+  double* full;                     // (kFull · edges): C as a matrix where that takes no more room than this
+  int* ptr;                         // (graphs + 1)
+  int* graph_of;                    // (nodes)
+  int* order;                       // (graphs): largest first
+  i64* dense_at;                    // (graphs + 1): first entry in `dense`
+  int *row_start, *row_length;      // (nodes + 1), (nodes): rows of C in `column` and `value`
+  int* column;                      // (edges): within the graph, sorted and distinct along a row
+  double* value;                    // (edges)
+  int *t_start, *t_length, *t_column;  // the same of Cᵀ, where C is not symmetric
+  double* t_value;
+  int* edge_id;                     // (edges): working memory
+  double *h, *square, *out_mean, *in_mean, *x_norm;  // (nodes)
+  i64* supply;                      // (nodes)
+  double* constant;                 // (graphs): hᵀ C² h
+  int* symmetric;                   // (graphs)
+  int *packed_row, *packed_begin;   // (nodes), (nodes + graphs + 1)
+
+  // Prepared, by template; matrices have `padded` columns. Weightless nodes are left out.
+  i64 padded;
+  int *live_count, *live;           // (templates), (templates, padded): original index of each kept node
+  double *t_h, *t_mean_out, *t_mean_in, *t_norm;     // (templates, padded)
+  i64* demand;                      // (templates, padded)
+  double *C, *Ct, *mean;            // (templates, padded, padded)
+  double* ft;                       // (templates, features, padded)
+  double* t_square;                 // (templates, columns), of every node
+  double* t_constant;               // (templates)
+
+  // Working memory.
+  int* queue;                       // the counters below
+  int* invalid;                     // the same flag, where the host sees it
+  double* scratch;
+  i64 scratch_size;                 // in doubles
+  i64 shared_size;                  // bytes of shared memory that a block has besides
+  i64 small_graph;                  // nodes of a graph that a warp solves on its own, at most
+
+  // Options and results of the solve.
+  i64 max_iter;
+  double tol, weight_tolerance;
+  double *distance, *structure_cost, *feature_cost, *gap;  // (graphs, templates)
+  int *iterations, *status;
+  double* plan;                     // (nodes, templates, columns)
+  double *row_potential, *col_potential;  // (nodes, templates), (graphs, templates, columns)
+};
+
+enum Counter { kNextPair, kLargestGraph, kInvalid, kUnused, kUnsorted, kNoneAlone, kCounters };
+
+constexpr int kFull = 4;  // a graph's matrix is multiplied as such if it has at most so many entries per edge
+constexpr int kPackedRows = 8;
+
+struct Gradients {  // every member has 8 bytes
+  const double *grad, *structure_cost, *feature_cost, *plan, *row_potential, *col_potential;
+  double *x, *weights, *edge_weight, *dense;                     // null where not asked for
+  double *template_structure, *template_x, *template_weights, *alpha;
+  double* structured;  // (nodes, templates, columns): C T
+};
+
+// Of the kernels between the parameters of a layer and what a problem takes.
+struct SharedEntries {
+  i64 templates, places, entries;
+  i64 alpha_step;            // 0: one α for all templates
+  const i64* where;          // (entries, 2): the places of each entry, twice the same if it has only one
+  double *entry, *alpha;     // (templates, entries), and (templates) or one
+  double *structure, *alphas;  // (templates, places), (templates)
+};
+
+// Threads of a block, by kernel.
+constexpr int kBlockWarps = 4;  // that solve
+constexpr int kIndexThreads = 1024, kPrepareThreads = 256, kSolveThreads = 32 * kBlockWarps;
+constexpr int kNodeThreads = 128, kEdgeThreads = 128, kTemplateThreads = 512, kEntryThreads = 256;
+constexpr int kSolveBlocks = 2;  // that a multiprocessor should have registers for
+constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient for each lane, and for its block
+
+}  // namespace tfgw

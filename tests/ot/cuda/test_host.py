@@ -1,0 +1,242 @@
+"""The host's part of a solve, in front of a driver that only listens: nothing here needs a GPU or a compiler."""
+
+import gc
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import POINTER, c_int64, c_void_p, cast
+from threading import Barrier, Event
+from typing import Any
+
+import pytest
+import torch
+
+from tests.ot.cuda.emulation import EmulatedDriver, EmulatedGpu, Launch
+from tfgw.ot import _core
+from tfgw.ot.cuda import run
+from tfgw.ot.cuda.run import Input, Solution
+from tfgw.ot.problem import SharedEntries
+
+COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11}
+INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "packed_row": 20, "packed_begin": 24,
+            "live_count": 7, "live": 7 * 16, "queue": 6}  # fmt: skip
+DOUBLES = {"packed": 2 * (41 + 8 * 20), "dense_at": 4, "value": 41, "h": 20, "supply": 20, "constant": 3, "t_h": 7 * 16,
+           "C": 7 * 16 * 16, "ft": 7 * 5 * 16, "t_square": 7 * 11, "t_constant": 7}  # fmt: skip
+
+
+class Listener(EmulatedDriver):
+    """Does nothing, but keeps the first words of the structs: counts, where the input is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[list[int]] = []
+
+    def function(self, name: str, columns: int) -> Callable[..., Any]:
+        return lambda blocks, *structs: self.words.append(list(cast(structs[0], POINTER(c_int64))[:8]))
+
+
+def problem(**changes: Any) -> Input:
+    graphs, nodes, features, edges, templates, columns = COUNTS.values()
+    given = Input(
+        torch.randn(nodes, features).double(), torch.zeros(nodes).long(), graphs, None, torch.zeros(2, edges).long(),
+        None, None, torch.zeros(templates, columns, columns).double(),
+        torch.zeros(templates, columns, features).double(), torch.full((templates, columns), 1 / columns).double(),
+        torch.full((templates,), 0.5).double(),
+    )  # fmt: skip
+    return given._replace(**changes)
+
+
+def solve(gpu: EmulatedGpu, given: Input | None = None) -> Solution | None:
+    options: dict[str, Any] = {"weight_tolerance": 1e-6, "max_iter": 10, "tol": 1e-9, "with_plans": True}
+    return run.solve(gpu, given or problem(), **options)
+
+
+def gradients(gpu: EmulatedGpu, given: Input, solution: Solution, *needs: int) -> list[torch.Tensor | None]:
+    """Of what is at these places."""
+    up = torch.ones(given.batch_size, given.template_weights.shape[0]).double()
+    return run.backward(
+        gpu, given, up, solution.rest[:2], [i in needs for i in range(8)], weight_tolerance=1e-6,
+        prepared=solution.prepared,
+    )  # fmt: skip
+
+
+def test_prepared_members_have_room_and_do_not_overlap() -> None:
+    places = _core.gpu_prepared(**COUNTS)
+    end = 0
+    for name, (at, size) in places.items():
+        assert at >= end, name
+        assert at % 16 == 0
+        end = at + size
+    assert all(places[name][1] >= 4 * entries for name, entries in INTEGERS.items())
+    assert all(places[name][1] >= 8 * entries for name, entries in DOUBLES.items())
+    solution = solve(EmulatedGpu(driver=Listener()))
+    assert solution is not None
+    assert len(solution.prepared) >= end
+
+
+def test_size_classes() -> None:
+    assert [_core.gpu_size_class(n) for n in (1, 16, 17, 64, 128, 129)] == [16, 16, 32, 64, 128, None]
+
+
+def test_launches_of_a_solve() -> None:
+    driver = Listener()
+    given = problem()
+    assert solve(EmulatedGpu(processors=5, driver=driver), given) is not None
+    _, shared, _ = _core.gpu_solve_shape(shared=228 << 10, graphs=3, nodes=20, edges=41, columns=11)
+    blocks = {"tfgw_index": 1, "tfgw_prepare": 3 + 7, "tfgw_solve": 2 * 5}
+    threads = {"tfgw_index": 1024, "tfgw_prepare": 256, "tfgw_solve": 128}
+    assert driver.launches == [Launch(n, blocks[n], threads[n], shared if n == "tfgw_solve" else 0) for n in blocks]
+    assert given.batch is not None
+    for words in driver.words:
+        assert words == [*COUNTS.values(), given.batch.data_ptr(), given.x.data_ptr()]
+    assert driver.calls[-3:] == ["cuEventRecord", "cuLaunchKernel", "cuEventSynchronize"]
+
+
+def test_launches_of_a_backward() -> None:
+    given = problem(edge_weight=torch.ones(41).double())
+    driver = Listener()
+    gpu = EmulatedGpu(driver=driver)
+    solution = solve(gpu, given)
+    assert solution is not None
+    expected = {
+        (0,): ["nodes"],
+        (2,): ["edges"],
+        (3,): [],  # there is no dense structure
+        (4,): ["nodes", "templates"],
+        (5, 7): ["templates"],
+    }
+    for needs, names in expected.items():
+        driver.launches.clear()
+        grads = gradients(gpu, given, solution, *needs)
+        assert [i for i, g in enumerate(grads) if g is not None] == [i for i in needs if i != 3]
+        assert [launch.kernel for launch in driver.launches] == [f"tfgw_backward_{name}" for name in names]
+    sizes = {launch.kernel: launch[1:3] for launch in driver.launches}
+    assert sizes == {"tfgw_backward_templates": (7 * 11, 512)}
+
+
+def test_entries_that_are_shared_are_expanded_and_folded() -> None:
+    entries = torch.rand(7, 3).double()
+    shared = SharedEntries(entries, torch.zeros(7, 121).long(), None, torch.tensor([[1, 11], [2, 22], [3, 33]]))
+    given = problem(template_structure=entries, shared=shared, alpha=torch.tensor(0.5).double())
+    driver = Listener()
+    gpu = EmulatedGpu(driver=driver)
+    solution = solve(gpu, given)
+    assert solution is not None
+    assert driver.launches[1] == Launch("tfgw_expand", 7, 256, 0)
+    assert driver.words[1] == [7, 121, 3, 0, shared.places.data_ptr(), entries.data_ptr(), given.alpha.data_ptr(),
+                               driver.words[1][7]]  # fmt: skip
+    grads = gradients(gpu, given, solution, 4, 7)
+    assert driver.launches[-1] == Launch("tfgw_fold", 7, 256, 0)
+    assert grads[4] is not None
+    assert grads[7] is not None
+    assert driver.words[-1][5:7] == [grads[4].data_ptr(), grads[7].data_ptr()]
+    assert (grads[4].shape, grads[7].shape) == (entries.shape, ())
+
+
+def test_a_launch_that_fails_says_why() -> None:
+    driver = Listener()
+    driver.errors["cuLaunchKernel"] = [0, 0, 1]
+    with pytest.raises(RuntimeError, match="tfgw: tfgw_solve failed: CUDA_ERROR_INVALID_VALUE"):
+        solve(EmulatedGpu(driver=driver))
+
+
+def test_a_kernel_that_cannot_be_loaded_says_why() -> None:
+    class Broken(Listener):
+        def function(self, name: str, columns: int) -> Callable[..., Any]:
+            raise ImportError(f"no {name} of {columns}")
+
+    with pytest.raises(ImportError, match="no tfgw_index of 16"):
+        solve(EmulatedGpu(driver=Broken()))
+
+
+def test_a_thread_without_a_context_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: asked.append(True))
+    driver = Listener()
+    driver.errors["cuLaunchKernel"] = [201, 0]
+    assert solve(EmulatedGpu(driver=driver)) is not None
+    assert asked == [True]
+
+
+def test_nobody_waits_while_a_graph_is_captured() -> None:
+    driver = Listener()
+    driver.capturing = True
+    assert solve(EmulatedGpu(driver=driver)) is not None
+    assert driver.calls == ["cuStreamIsCapturing", *["cuLaunchKernel"] * 3]
+
+
+class OutOfMemory:
+    """Instead of ``torch.empty``: fails when it is called for the second time, that is, after the first launches."""
+
+    def __init__(self) -> None:
+        self.empty, self.calls = torch.empty, 0
+
+    def __call__(self, *arguments: Any, **options: Any) -> torch.Tensor:
+        self.calls += 1
+        if self.calls == 2:
+            raise torch.OutOfMemoryError("none left")
+        return self.empty(*arguments, **options)
+
+
+def test_the_word_of_a_solve_that_was_given_up_is_not_another_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernels may set the word until the event behind them has come."""
+    monkeypatch.setattr(torch, "empty", OutOfMemory())
+    driver = Listener()
+    gpu = EmulatedGpu(driver=driver)
+    with pytest.raises(torch.OutOfMemoryError, match="none left"):
+        solve(gpu)
+    assert "cuEventSynchronize" not in driver.calls
+    driver.calls.clear()
+    assert solve(gpu) is not None
+    assert driver.calls.index("cuEventSynchronize") < driver.calls.index("cuLaunchKernel")
+    assert driver.calls.count("cuEventSynchronize") == 2
+    driver.calls.clear()
+    assert solve(gpu) is not None
+    assert driver.calls.count("cuEventSynchronize") == 1
+    assert "cuMemHostAlloc" not in driver.calls
+
+
+def test_two_solves_at_once_have_a_word_each_and_do_not_hold_others_up() -> None:
+    class Slow(Listener):
+        """Waits in its events until both solves do."""
+
+        both = Barrier(2, timeout=20)
+
+        def cuEventSynchronize(self, event: int) -> None:
+            self.both.wait()
+
+    driver = Slow()
+    gpu = EmulatedGpu(driver=driver)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        assert all(found.result() is not None for found in [pool.submit(solve, gpu) for _ in range(2)])
+    assert driver.calls.count("cuMemHostAlloc") == 2
+
+
+def test_tensors_that_kernels_cannot_read_are_converted() -> None:
+    given = problem()
+    x = torch.stack((given.x, given.x), -1)[..., 0].float().requires_grad_()
+    driver = Listener()
+    gpu = EmulatedGpu(driver=driver)
+    solution = solve(gpu, given._replace(x=x))
+    assert solution is not None
+    assert driver.words[0][7] != x.data_ptr()
+    (grad, *_) = gradients(gpu, given._replace(x=x), solution, 0)
+    assert grad is not None
+    assert (grad.dtype, grad.shape, grad.is_contiguous()) == (torch.float32, x.shape, True)
+
+
+def test_a_gpu_can_be_forgotten() -> None:
+    """It refers to what finds its kernels, and that may refer to it."""
+    driver = Listener()
+    gone = Event()
+    weakref.finalize(driver, gone.set)
+    driver.gpu = EmulatedGpu(driver=driver)  # type: ignore[attr-defined]
+    del driver
+    gc.collect()
+    assert gone.is_set()
+
+
+def test_what_a_driver_needs_is_found_by_name() -> None:
+    with pytest.raises(KeyError, match="cuLaunchKernel"):
+        _core.Gpu(driver={}, processors=1, shared=1, kernel=print, stream=print)
+    assert all(c_void_p(address).value for address in Listener().addresses.values())
