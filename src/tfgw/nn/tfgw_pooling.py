@@ -1,7 +1,7 @@
 """The paper's pooling layer."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -105,8 +105,9 @@ class TFGWPooling(TemplateLayer):
         return self._shared_entries().dense()
 
     def _shared_entries(self) -> SharedEntries:
-        is_free = None if self.structure == "precomputed" else self._is_free
-        return SharedEntries(self.structure_entries, self._entry_index, is_free, self._entry_places)
+        buffers: dict[str, Any] = self._buffers  # where a module's __getattr__ would find them, after a search
+        is_free = None if self.structure == "precomputed" else buffers["_is_free"]
+        return SharedEntries(self.structure_entries, buffers["_entry_index"], is_free, buffers["_entry_places"])
 
     def _entries(self) -> tuple[Tensor, int]:
         """Which free entry stands at each place of C̄, row by row, and how many there are; beyond is what is fixed."""
@@ -176,11 +177,19 @@ class TFGWPooling(TemplateLayer):
         Returns:
             ``(batch_size, num_templates)``.
         """
+        edge_index, edge_weight, structure = self._structure(x, edge_index, batch, edge_weight, structure)
         return fgw_distances(
-            self._graphs(x, edge_index, batch, edge_weight, structure, node_weights, batch_size),
-            ot.Templates(self.template_features, weights=self.template_weights),
-            self.alpha,
+            x,
+            batch,
+            batch_size,
+            node_weights,
+            edge_index,
+            edge_weight,
+            structure,
             self._shared_entries(),
+            self.template_features,
+            self.template_weights,
+            self.alpha,
             max_iter=self.max_iter,
             tol=self.tol,
             n_starts=self.n_starts,
@@ -256,6 +265,18 @@ class TFGWPooling(TemplateLayer):
         node_weights: Tensor | None,
         batch_size: int | None,
     ) -> ot.GraphBatch:
+        edge_index, edge_weight, structure = self._structure(x, edge_index, batch, edge_weight, structure)
+        return ot.GraphBatch(x, batch, batch_size, edge_index, edge_weight, structure, node_weights)
+
+    def _structure(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None,
+        batch: Tensor | None,
+        edge_weight: Tensor | None,
+        structure: Tensor | None,
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """What C is: edges with their weights, or matrices."""
         if structure is None:
             if edge_index is None:
                 raise ValueError("edge_index: missing (give edge_index, or structure)")
@@ -263,16 +284,7 @@ class TFGWPooling(TemplateLayer):
                 raise ValueError("structure: missing; a layer with structure='precomputed' needs it in every call")
             if self.structure == "shortest_path":
                 structure = batched_shortest_paths(edge_index, len(x), batch, edge_weight).to(x)
-        sparse = structure is None
-        return ot.GraphBatch(
-            x,
-            batch=batch,
-            batch_size=batch_size,
-            edge_index=edge_index if sparse else None,
-            edge_weight=edge_weight if sparse else None,
-            structure=structure,
-            node_weights=node_weights,
-        )
+        return (edge_index, edge_weight, None) if structure is None else (None, None, structure)
 
     def __repr__(self) -> str:
         fixed = f"torch.tensor({self.alpha.tolist()})" if self.alpha.dim() else self.alpha.item()

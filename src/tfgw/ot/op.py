@@ -341,6 +341,8 @@ def call_fgw_op(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
 # Adds the kernels for tensors on a GPU to the operators above.
 from tfgw.ot import op_cuda  # noqa: E402
 
+plain_distances = op_cuda.plain_distances
+
 
 def solve_fgw(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
     """:func:`fgw_op`, or the same on a GPU without the cost of an operator, where nobody needs one.

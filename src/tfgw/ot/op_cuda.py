@@ -23,12 +23,15 @@ from tfgw.ot.starts import UNIFORM
 
 def is_eager(*inputs: object) -> bool:
     """Whether nobody traces, transforms or intercepts what is computed from these."""
-    return (
-        not torch.compiler.is_compiling()
-        and {*map(type, inputs)} <= _PLAIN
-        and not torch._C._are_functorch_transforms_active()
-        and not torch._C._len_torch_dispatch_stack()
-        and not torch._C._get_tracing_state()
+    return _is_untraced() and {*map(type, inputs)} <= _PLAIN
+
+
+def _is_untraced() -> bool:
+    return not (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._get_tracing_state()
     )
 
 
@@ -49,10 +52,35 @@ def fgw(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
     if run.reason_not_to(device, given, n_starts, start_kinds) is not None:
         return call_fgw_op(*arguments, needs_grad=needs_grad)
     solution = _solve(device, given, max_iter, tol, needs_grad or with_plans)
-    distance: Tensor = (
-        _Differentiable.apply(solution, given, *given.differentiable) if needs_grad else _distance(solution, given)
-    )
-    return distance, partial(_others, solution, given, with_plans)
+    return _differentiable(solution, given, needs_grad), partial(_others, solution, given, with_plans)
+
+
+def plain_distances(*arguments: Any, max_iter: int, tol: float) -> Tensor | None:
+    """The distances of a layer, called eagerly with tensors on a GPU, if nothing about them needs a closer look.
+
+    ``arguments`` as for :func:`fgw`, with entries that are shared. Where this returns ``None``, the caller has to look,
+    and to say what is wrong.
+    """
+    if not (_is_on_gpu(arguments[0]) and _is_untraced()):
+        return None
+    shared = arguments[7]
+    given = Input._make((*arguments[:7], shared.entries, *arguments[8:], None, None, shared))
+    device = _device(given.x)
+    if not device.host.is_plain(given):
+        return None
+    needs_grad = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given.differentiable)
+    return _differentiable(_solve(device, given, max_iter, tol, needs_grad), given, needs_grad)
+
+
+def _is_on_gpu(x: object) -> bool:
+    return isinstance(x, Tensor) and x.is_cuda
+
+
+def _differentiable(solution: Solution, given: Input, needs_grad: bool) -> Tensor:
+    if not needs_grad:
+        return _distance(solution, given)
+    distance: Tensor = _Differentiable.apply(solution, given, *given.differentiable)
+    return distance
 
 
 class _Differentiable(torch.autograd.Function):

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from tfgw.ot.op import Others, solve_fgw, transport_op
+from tfgw.ot.op import Others, plain_distances, solve_fgw, transport_op
 from tfgw.ot.problem import GraphBatch, SharedEntries, Templates, check_options, check_pair, check_start, checked_alpha
 from tfgw.ot.starts import START_KINDS, start_bits
 
@@ -100,11 +100,47 @@ def fgw(
 
 
 def fgw_distances(
-    graphs: GraphBatch, templates: Templates, alpha: Tensor, shared: SharedEntries, **options: Any
+    x: Tensor,
+    batch: Tensor | None,
+    batch_size: int | None,
+    node_weights: Tensor | None,
+    edge_index: Tensor | None,
+    edge_weight: Tensor | None,
+    structure: Tensor | None,
+    shared: SharedEntries,
+    template_features: Tensor,
+    template_weights: Tensor,
+    alpha: Tensor,
+    *,
+    max_iter: int,
+    tol: float,
+    n_starts: int,
+    start_kinds: Sequence[str],
+    num_threads: int | None,
 ) -> Tensor:
-    """The distances of :func:`fgw`, for the same options but ``plans``, without what a layer would not look at, and
-    for templates whose structures are ``shared``."""
-    return _solve(graphs, templates, alpha, shared=shared, plans=None, **options)[0]
+    """The distances of :func:`fgw`, without what a layer would not look at, for templates whose structures are
+    ``shared``."""
+    usual = n_starts == 1 and start_kinds == START_KINDS and (num_threads is None or num_threads >= 1)
+    if usual and max_iter >= 1 and tol >= 0:
+        found = plain_distances(
+            x, batch, batch_size, node_weights, edge_index, edge_weight, structure, shared, template_features,
+            template_weights, alpha, max_iter=max_iter, tol=tol,
+        )  # fmt: skip
+        if found is not None:
+            return found
+    distances, _ = _solve(
+        GraphBatch(x, batch, batch_size, edge_index, edge_weight, structure, node_weights),
+        Templates(template_features, weights=template_weights),
+        alpha,
+        shared=shared,
+        max_iter=max_iter,
+        tol=tol,
+        n_starts=n_starts,
+        start_kinds=start_kinds,
+        plans=None,
+        num_threads=num_threads,
+    )
+    return distances
 
 
 def _solve(

@@ -109,13 +109,22 @@ class Launch(NamedTuple):
 class EmulatedGpu(Gpu):
     """Solves tensors on the CPU, and remembers the names of the kernels that it ran."""
 
-    def __init__(self, processors: int = 1, shared: int = 228 << 10, driver: EmulatedDriver | None = None) -> None:
-        self.index, self.memory, self.capability = 0, 1 << 40, (9, 0)
+    def __init__(
+        self,
+        processors: int = 1,
+        shared: int = 228 << 10,
+        memory: int = 1 << 40,
+        generation: int = 9,
+        driver: EmulatedDriver | None = None,
+    ) -> None:
+        self.index = 0
         self.driver = driver or EmulatedDriver()
         self.host = _core.Gpu(
             driver=self.driver.addresses,
             processors=processors,
             shared=shared,
+            memory=memory,
+            generation=generation,
             kernel=self.driver.kernel,
             stream=lambda: 0,
         )

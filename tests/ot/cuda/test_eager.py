@@ -26,6 +26,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
         pytest.skip("no C++ compiler")
     emulated = EmulatedGpu()
     monkeypatch.setattr(op_cuda, "_device", lambda tensor: emulated)
+    monkeypatch.setattr(op_cuda, "_is_on_gpu", lambda x: isinstance(x, Tensor))
     monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op_cuda.fgw)
     return emulated
 
@@ -291,11 +292,13 @@ LAYERS: list[dict[str, Any]] = [
 ]
 
 
-def layer_step(layer: TFGWPooling, problem: Problem, dtype: torch.dtype) -> tuple[Tensor, dict[str, Tensor | None]]:
+def layer_step(
+    layer: TFGWPooling, problem: Problem, dtype: torch.dtype, batch_size: int | None = None
+) -> tuple[Tensor, dict[str, Tensor | None]]:
     graphs = problem.graphs
     x, structure = graphs.x.to(dtype).requires_grad_(), None if graphs.structure is None else graphs.structure.to(dtype)
     layer.zero_grad()
-    distances = layer(x, graphs.edge_index, graphs.batch, structure=structure)
+    distances = layer(x, graphs.edge_index, graphs.batch, structure=structure, batch_size=batch_size)
     (distances * torch.arange(1.0, 1 + distances.numel()).to(distances).view_as(distances)).sum().backward()
     return distances.detach(), {"x": x.grad, **{name: p.grad for name, p in layer.named_parameters()}}
 
@@ -318,6 +321,91 @@ def test_layers(options: dict[str, Any], dtype: torch.dtype, monkeypatch: pytest
             assert grads[name] is None or not grads[name].numel()  # type: ignore[union-attr]
         else:
             torch.testing.assert_close(grads[name], grad, msg=name, **close)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("options", LAYERS)
+def test_layers_with_plain_input(
+    options: dict[str, Any], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch, gpu: EmulatedGpu
+) -> None:
+    """Without a closer look, the results are the same."""
+    torch.manual_seed(0)
+    problem = random_problem(13, "sparse" if options.get("structure") != "precomputed" else "dense")
+    layer = TFGWPooling(problem.graphs.x.shape[1], 4, **{"template_nodes": 5, **options}).to(dtype)
+    expected, expected_grads = layer_step(layer, problem, dtype)
+    launched, gpu.driver.launched = gpu.launched, []
+    monkeypatch.delattr("tfgw.ot.solve.GraphBatch")
+    found, grads = layer_step(layer, problem, dtype, batch_size=problem.graphs.num_graphs)
+    assert gpu.launched == launched
+    assert torch.equal(found, expected)
+    assert all(grad is expected_grads[name] or torch.equal(grad, expected_grads[name]) for name, grad in grads.items())  # type: ignore[arg-type]
+
+
+PLAIN: dict[str, Any] = {
+    "x": torch.ones(6, 3).double(),
+    "edge_index": torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]]),
+    "batch": torch.tensor([0, 0, 1, 1, 1, 1]),
+    "edge_weight": torch.ones(4).double(),
+    "node_weights": torch.tensor([0.5, 0.5, 0.25, 0.25, 0.25, 0.25]).double(),
+    "batch_size": 2,
+}
+NOT_PLAIN: dict[str, list[Any]] = {
+    "x": [[1.0], torch.ones(6), torch.ones(5, 3).double(), torch.ones(6, 4).double(), torch.ones(6, 3).long(),
+          torch.ones(0, 3).double(), torch.ones(6, 3, device="meta"), torch.ones(6, 3).double().to_sparse()],
+    "edge_index": [None, torch.ones(2, 4), torch.ones(4).long(), torch.ones(3, 4).long(), torch.ones(2, 3).long(),
+                   "edges"],
+    "batch": [torch.zeros(6), torch.zeros(5).long(), torch.zeros(6, 1).long(), torch.zeros(6).int(), [0] * 6],
+    "edge_weight": [torch.ones(4).long(), torch.ones(5).double(), torch.ones(4, 1).double(), 1.0],
+    "node_weights": [torch.ones(6).long(), torch.ones(5).double(), torch.ones(6, 1).double(),
+                     torch.ones(6, device="meta")],
+    "batch_size": [0, -1],
+}  # fmt: skip
+BROKEN_LAYERS: dict[str, Any] = {
+    "max_iter": 0,
+    "tol": -1.0,
+    "n_starts": 0,
+    "start_kinds": ("none",),
+    "num_threads": 0,
+    "alpha": torch.ones(3).double(),
+    "template_features": torch.ones(4, 5, 2).double(),
+    "template_weights": torch.ones(4, 6).double(),
+    "structure_entries": torch.ones(4, 10, dtype=torch.int64),
+}
+
+
+def error_of(layer: TFGWPooling, arguments: dict[str, Any]) -> str:
+    with pytest.raises((ValueError, AttributeError, TypeError)) as caught:
+        layer(**arguments)
+    return f"{caught.type.__name__}: {caught.value}"
+
+
+def test_what_is_not_plain_is_told_in_the_same_words(monkeypatch: pytest.MonkeyPatch, gpu: EmulatedGpu) -> None:
+    layer = TFGWPooling(3, 4, 5).double()
+    layer(**PLAIN)
+    assert gpu.launched
+    gpu.launched.clear()
+    calls = [(layer, {**PLAIN, name: value}) for name, values in NOT_PLAIN.items() for value in values]
+    calls += [(layer, {**PLAIN, "structure": torch.ones(2, 2, 2).double()})]
+    for name, value in BROKEN_LAYERS.items():
+        broken = TFGWPooling(3, 4, 5, learn_templates=False, learn_weights=False, alpha=0.5).double()
+        setattr(broken, name, value)
+        calls.append((broken, PLAIN))
+    ours = [error_of(*call) for call in calls]
+    assert not gpu.launched
+    monkeypatch.setattr("tfgw.ot.solve.plain_distances", lambda *_, **__: None)
+    assert ours == [error_of(*call) for call in calls]
+
+
+def test_tensors_of_other_types_are_looked_at(gpu: EmulatedGpu) -> None:
+    class Marked(Tensor):
+        pass
+
+    layer = TFGWPooling(3, 4, 5).double()
+    for x in (PLAIN["x"].as_subclass(Marked), PLAIN["x"].half()):
+        assert not gpu.host.is_plain(
+            (x, PLAIN["batch"], 2, None, PLAIN["edge_index"], None, None, layer.structure_entries,
+             layer.template_features, layer.template_weights, layer.alpha, None, None, layer._shared_entries())
+        )  # fmt: skip
 
 
 def test_second_derivatives_of_a_layer_are_refused(gpu: EmulatedGpu) -> None:

@@ -78,6 +78,20 @@ def test_size_classes() -> None:
     assert [_core.gpu_size_class(n) for n in (1, 16, 17, 64, 128, 129)] == [16, 16, 32, 64, 128, None]
 
 
+def test_reasons_not_to() -> None:
+    gpu = EmulatedGpu(driver=Listener(), memory=2 * 8 * _core.gpu_workspace_size(100, 32))
+    assert run.reason_not_to(gpu, problem()) is None
+    assert (
+        run.reason_not_to(gpu, problem(), n_starts=2)
+        == "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
+    )
+    assert gpu.host.reason_not_to(100, 20) is None
+    assert gpu.host.reason_not_to(101, 20) == "a batch of 101 nodes may hold a graph too large for its memory"
+    assert gpu.host.reason_not_to(1, 129) == "templates have 129 nodes, more than 128"
+    old = EmulatedGpu(driver=Listener(), generation=7).host
+    assert old.reason_not_to(1, 2) == "the GPU is older than compute capability 8.0"
+
+
 def test_launches_of_a_solve() -> None:
     driver = Listener()
     given = problem()
@@ -238,5 +252,5 @@ def test_a_gpu_can_be_forgotten() -> None:
 
 def test_what_a_driver_needs_is_found_by_name() -> None:
     with pytest.raises(KeyError, match="cuLaunchKernel"):
-        _core.Gpu(driver={}, processors=1, shared=1, kernel=print, stream=print)
+        _core.Gpu(driver={}, processors=1, shared=1, memory=1, generation=9, kernel=print, stream=print)
     assert all(c_void_p(address).value for address in Listener().addresses.values())

@@ -19,12 +19,12 @@ class Gpu:
         load_cupy()
         properties = torch.cuda.get_device_properties(index)
         self.index = index
-        self.memory: int = properties.total_memory
-        self.capability: tuple[int, int] = (properties.major, properties.minor)
         self.host = _core.Gpu(
             driver=driver.addresses(),
             processors=properties.multi_processor_count,
             shared=shared_memory(index),
+            memory=properties.total_memory,
+            generation=properties.major,
             kernel=partial(kernel, index),
             stream=partial(torch._C._cuda_getCurrentRawStream, index),
         )

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
 from tfgw.ot.cuda.gpu import Gpu
 from tfgw.ot.cuda.solved import Solved
 from tfgw.ot.problem import SharedEntries, expand_alpha
@@ -74,15 +73,7 @@ def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1, start_kinds: int = 
     """Why the kernels cannot solve a problem, or ``None`` if they can."""
     if n_starts > 1 or not (start_kinds & UNIFORM or given.start is not None):
         return "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
-    columns = given.template_weights.shape[1]
-    padded = _core.gpu_size_class(columns)
-    if padded is None:
-        return f"templates have {columns} nodes, more than 128"
-    if gpu.capability < (8, 0):
-        return "the GPU is older than compute capability 8.0"
-    if 8 * _core.gpu_workspace_size(given.x.shape[0], padded) > gpu.memory // 2:
-        return f"a batch of {given.x.shape[0]} nodes may hold a graph too large for its memory"
-    return None
+    return gpu.host.reason_not_to(given.x.shape[0], given.template_weights.shape[1])
 
 
 def warn_once(reason: str) -> None:

@@ -2,6 +2,7 @@
 #include "bindings.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
@@ -55,19 +56,22 @@ void bind(nb::module_& module) {
   nb::class_<Gpu>(module, "Gpu", nb::type_slots(slots))
       .def(
           "__init__",
-          [](Gpu* self, const nb::dict& driver, i64 processors, i64 shared, nb::object kernel,
-             nb::object stream) {
-            new (self) Gpu(driver_of(driver), {processors, shared}, std::move(kernel), std::move(stream));
+          [](Gpu* self, const nb::dict& driver, i64 processors, i64 shared, i64 memory, int generation,
+             nb::object kernel, nb::object stream) {
+            new (self) Gpu(driver_of(driver), {processors, shared, memory, generation}, std::move(kernel),
+                           std::move(stream));
           },
-          nb::kw_only(), nb::arg("driver"), nb::arg("processors"), nb::arg("shared"),
-          nb::arg("kernel"), nb::arg("stream"))
+          nb::kw_only(), nb::arg("driver"), nb::arg("processors"), nb::arg("shared"), nb::arg("memory"),
+          nb::arg("generation"), nb::arg("kernel"), nb::arg("stream"))
+      .def("reason_not_to", &Gpu::reason_not_to, nb::arg("nodes"), nb::arg("columns"))
+      .def("is_plain", &Gpu::is_plain, nb::arg("given"))
       .def("solve", &Gpu::solve, nb::arg("given"), nb::arg("weight_tolerance"), nb::arg("max_iter"), nb::arg("tol"),
            nb::arg("with_plans"))
       .def("backward", &Gpu::backward, nb::arg("given"), nb::arg("grad"), nb::arg("solved"), nb::arg("needs"),
            nb::arg("weight_tolerance"), nb::arg("prepared").none());
+  // For the tests.
   module.def("gpu_workspace_size", &workspace_size, nb::arg("rows"), nb::arg("padded"));
   module.def("gpu_size_class", &size_class, nb::arg("columns"));
-  // For the tests.
   module.def(
       "gpu_solve_shape",
       [](i64 shared, i64 graphs, i64 nodes, i64 edges, i64 columns) {

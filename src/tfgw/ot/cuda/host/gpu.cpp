@@ -70,6 +70,42 @@ class Gpu::Lease {
   bool recorded_ = false;
 };
 
+std::optional<std::string> Gpu::reason_not_to(i64 nodes, i64 columns) const {
+  const std::optional<int> padded = size_class(columns);
+  if (!padded) return "templates have " + std::to_string(columns) + " nodes, more than 128";
+  if (properties_.generation < 8) return "the GPU is older than compute capability 8.0";
+  if (8 * workspace_size(nodes, *padded) > properties_.memory / 2)
+    return "a batch of " + std::to_string(nodes) + " nodes may hold a graph too large for its memory";
+  return std::nullopt;
+}
+
+bool Gpu::is_plain(nb::tuple given) const {
+  const auto at = [&](Argument i) { return nb::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
+  if (!PyLong_CheckExact(at(kBatchSize).ptr()) || nb::cast<i64>(at(kBatchSize)) < 1 || at(kShared).is_none())
+    return false;
+  constexpr auto kFloating = Torch::kFloating, kInteger = Torch::kInteger;
+  const nb::object device = torch_.device(at(kX));
+  const auto is = [&](Argument i, Torch::Kind kind, std::initializer_list<i64*> shape) {
+    return torch_.is_plain(at(i), kind, shape, device);
+  };
+  const auto may_be = [&](Argument i, Torch::Kind kind, std::initializer_list<i64*> shape) {
+    return at(i).is_none() || is(i, kind, shape);
+  };
+  i64 nodes = Torch::kAny, features = Torch::kAny, edges = Torch::kAny, templates = Torch::kAny, columns = Torch::kAny;
+  i64 entries = Torch::kAny, dense = Torch::kAny, ends = 2;
+  if (!is(kX, kFloating, {&nodes, &features})) return false;
+  if (!is(kTemplateFeatures, kFloating, {&templates, &columns, &features})) return false;
+  if (!nodes || !templates || !columns || reason_not_to(nodes, columns)) return false;
+  const bool sparse = !at(kEdgeIndex).is_none();
+  const bool structured = sparse ? is(kEdgeIndex, kInteger, {&ends, &edges}) && at(kStructure).is_none() &&
+                                       may_be(kEdgeWeight, kFloating, {&edges})
+                                 : is(kStructure, kFloating, {&dense}) && at(kEdgeWeight).is_none();
+  return structured && may_be(kBatch, kInteger, {&nodes}) && may_be(kNodeWeights, kFloating, {&nodes}) &&
+         is(kTemplateStructure, kFloating, {&templates, &entries}) &&
+         is(kTemplateWeights, kFloating, {&templates, &columns}) &&
+         (is(kAlpha, kFloating, {}) || is(kAlpha, kFloating, {&templates}));
+}
+
 nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, bool with_plans) {
   Described d = describe(given, nb::none());
   Problem& p = d.problem;
@@ -139,7 +175,7 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
   nb::list grads;
   for (int i = 0; i < 8; ++i) {
     const nb::object& tensor = d.read[kDifferentiable[i]];
-    const bool wanted = !tensor.is_none() && nb::object(needs[i]).is(Py_True);
+    const bool wanted = !tensor.is_none() && PyObject_IsTrue(nb::object(needs[i]).ptr()) == 1;
     nb::object found = wanted ? torch_.like(tensor) : nb::none();
     point(*members[i], torch_.address(found));
     grads.append(std::move(found));
@@ -182,9 +218,10 @@ Described Gpu::describe(nb::tuple given, nb::object prepared) const {
 
   Problem& p = d.problem;
   p.graphs = nb::cast<i64>(given[int(kBatchSize)]);
-  p.nodes = torch_.size(d.read[kX], 0), p.features = torch_.size(d.read[kX], 1);
-  p.edges = d.read[kEdgeIndex].is_none() ? 0 : torch_.size(d.read[kEdgeIndex], 1);
-  p.templates = torch_.size(d.read[kTemplateWeights], 0), p.columns = torch_.size(d.read[kTemplateWeights], 1);
+  torch_.shape(d.read[kX], p.nodes, p.features);
+  i64 ends;
+  if (!d.read[kEdgeIndex].is_none()) torch_.shape(d.read[kEdgeIndex], ends, p.edges);
+  torch_.shape(d.read[kTemplateWeights], p.templates, p.columns);
   p.padded = size_class(p.columns).value();
   p.dense_size = torch_.count(d.read[kStructure]);
 
@@ -214,7 +251,8 @@ Described Gpu::describe(nb::tuple given, nb::object prepared) const {
   if (shared.is_none()) return d;
 
   SharedEntries& s = d.entries;
-  s.templates = p.templates, s.places = places, s.entries = torch_.size(d.read[kTemplateStructure], 1);
+  s.places = places;
+  torch_.shape(d.read[kTemplateStructure], s.templates, s.entries);
   s.alpha_step = torch_.count(d.read[kAlpha]) > 1;
   d.read[kShared] = shared[kPlaces];
   point(s.where, torch_.address(d.read[kShared]));

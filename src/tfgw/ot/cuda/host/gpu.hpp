@@ -3,6 +3,8 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "driver.hpp"
@@ -22,7 +24,9 @@ enum Kernel { kIndex, kExpand, kPrepare, kSolve, kBackwardNodes, kBackwardEdges,
 
 struct Properties {
   i64 processors;
-  i64 shared;  // bytes of shared memory per multiprocessor
+  i64 shared;      // bytes of shared memory per multiprocessor
+  i64 memory;      // bytes of the device
+  int generation;  // the first number of its compute capability
 };
 
 // A word of host memory that the kernels set to 1 where input is invalid. The event behind the kernels that check lets
@@ -47,6 +51,13 @@ class Gpu {
   // `kernel(name, columns)` has the driver's handle of a kernel, `stream()` that of PyTorch's current stream.
   Gpu(const Driver& driver, const Properties& properties, nb::object kernel, nb::object stream)
       : driver_(driver), properties_(properties), kernel_(std::move(kernel)), stream_(std::move(stream)) {}
+
+  // Why the kernels cannot solve a problem of so many nodes, and of each template; none if they can.
+  std::optional<std::string> reason_not_to(i64 nodes, i64 columns) const;
+
+  // Whether the checks of shapes, dtypes and devices (problem.py) would find nothing in a layer's problem, and it can be
+  // solved. They say what is wrong, and take longer than the rest of the host's part; what is false here may be right, too.
+  bool is_plain(nb::tuple given) const;
 
   // Solves all pairs: distances, pairs and plans (solved.py), and prepared memory; None if the input is invalid. While a
   // CUDA graph is captured, nobody can look whether it is.

@@ -4,6 +4,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <initializer_list>
+
 #include "structs.cuh"
 
 namespace tfgw::gpu {
@@ -15,14 +17,41 @@ class Torch {
   Torch() {
     const nb::module_ torch = nb::module_::import_("torch");
     empty_ = torch.attr("empty"), empty_like_ = torch.attr("empty_like");
-    float64_ = torch.attr("float64"), int64_ = torch.attr("int64"), uint8_ = torch.attr("uint8");
+    float64_ = torch.attr("float64"), float32_ = torch.attr("float32"), int64_ = torch.attr("int64");
+    uint8_ = torch.attr("uint8"), strided_ = torch.attr("strided");
+    tensor_ = torch.attr("Tensor"), parameter_ = torch.attr("nn").attr("Parameter");
+  }
+
+  enum Kind { kFloating, kInteger };
+  static constexpr i64 kAny = -1;
+
+  // Whether it is one of PyTorch's own dense tensors, float64 or float32, or int64, on a device, and of a shape: sizes
+  // that may be any are found here.
+  bool is_plain(nb::handle tensor, Kind kind, std::initializer_list<i64*> shape, nb::handle device) const {
+    const nb::handle type = tensor.type();
+    if (!type.is(tensor_) && !type.is(parameter_)) return false;
+    const nb::object dtype = attribute(tensor, dtype_);
+    if (!(kind == kInteger ? dtype.is(int64_) : dtype.is(float64_) || dtype.is(float32_))) return false;
+    if (!attribute(tensor, layout_).is(strided_) || !attribute(tensor, device_).equal(device)) return false;
+    const nb::object sizes = attribute(tensor, shape_);
+    if (PyTuple_GET_SIZE(sizes.ptr()) != Py_ssize_t(shape.size())) return false;
+    Py_ssize_t dim = 0;
+    for (i64* expected : shape) {
+      const i64 found = PyLong_AsLongLong(PyTuple_GET_ITEM(sizes.ptr(), dim++));
+      if (*expected == kAny) *expected = found;
+      if (*expected != found) return false;
+    }
+    return true;
   }
 
   i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : integer(method(tensor, data_ptr_)); }
   i64 count(nb::handle tensor) const { return tensor.is_none() ? 0 : integer(method(tensor, numel_)); }
-  i64 size(nb::handle tensor, int dim) const {
-    const nb::object shape = attribute(tensor, shape_);
-    return integer(nb::borrow(PyTuple_GetItem(shape.ptr(), dim)));
+  // Its sizes, the first of them.
+  template <class... Sizes>
+  void shape(nb::handle tensor, Sizes&... sizes) const {
+    const nb::object all = attribute(tensor, shape_);
+    Py_ssize_t dim = 0;
+    ((sizes = integer(nb::borrow(PyTuple_GetItem(all.ptr(), dim++)))), ...);
   }
   nb::object device(nb::handle tensor) const { return attribute(tensor, device_); }
 
@@ -32,7 +61,8 @@ class Torch {
     const nb::object dtype = attribute(tensor, dtype_);
     const bool readable = dtype.is(float64_) || dtype.is(int64_);
     if (readable && method(tensor, is_contiguous_).is(Py_True)) return nb::borrow(tensor);
-    const nb::object detached = method(tensor, detach_);
+    const bool in_graph = attribute(tensor, requires_grad_).is(Py_True);
+    const nb::object detached = in_graph ? method(tensor, detach_) : nb::borrow(tensor);
     return method(readable ? detached : to(detached, float64_), contiguous_);
   }
 
@@ -79,10 +109,11 @@ class Torch {
   }
   static nb::object name(const char* text) { return checked(PyUnicode_InternFromString(text)); }
 
-  nb::object empty_, empty_like_, float64_, int64_, uint8_;
+  nb::object empty_, empty_like_, float64_, float32_, int64_, uint8_, strided_, tensor_, parameter_;
   const nb::object data_ptr_ = name("data_ptr"), numel_ = name("numel"), shape_ = name("shape"),
                    device_ = name("device"), dtype_ = name("dtype"), is_contiguous_ = name("is_contiguous"),
-                   contiguous_ = name("contiguous"), detach_ = name("detach"), to_ = name("to"), dtype_and_device_ = nb::make_tuple(dtype_, device_);
+                   contiguous_ = name("contiguous"), layout_ = name("layout"), detach_ = name("detach"),
+                   to_ = name("to"), requires_grad_ = name("requires_grad"), dtype_and_device_ = nb::make_tuple(dtype_, device_);
 };
 
 }  // namespace tfgw::gpu
