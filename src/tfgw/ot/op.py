@@ -319,9 +319,9 @@ def _indices(tensor: Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()
 
 
-def weight_tolerance(*tensors: Tensor) -> float:
-    """How far weights of this precision may be from a sum of 1: a few rounding errors per node."""
-    return max([_dtype_tolerance(t.dtype) for t in tensors])
+def weight_tolerance(first: Tensor, second: Tensor) -> float:
+    """How far weights of these precisions may be from a sum of 1: a few rounding errors per node."""
+    return max(_dtype_tolerance(first.dtype), _dtype_tolerance(second.dtype))
 
 
 @cache
