@@ -36,7 +36,7 @@ def main() -> None:
     p = parser(__doc__)
     p.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     p.add_argument("--repeats", type=int, default=50, help="timed calls of a layer; the median counts")
-    p.add_argument("--graphs", type=int, default=210, help="of each dataset, to compare with the CPU core")
+    p.set_defaults(graphs=210)  # of each dataset, to compare with the CPU core
     p.add_argument(
         "--epochs", nargs="+", type=epochs_of, metavar="NAME=N", default=list(EPOCHS.items()), help="to train for"
     )
