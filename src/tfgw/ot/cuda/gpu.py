@@ -1,6 +1,7 @@
 """A GPU as a solve sees it: what it is, and the host's native part, which describes problems to it and launches
 kernels on it."""
 
+import atexit
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -42,3 +43,6 @@ class Gpu:
 def gpu(index: int) -> Gpu:
     """The device of that number."""
     return Gpu(index)
+
+
+atexit.register(gpu.cache_clear)  # whatever keeps this module alive at the end would keep devices, and be reported
