@@ -23,8 +23,6 @@
 
 namespace tfgw {
 
-using std::sqrt;
-
 // Where the fibres of a warp or a block wait for each other.
 struct Meeting {
   int members = 0, arrived = 0;
@@ -125,10 +123,28 @@ class Block {
   std::mt19937 random_{1};
 };
 
-inline char* dynamic_memory() {
-  alignas(16) static char memory[256 << 10];
-  return memory;
-}
+// Of the block that runs: what was not written yet is not a number.
+class SharedMemory {
+ public:
+  static SharedMemory& current() {
+    static SharedMemory memory;
+    return memory;
+  }
+  char* bytes() { return bytes_; }
+  void clear(int used) {
+    std::memset(bytes_, 0xff, used);
+    std::memset(bytes_ + used, kUnused, sizeof bytes_ - used);
+  }
+  bool is_used_beyond(int used) const {
+    return std::any_of(bytes_ + used, bytes_ + sizeof bytes_, [](char byte) { return byte != kUnused; });
+  }
+
+ private:
+  static constexpr char kUnused = 0x5a;
+  alignas(16) char bytes_[256 << 10];
+};
+
+inline char* dynamic_memory() { return SharedMemory::current().bytes(); }
 inline int thread_in_block() { return Block::current().thread(); }
 inline int lane() { return thread_in_block() % 32; }
 inline int threads_in_block() { return Block::current().threads(); }

@@ -41,6 +41,8 @@ class EmulatedDriver:
     def __init__(self) -> None:
         self.launched: list[str] = []
         self.launches: list[Launch] = []
+        self.beyond: list[str] = []
+        """Kernels that wrote beyond their shared memory."""
         self.calls: list[str] = []
         self.errors: dict[str, list[int]] = {}
         self.capturing = False
@@ -66,7 +68,7 @@ class EmulatedDriver:
         return len(self._kernels) - 1
 
     def function(self, name: str, columns: int) -> Callable[..., Any]:
-        """What a kernel does, for its blocks and its structs."""
+        """What a kernel does, for its blocks, their bytes of shared memory and its structs."""
         return getattr(compiled(columns), f"launch_{name}")
 
     def _answer(self, name: str, *arguments: Any) -> int:
@@ -82,7 +84,8 @@ class EmulatedDriver:
         self.launched.append(name)
         self.launches.append(Launch(name, blocks, threads, shared))
         count = 2 if name.startswith("tfgw_backward") else 1
-        function(blocks, *(c_void_p(structs[i]) for i in range(count)))
+        if function(blocks, shared, *(c_void_p(structs[i]) for i in range(count))):
+            self.beyond.append(name)
 
     def cuEventCreate(self, event: Any, flags: int) -> None:
         event[0] = 1
@@ -157,6 +160,7 @@ def solve(
     """Every result of a solve by name, and the prepared problem; ``None`` where the input was found invalid."""
     gpu = gpu or EmulatedGpu()
     found = run.solve(gpu, given, weight_tolerance=1e-6, max_iter=max_iter, tol=tol, with_plans=True)
+    assert not gpu.driver.beyond
     if found is None:
         return None
     return dict(zip(RESULTS, (found.distance, *found.rest.tensors(with_plans=True)), strict=True)), found.prepared

@@ -14,7 +14,7 @@ from tests.ot.problems import STRUCTURES, Problem, random_problem
 from tfgw.nn import TFGWPooling
 from tfgw.ot import GraphBatch, Templates, Transport, fgw, op, op_cuda
 
-FORWARD = ["tfgw_index", "tfgw_prepare", "tfgw_solve"]
+FORWARD = ["tfgw_index", "tfgw_prepare", "tfgw_start", "tfgw_solve"]
 LEAVES = ("x", "node_weights", "edge_weight", "structure", "template_features", "template_structure",
           "template_weights", "alpha")  # fmt: skip
 
@@ -63,8 +63,8 @@ def solved_with_gradients(problem: Problem, tensors: dict[str, Any]) -> tuple[Tr
 def test_results_and_gradients_of_the_operator(kind: str, monkeypatch: pytest.MonkeyPatch, gpu: EmulatedGpu) -> None:
     problem = random_problem(1, kind, weights="zeros")
     ours, grads = solved_with_gradients(problem, parts(problem))
-    assert gpu.launched[:3] == FORWARD
-    assert not {"tfgw_index", "tfgw_prepare"} & set(gpu.launched[3:])  # the forward's are used
+    assert gpu.launched[:4] == FORWARD
+    assert not {"tfgw_index", "tfgw_prepare"} & set(gpu.launched[4:])  # the forward's are used
     monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op.solve_fgw)
     core, core_grads = solved_with_gradients(problem, parts(problem))
     for name in Transport._fields:
@@ -311,7 +311,7 @@ def test_layers(options: dict[str, Any], dtype: torch.dtype, monkeypatch: pytest
     problem = random_problem(13, "sparse" if options.get("structure") != "precomputed" else "dense")
     layer = TFGWPooling(problem.graphs.x.shape[1], 4, **{"template_nodes": 5, **options}).to(dtype)
     ours, grads = layer_step(layer, problem, dtype)
-    assert gpu.launched[:4] == ["tfgw_index", "tfgw_expand", "tfgw_prepare", "tfgw_solve"]
+    assert gpu.launched[:5] == ["tfgw_index", "tfgw_expand", "tfgw_prepare", "tfgw_start", "tfgw_solve"]
     monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op.solve_fgw)
     core, core_grads = layer_step(layer, problem, dtype)
     close = {"rtol": 1e-9, "atol": 1e-11} if dtype == torch.float64 else {"rtol": 1e-4, "atol": 1e-5}

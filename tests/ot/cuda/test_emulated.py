@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+import itertools
 import shutil
 import subprocess
 from pathlib import Path
@@ -69,28 +70,66 @@ def test_solves_like_the_core_in_every_size_class(nodes: int, sizes: tuple[int, 
     assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
 
 
-@pytest.mark.parametrize("size", [21, 70, 130, 160])  # two words of nodes, three, five, more than are flat
+def with_near_neighbours(problem: Problem, distance: int = 2) -> Problem:
+    """So few edges that they are multiplied one by one; of those of `random_problem`, the kernels make a matrix."""
+    edges, weights = problem.graphs.edge_index, problem.graphs.edge_weight
+    near = (edges[0] - edges[1]).abs() <= distance
+    weights = None if weights is None else weights[near]
+    graphs = dataclasses.replace(problem.graphs, edge_index=edges[:, near], edge_weight=weights)
+    return Problem(graphs, problem.templates, problem.alpha)
+
+
+@pytest.mark.parametrize("size", [45, 70, 110, 140, 160])  # two words of arcs, three, four, five, more than are flat
 @pytest.mark.parametrize("kind", ["sparse", "directed"])
 def test_graphs_with_few_edges(kind: str, size: int) -> None:
-    """So few that they are multiplied one by one; `random_problem` draws so many that the kernels take the matrix."""
-    problem = random_problem(3, kind, sizes=(size, 5), template_nodes=9, templates=2)
-    edges, weights = problem.graphs.edge_index, problem.graphs.edge_weight
-    near = (edges[0] - edges[1]).abs() <= 2
-    graphs = dataclasses.replace(
-        problem.graphs, edge_index=edges[:, near], edge_weight=None if weights is None else weights[near]
+    few = with_near_neighbours(random_problem(3, kind, sizes=(size, 5), template_nodes=9, templates=2))
+    assert_same(emulation.solve(as_input(few)), fgw(few.graphs, few.templates, few.alpha))
+
+
+def test_one_warp_for_a_pair_or_four() -> None:
+    """The first pair is solved by four; of others a block has two at a time, then three, then four."""
+    sizes = (4, 55, 70, 20, 45)
+    few = with_near_neighbours(random_problem(4, "sparse", sizes=sizes, template_nodes=9, templates=2))
+    counts = {"graphs": len(sizes), "nodes": sum(sizes), "edges": few.graphs.edge_index.shape[1], "columns": 9}
+    _, _, (two, three, four), _ = _core.gpu_solve_shape(shared=200 << 10, **counts)
+    assert 20 <= 45 <= four < 55 <= three < 70 <= two
+    assert_same(
+        emulation.solve(as_input(few), gpu=EmulatedGpu(shared=200 << 10)), fgw(few.graphs, few.templates, few.alpha)
     )
-    few = Problem(graphs, problem.templates, problem.alpha)
-    assert_same(emulation.solve(as_input(few)), fgw(graphs, few.templates, few.alpha))
+
+
+def test_a_small_directed_graph_among_others() -> None:
+    few = with_near_neighbours(random_problem(6, "sparse", sizes=(4, 30, 17), template_nodes=9, templates=2))
+    source, target = few.graphs.edge_index
+    graphs = dataclasses.replace(few.graphs, edge_index=few.graphs.edge_index[:, (source < target) | (source >= 4)])
+    assert_same(
+        emulation.solve(as_input(Problem(graphs, few.templates, few.alpha))), fgw(graphs, few.templates, few.alpha)
+    )
+
+
+def test_structures_that_have_no_room_in_shared_memory() -> None:
+    nodes, columns, distance = 40, 9, 4
+    problem = random_problem(5, "sparse", sizes=(nodes,), template_nodes=columns, templates=2)
+    few = with_near_neighbours(problem, distance)
+    edges = few.graphs.edge_index.shape[1]
+    assert edges < nodes * nodes / 4
+    kernels = emulation.compiled(16)
+    reserved, needed = 1 << 10, kernels.block_bytes() + kernels.near_bytes(nodes, columns, 0)
+    gpu = EmulatedGpu(shared=reserved + needed)
+    _, shared, _, _ = _core.gpu_solve_shape(
+        shared=reserved + needed, graphs=1, nodes=nodes, edges=edges, columns=columns
+    )
+    assert needed <= shared < kernels.block_bytes() + kernels.near_bytes(nodes, columns, edges)
+    assert_same(emulation.solve(as_input(few), gpu=gpu), fgw(few.graphs, few.templates, few.alpha))
 
 
 @pytest.mark.parametrize("shared", [12 << 10, 28 << 10, 60 << 10])
 def test_whatever_has_room_in_shared_memory(shared: int) -> None:
     """Which warps solve a pair, and where it has its matrices, changes nothing."""
-    problem = random_problem(3, "sparse", sizes=(33, 20, 14, 6, 5, 4), template_nodes=9, templates=2)
-    edges = problem.graphs.edge_index
-    graphs = dataclasses.replace(problem.graphs, edge_index=edges[:, (edges[0] - edges[1]).abs() <= 2])
-    few = Problem(graphs, problem.templates, problem.alpha)
-    assert_same(emulation.solve(as_input(few), gpu=EmulatedGpu(shared=shared)), fgw(graphs, few.templates, few.alpha))
+    sizes = (33, 20, 14, 6, 5, 4)
+    few = with_near_neighbours(random_problem(3, "sparse", sizes=sizes, template_nodes=9, templates=2))
+    found = emulation.solve(as_input(few), gpu=EmulatedGpu(shared=shared))
+    assert_same(found, fgw(few.graphs, few.templates, few.alpha))
 
 
 @pytest.mark.parametrize(
@@ -98,14 +137,13 @@ def test_whatever_has_room_in_shared_memory(shared: int) -> None:
 )
 def test_graphs_of_three_times_the_average_size_have_room(rows: int, degree: int, columns: int) -> None:
     padded = _core.gpu_size_class(columns)
-    _, shared, small_graph = _core.gpu_solve_shape(
+    _, shared, small_graphs, _ = _core.gpu_solve_shape(
         shared=228 << 10, graphs=100, nodes=100 * rows, edges=100 * rows * degree, columns=columns
     )
-    room = emulation.compiled(padded).shared_memory_of_large
-    assert room(3 * rows, columns, 3 * rows * degree) <= shared
-    assert emulation.compiled(padded).places() <= emulation.compiled(padded).most_places()
-    small = emulation.compiled(padded).shared_memory_of_small
-    assert 4 * small(small_graph, columns, small_graph * degree) <= shared
+    kernels = emulation.compiled(padded)
+    assert kernels.block_bytes() + kernels.near_bytes(3 * rows, columns, 3 * rows * degree) <= shared
+    for pairs, nodes in enumerate(small_graphs, start=2):
+        assert kernels.block_bytes() + pairs * kernels.near_bytes(nodes, columns, nodes * degree) <= shared
 
 
 def test_degenerate_problems() -> None:
@@ -250,6 +288,14 @@ def test_host_and_kernels_count_working_memory_alike(columns: int) -> None:
     size = emulation.compiled(columns).workspace_size
     size.restype = ctypes.c_int64
     assert size(37) == _core.gpu_workspace_size(37, columns)
+
+
+@pytest.mark.parametrize("columns", [16, 32, 64, 128])
+def test_pairs_take_no_more_working_memory_than_is_counted(columns: int) -> None:
+    taken = emulation.compiled(columns).workspace_taken
+    taken.restype = ctypes.c_int64
+    for rows, shared in itertools.product((1, 33, 5_000, 30_000), (0, 50_000, 113_000)):
+        assert taken(rows, shared) <= _core.gpu_workspace_size(rows, columns)
 
 
 @pytest.mark.slow

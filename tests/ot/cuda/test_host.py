@@ -1,6 +1,8 @@
 """The host's part of a solve, in front of a driver that only listens: nothing here needs a GPU or a compiler."""
 
 import gc
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +21,7 @@ from tfgw.ot.problem import SharedEntries
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11}
 INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "packed_row": 20, "packed_begin": 24,
-            "live_count": 7, "live": 7 * 16, "queue": 6}  # fmt: skip
+            "live_count": 7, "live": 7 * 16, "queue": 7}  # fmt: skip
 DOUBLES = {"packed": 2 * (41 + 8 * 20), "dense_at": 4, "value": 41, "h": 20, "supply": 20, "constant": 3, "t_h": 7 * 16,
            "C": 7 * 16 * 16, "ft": 7 * 5 * 16, "t_square": 7 * 11, "t_constant": 7}  # fmt: skip
 
@@ -32,7 +34,7 @@ class Listener(EmulatedDriver):
         self.words: list[list[int]] = []
 
     def function(self, name: str, columns: int) -> Callable[..., Any]:
-        return lambda blocks, *structs: self.words.append(list(cast(structs[0], POINTER(c_int64))[:8]))
+        return lambda blocks, shared, *structs: self.words.append(list(cast(structs[0], POINTER(c_int64))[:8]))
 
 
 def problem(**changes: Any) -> Input:
@@ -79,31 +81,38 @@ def test_size_classes() -> None:
 
 
 def test_reasons_not_to() -> None:
-    gpu = EmulatedGpu(driver=Listener(), memory=2 * 8 * _core.gpu_workspace_size(100, 32))
+    beginning = 2 * 100 * 3 * 32 + 2 * (100 * 3 + 5 * 3 * 32) + 2 * 5 * 3  # doubles for 5 graphs and 3 templates
+    gpu = EmulatedGpu(driver=Listener(), memory=2 * 8 * (_core.gpu_workspace_size(100, 32) + beginning))
     assert run.reason_not_to(gpu, problem()) is None
     assert (
         run.reason_not_to(gpu, problem(), n_starts=2)
         == "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
     )
-    assert gpu.host.reason_not_to(100, 20) is None
-    assert gpu.host.reason_not_to(101, 20) == "a batch of 101 nodes may hold a graph too large for its memory"
-    assert gpu.host.reason_not_to(1, 129) == "templates have 129 nodes, more than 128"
+    why = gpu.host.reason_not_to
+    assert why(5, 100, 3, 20, False) is None
+    assert why(5, 100, 4, 20, False) == "its memory has no room for 100 nodes and 4 templates at a time"
+    assert why(5, 100, 3, 20, True) == "its memory has no room for 100 nodes and 3 templates at a time"
+    assert why(5, 120, 3, 20, False) == "a batch of 120 nodes may hold a graph too large for its memory"
+    assert why(1, 1, 1, 129, False) == "templates have 129 nodes, more than 128"
     old = EmulatedGpu(driver=Listener(), generation=7).host
-    assert old.reason_not_to(1, 2) == "the GPU is older than compute capability 8.0"
+    assert old.reason_not_to(1, 1, 1, 2, False) == "the GPU is older than compute capability 8.0"
 
 
 def test_launches_of_a_solve() -> None:
     driver = Listener()
     given = problem()
     assert solve(EmulatedGpu(processors=5, driver=driver), given) is not None
-    _, shared, _ = _core.gpu_solve_shape(shared=228 << 10, graphs=3, nodes=20, edges=41, columns=11)
-    blocks = {"tfgw_index": 1, "tfgw_prepare": 3 + 7, "tfgw_solve": 2 * 5}
-    threads = {"tfgw_index": 1024, "tfgw_prepare": 256, "tfgw_solve": 128}
-    assert driver.launches == [Launch(n, blocks[n], threads[n], shared if n == "tfgw_solve" else 0) for n in blocks]
+    _, solve_shared, _, start_shared = _core.gpu_solve_shape(shared=228 << 10, graphs=3, nodes=20, edges=41, columns=11)
+    assert driver.launches == [
+        Launch("tfgw_index", 1, 1024, 0),
+        Launch("tfgw_prepare", 3 + 7, 256, 0),
+        Launch("tfgw_start", 4 * 5, 128, start_shared),
+        Launch("tfgw_solve", 2 * 5, 128, solve_shared),
+    ]
     assert given.batch is not None
     for words in driver.words:
         assert words == [*COUNTS.values(), given.batch.data_ptr(), given.x.data_ptr()]
-    assert driver.calls[-3:] == ["cuEventRecord", "cuLaunchKernel", "cuEventSynchronize"]
+    assert driver.calls[-4:] == ["cuEventRecord", "cuLaunchKernel", "cuLaunchKernel", "cuEventSynchronize"]
 
 
 def test_launches_of_a_backward() -> None:
@@ -149,7 +158,7 @@ def test_entries_that_are_shared_are_expanded_and_folded() -> None:
 
 def test_a_launch_that_fails_says_why() -> None:
     driver = Listener()
-    driver.errors["cuLaunchKernel"] = [0, 0, 1]
+    driver.errors["cuLaunchKernel"] = [0, 0, 0, 1]
     with pytest.raises(RuntimeError, match="tfgw: tfgw_solve failed: CUDA_ERROR_INVALID_VALUE"):
         solve(EmulatedGpu(driver=driver))
 
@@ -176,7 +185,7 @@ def test_nobody_waits_while_a_graph_is_captured() -> None:
     driver = Listener()
     driver.capturing = True
     assert solve(EmulatedGpu(driver=driver)) is not None
-    assert driver.calls == ["cuStreamIsCapturing", *["cuLaunchKernel"] * 3]
+    assert driver.calls == ["cuStreamIsCapturing", *["cuLaunchKernel"] * 4]
 
 
 class OutOfMemory:
@@ -254,3 +263,18 @@ def test_what_a_driver_needs_is_found_by_name() -> None:
     with pytest.raises(KeyError, match="cuLaunchKernel"):
         _core.Gpu(driver={}, processors=1, shared=1, memory=1, generation=9, kernel=print, stream=print)
     assert all(c_void_p(address).value for address in Listener().addresses.values())
+
+
+KEPT = """
+import ctypes
+from tests.ot.cuda.emulation import EmulatedGpu
+from tfgw.ot.cuda import gpu
+gpu.Gpu = lambda index: EmulatedGpu()
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(gpu.gpu))  # as extensions do that never let go of what they were given
+gpu.gpu(0)
+"""
+
+
+def test_nothing_is_reported_when_the_interpreter_ends() -> None:
+    ended = subprocess.run([sys.executable, "-c", KEPT], capture_output=True, text=True, check=True)
+    assert "nanobind" not in ended.stderr

@@ -11,6 +11,7 @@ struct Shape {
   static constexpr int kRowsAtOnce = P < 32 ? 32 / P : 1;
   static constexpr int kGroup = 4 * kRowsAtOnce;  // rows of `packed` (problem.cuh) that belong together
 
+  TFGW_DEVICE static int groups(int rows) { return (rows + kGroup - 1) / kGroup; }
   // A row of fewer than 32 columns takes a part of the warp only; the rest works on the next rows.
   TFGW_DEVICE static int my_row() { return P < 32 ? lane() / P : 0; }
   TFGW_DEVICE static int my_column() { return P < 32 ? lane() % P : lane(); }

@@ -5,6 +5,7 @@
 // read, potentials and where each row hangs, is in memory.
 #pragma once
 
+#include "beginning.cuh"
 #include "bits.cuh"
 
 namespace tfgw {
@@ -93,8 +94,8 @@ class CoreTree {
   TFGW_DEVICE CoreTree(Memory* memory, int rows, int cols, const i64* supply, const RowArrays& at)
       : t_(memory), rows_(rows), root_(cols - 1), supply_(supply), anchor_(at.anchor), base_(at.base) {}
 
-  // An empty basis.
-  TFGW_DEVICE void clear() {
+  // The first basis, of so many arcs.
+  TFGW_DEVICE void begin(const Arc* arcs, int count) {
     split_ = 0;
     used_ = {}, row_is_child_ = {};
 #pragma unroll
@@ -103,9 +104,98 @@ class CoreTree {
       t_->potential[lane() + 32 * j] = 0;
     }
     sync();
+#pragma unroll 1
+    for (int a = 0; a < count; ++a) {
+      const Arc arc = arcs[a];
+      const bool first = a == 0 || arcs[a - 1].row != arc.row, last = a + 1 == count || arcs[a + 1].row != arc.row;
+      add_arc(arc.row, arc.col, arc.flow, first, last);
+    }
+    root();
   }
 
-  // The first basis, row by row: one arc makes a leaf, more make a core row. Followed by `root`.
+  // Potentials for new costs. Returns the largest cost on the tree, in absolute value.
+  TFGW_DEVICE double compute_potentials(const double* cost) {
+    cost_ = cost;
+    double largest = 0;
+    int depth[kShare], child[kShare], parent[kShare];
+    double step[kShare];
+    u32 deepest = 0;
+#pragma unroll
+    for (int j = 0; j < kShare; ++j) {
+      const bool used = used_.has_mine(j), down_to_row = row_is_child_.has_mine(j);
+      const int node = used ? anchor_[row_[j]] : 0;
+      const double c = used ? cost[i64(row_[j]) * P + col_[j]] : 0.0;
+      largest = larger(largest, magnitude(c));
+      child[j] = down_to_row ? node : col_[j], parent[j] = down_to_row ? col_[j] : node;
+      step[j] = down_to_row ? -c : c;
+    }
+#pragma unroll
+    for (int j = 0; j < kShare; ++j) {
+      depth[j] = depth_of_each(child[j]);
+      if (!used_.has_mine(j)) depth[j] = 0;
+      deepest = u32(depth[j]) > deepest ? u32(depth[j]) : deepest;
+    }
+    deepest = warp_max(deepest);
+    if (lane() == 0) t_->potential[root_] = 0;
+    for (int i = lane(); i < rows_; i += 32) {
+      const int home = anchor_[i];
+      const double c = home < P ? cost[i64(i) * P + home] : 0.0;
+      base_[i] = c;
+      largest = larger(largest, magnitude(c));
+    }
+    sync();
+    for (int d = 1; d <= int(deepest); ++d) {
+#pragma unroll
+      for (int j = 0; j < kShare; ++j)
+        if (depth[j] == d) t_->potential[child[j]] = t_->potential[parent[j]] + step[j];
+      sync();
+    }
+    return warp_max(largest);
+  }
+
+  TFGW_DEVICE void publish() const {}  // what others read is in memory all the time
+
+  // Pivots on each column's candidate, most negative first, while they stay improving. `eps` rises in proportion to the
+  // costs that enter. False if none was improving; `moved` gets true if flow was.
+  TFGW_DEVICE bool pivot_on(const Candidates<kColumnsPerLane>& found, double unit, double& eps, bool& moved) {
+    bool improved = false;
+    while (true) {
+      double lowest = -eps;
+      int mine = -1;  // which of this lane's columns
+#pragma unroll
+      for (int q = 0; q < kColumnsPerLane; ++q) {
+        const int row = found.row[q] < 0 ? 0 : found.row[q];
+        const double reduced = found.cost[q] - row_potential(row) - t_->potential[(lane() + 32 * q) % P];
+        if (found.row[q] >= 0 && reduced < lowest) lowest = reduced, mine = q;
+      }
+      // Negative numbers: the larger their bits, the lower they are.
+      const u64 key = mine >= 0 ? ~bits_of(lowest) : ~u64(0);
+      if (!ballot(mine >= 0)) return improved;
+      improved = true;
+      const int owner = lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine))), q = from_lane(mine, owner);
+      const int row = from_lane(pick(found.row, q), owner);
+      double cost = 0;
+#pragma unroll
+      for (int s = 0; s < kColumnsPerLane; ++s)
+        if (s == q) cost = found.cost[s];
+      moved = pivot(row, owner + 32 * q, from_lane(lowest, owner)) || moved;
+      eps = larger(eps, unit * magnitude(from_lane(cost, owner)));
+    }
+  }
+
+  // Calls visit(row, col, flow, whether the row is below the column) for every arc, all lanes their own. The only arc of
+  // a row outside the core leads up to its column.
+  template <class Visit>
+  TFGW_DEVICE void for_each_arc(Visit visit) const {
+    for (int i = lane(); i < rows_; i += 32)
+      if (anchor_[i] < P) visit(i, anchor_[i], supply_[i], true);
+#pragma unroll
+    for (int j = 0; j < kShare; ++j)
+      if (used_.has_mine(j)) visit(row_[j], col_[j], flow_[j], row_is_child_.has_mine(j));
+  }
+
+ private:
+  // Arcs come row by row: one arc makes a leaf, more make a core row.
   TFGW_DEVICE void add_arc(int row, int col, i64 flow, bool first_of_row, bool last_of_row) {
     if (first_of_row && last_of_row) {
       if (lane() == 0) anchor_[row] = col;
@@ -156,87 +246,6 @@ class CoreTree {
     }
   }
 
-  // Potentials for new costs. Returns the largest cost on the tree, in absolute value.
-  TFGW_DEVICE double compute_potentials(const double* cost) {
-    cost_ = cost;
-    double largest = 0;
-    int depth[kShare], child[kShare], parent[kShare];
-    double step[kShare];
-    u32 deepest = 0;
-#pragma unroll
-    for (int j = 0; j < kShare; ++j) {
-      const bool used = used_.has_mine(j), down_to_row = row_is_child_.has_mine(j);
-      const int node = used ? anchor_[row_[j]] : 0;
-      const double c = used ? cost[i64(row_[j]) * P + col_[j]] : 0.0;
-      largest = larger(largest, magnitude(c));
-      child[j] = down_to_row ? node : col_[j], parent[j] = down_to_row ? col_[j] : node;
-      step[j] = down_to_row ? -c : c;
-    }
-#pragma unroll
-    for (int j = 0; j < kShare; ++j) {
-      depth[j] = depth_of_each(child[j]);
-      if (!used_.has_mine(j)) depth[j] = 0;
-      deepest = u32(depth[j]) > deepest ? u32(depth[j]) : deepest;
-    }
-    deepest = warp_max(deepest);
-    if (lane() == 0) t_->potential[root_] = 0;
-    for (int i = lane(); i < rows_; i += 32) {
-      const int home = anchor_[i];
-      const double c = home < P ? cost[i64(i) * P + home] : 0.0;
-      base_[i] = c;
-      largest = larger(largest, magnitude(c));
-    }
-    sync();
-    for (int d = 1; d <= int(deepest); ++d) {
-#pragma unroll
-      for (int j = 0; j < kShare; ++j)
-        if (depth[j] == d) t_->potential[child[j]] = t_->potential[parent[j]] + step[j];
-      sync();
-    }
-    return warp_max(largest);
-  }
-
-  TFGW_DEVICE void publish() const {}  // what others read is in memory all the time
-  // Pivots on each column's candidate, most negative first, while they stay improving. `eps` rises in proportion to the
-  // costs that enter. False if none was improving; `moved` gets true if flow was.
-  TFGW_DEVICE bool pivot_on(const Candidates<kColumnsPerLane>& found, double unit, double& eps, bool& moved) {
-    bool improved = false;
-    while (true) {
-      double lowest = -eps;
-      int mine = -1;  // which of this lane's columns
-#pragma unroll
-      for (int q = 0; q < kColumnsPerLane; ++q) {
-        const int row = found.row[q] < 0 ? 0 : found.row[q];
-        const double reduced = found.cost[q] - row_potential(row) - t_->potential[(lane() + 32 * q) % P];
-        if (found.row[q] >= 0 && reduced < lowest) lowest = reduced, mine = q;
-      }
-      // Negative numbers: the larger their bits, the lower they are.
-      const u64 key = mine >= 0 ? ~bits_of(lowest) : ~u64(0);
-      if (!ballot(mine >= 0)) return improved;
-      improved = true;
-      const int owner = lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine))), q = from_lane(mine, owner);
-      const int row = from_lane(pick(found.row, q), owner);
-      double cost = 0;
-#pragma unroll
-      for (int s = 0; s < kColumnsPerLane; ++s)
-        if (s == q) cost = found.cost[s];
-      moved = pivot(row, owner + 32 * q, from_lane(lowest, owner)) || moved;
-      eps = larger(eps, unit * magnitude(from_lane(cost, owner)));
-    }
-  }
-
-  // Calls visit(row, col, flow, whether the row is below the column) for every arc, all lanes their own. The only arc of
-  // a row outside the core leads up to its column.
-  template <class Visit>
-  TFGW_DEVICE void for_each_arc(Visit visit) const {
-    for (int i = lane(); i < rows_; i += 32)
-      if (anchor_[i] < P) visit(i, anchor_[i], supply_[i], true);
-#pragma unroll
-    for (int j = 0; j < kShare; ++j)
-      if (used_.has_mine(j)) visit(row_[j], col_[j], flow_[j], row_is_child_.has_mine(j));
-  }
-
- private:
   TFGW_DEVICE double row_potential(int row) const { return base_[row] - t_->potential[anchor_[row]]; }
 
   // Brings arc (row, col), of the given reduced cost, into the basis. Whether that moves flow.
@@ -402,10 +411,10 @@ class CoreTree {
   double* const base_;
   int split_ = 0;
   const double* cost_ = nullptr;
-  Mask used_{}, row_is_child_{};                  // by slot; the same on every lane
-  Mask path_[kShare]{};                        // of this lane's nodes
+  Mask used_{}, row_is_child_{};                // by slot; the same on every lane
+  Mask path_[kShare]{};                         // of this lane's nodes
   int split_row_[kShare]{}, degree_[kShare]{};  // of those that are split rows
-  int row_[kShare]{}, col_[kShare]{};       // of this lane's arcs
+  int row_[kShare]{}, col_[kShare]{};           // of this lane's arcs
   i64 flow_[kShare]{};
 };
 

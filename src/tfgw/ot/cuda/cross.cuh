@@ -23,12 +23,47 @@ struct NearStructure {
   double* table;
   Entry* packed;
   int *row, *begin;
+  bool has_packed = false;  // else there was no room for the entries
+
+  template <class Arena>
+  TFGW_DEVICE void take(Arena& arena, int rows, int cols, int entries, int padded, int groups) {
+    has_packed = entries > 0;
+    table = arena.template take<double>(cols * padded), packed = arena.template take<Entry>(entries);
+    row = arena.template take<int>(rows), begin = arena.template take<int>(groups + 1);
+  }
 };
+
+// Entries of a structure in groups of rows, with their padding.
+template <int P>
+TFGW_DEVICE int packed_entries(const Problem& p, const GraphView& graph, int b) {
+  const bool packed = graph.sparse && graph.symmetric && !graph.dense;
+  return packed ? packed_begin(p, b)[Shape<P>::groups(graph.n)] : 0;
+}
+
+// Brings it near.
+template <int P, class Team>
+TFGW_DEVICE void load_structure(const Problem& p, const GraphView& graph, int b, int k, int cols,
+                                const NearStructure& near) {
+  if (!has_structure(p)) return;
+  const double* const table = p.mean + i64(k) * P * P;
+#pragma unroll 4
+  for (int e = Team::thread(); e < cols * P; e += Team::kThreads) near.table[e] = read_only(table + e);
+  if (graph.dense) return;
+  const int groups = Shape<P>::groups(graph.n);
+  const int* const begin = packed_begin(p, b);
+  for (int g = Team::thread(); g <= groups; g += Team::kThreads) near.begin[g] = read_only(begin + g);
+  for (int i = Team::thread(); i < graph.n; i += Team::kThreads) near.row[i] = read_only(p.packed_row + graph.first + i);
+  if (!near.has_packed) return;
+  const Entry* const packed = p.packed + packed_at(p, graph.first);
+  const int count = read_only(begin + groups);
+#pragma unroll 4
+  for (int e = Team::thread(); e < count; e += Team::kThreads) near.packed[e] = read_only(packed + e);
+}
 
 template <int P, class Team, bool kNear>
 class CrossOperator {
   using S = Shape<P>;
-  static constexpr int kGroup = S::kGroup, kRows = kGroup / S::kRowsAtOnce;
+  static constexpr int kRows = 4, kRowsAtATime = kRows * S::kRowsAtOnce;  // of a product, by one warp
 
  public:
   TFGW_DEVICE CrossOperator(const Problem& p, const GraphView& graph, int k, int cols, double* scratch, double* half,
@@ -42,26 +77,37 @@ class CrossOperator {
 
   // scratch = plan · table
   TFGW_DEVICE void plan_times_template(const VertexPlan<P>& plan, int half) {
+    constexpr int kAhead = !Team::kAlone ? 4 : P < 32 ? 1 : 2;  // rows that are on their way together
+    constexpr int kStep = Team::kSize * S::kRowsAtOnce;
     const double* const B = table(half) + S::my_column();
     double* const out = scratch_ + S::my_column();
-#pragma unroll 2
-    for (int i = Team::warp() * S::kRowsAtOnce + S::my_row(); i < graph_.n; i += Team::kSize * S::kRowsAtOnce) {
-      const Entry a = plan.entries[i];
-      const typename VertexPlan<P>::More more = plan.more[i];
-      double sum[S::kColumnsPerLane];
-#pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q) sum[q] = a.weight * B[a.col * P + 32 * q];
-#pragma unroll
-      for (int w = 0; w < (P + 31) / 32; ++w)
 #pragma unroll 1
-        for (u32 left = more.word[w]; left; left &= left - 1) {
-          const int k = 32 * w + lowest_bit(left);
-          const double mass = plan.entries[graph_.n + k].weight;
+    for (int first = Team::warp() * S::kRowsAtOnce + S::my_row(); first < graph_.n; first += kAhead * kStep) {
+      double sum[kAhead][S::kColumnsPerLane];
+      typename VertexPlan<P>::More more[kAhead];
 #pragma unroll
-          for (int q = 0; q < S::kColumnsPerLane; ++q) sum[q] += mass * B[k * P + 32 * q];
-        }
+      for (int s = 0; s < kAhead; ++s) {
+        const int i = first + s * kStep < graph_.n ? first + s * kStep : first;
+        const Entry a = plan.entries[i];
+        more[s] = plan.more[i];
 #pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q) out[i * P + 32 * q] = sum[q];
+        for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] = a.weight * B[a.col * P + 32 * q];
+      }
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s) {
+#pragma unroll
+        for (int w = 0; w < (P + 31) / 32; ++w)
+#pragma unroll 1
+          for (u32 left = more[s].word[w]; left; left &= left - 1) {
+            const int k = 32 * w + lowest_bit(left);
+            const double mass = plan.entries[graph_.n + k].weight;
+#pragma unroll
+            for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] += mass * B[k * P + 32 * q];
+          }
+        if (first + s * kStep >= graph_.n) continue;
+#pragma unroll
+        for (int q = 0; q < S::kColumnsPerLane; ++q) out[(first + s * kStep) * P + 32 * q] = sum[s][q];
+      }
     }
   }
 
@@ -70,24 +116,32 @@ class CrossOperator {
     product(matrix, P, 1, cols_, table(half), scratch_, nullptr);
   }
 
-  // scratch[k, i] = (C · plan)[i, k], or with Cᵀ
-  TFGW_DEVICE void structure_times_plan(const VertexPlan<P>& plan, int half) {
-    const int n = graph_.n;
+  // scratch[k, i] = (C · plan)[i, k], or with Cᵀ. Where there are threads enough, two share a row; `other` is a matrix for
+  // what the second one finds.
+  TFGW_DEVICE void structure_times_plan(const VertexPlan<P>& plan, int half, double* other) {
+    const int n = graph_.n, parts = 2 * n <= Team::kThreads ? 2 : 1;
     const bool by_row = half == 1 || graph_.symmetric;
     struct Term {
       double value;
       int col;
     };
+    const int part = parts == 1 ? 0 : Team::thread() / (Team::kThreads / 2);
+    double* const to = part == 0 ? scratch_ : other;
 #pragma unroll 1
-    for (int i = Team::thread(); i < n; i += Team::kThreads) {
-      for (int k = 0; k < cols_; ++k) scratch_[k * n + i] = 0;
+    for (int i = Team::thread() % (Team::kThreads / parts); i < n; i += Team::kThreads) {
+#pragma unroll 1
+      for (int k = 0; k < cols_; ++k) to[k * n + i] = 0;
       const auto term = [&](int e) {
         const Entry a = plan.entries[e];
         const double c = read_only(graph_.dense + (by_row ? i64(a.row) * n + i : i64(i) * n + a.row));
         return Term{a.weight * c, a.col};
       };
-      ahead<8>(0, n + cols_, 1, term, [&](int, const Term& t) { scratch_[t.col * n + i] += t.value; });
+      ahead<8>(part, n + cols_, parts, term, [&](int, const Term& t) { to[t.col * n + i] += t.value; });
     }
+    if (parts == 1) return;
+    Team::meet();
+#pragma unroll 1
+    for (int e = Team::thread(); e < n * cols_; e += Team::kThreads) scratch_[e] += other[e];
   }
 
   // out = C · scratch, or Cᵀ · scratch. The same goes to `kept`, if there is such a matrix.
@@ -126,21 +180,23 @@ class CrossOperator {
   // out = C · scratch, rows in groups of about equal length.
   TFGW_DEVICE void packed_times(double* out, double* kept) {
     const double* const B = scratch_ + S::my_column();
-    const int groups = (graph_.n + kGroup - 1) / kGroup;
+    const int groups = S::groups(graph_.n);
+    const Entry* const far = p_.packed + packed_at(p_, graph_.first);
 #pragma unroll 1
     for (int g = Team::warp(); g < groups; g += Team::kSize) {
-      double sum[kRows] = {};
+      constexpr int kGroup = S::kGroup, kGroupRows = kGroup / S::kRowsAtOnce;
+      double sum[kGroupRows] = {};
       const int begin = near_.begin[g], end = near_.begin[g + 1];
-      const Entry* from = near_.packed + S::my_row();
 #pragma unroll 1
       for (int e = begin; e < end; e += kGroup)
 #pragma unroll
-        for (int s = 0; s < kRows; ++s) {
-          const Entry a = from[e + s * S::kRowsAtOnce];
+        for (int s = 0; s < kGroupRows; ++s) {
+          const int at = e + s * S::kRowsAtOnce + S::my_row();
+          const Entry a = near_.has_packed ? near_.packed[at] : read_only(far + at);
           sum[s] += a.weight * B[a.col * P];
         }
 #pragma unroll
-      for (int s = 0; s < kRows; ++s) {
+      for (int s = 0; s < kGroupRows; ++s) {
         const int at = g * kGroup + S::my_row() + s * S::kRowsAtOnce;
         if (at >= graph_.n) break;
         const int e = near_.row[at] * P + S::my_column();
@@ -155,7 +211,7 @@ class CrossOperator {
     constexpr int kAhead = 2;
     const double* const B = scratch_ + S::my_column();
 #pragma unroll 1
-    for (int first = first_row(); first < graph_.n; first += kGroup * Team::kSize) {
+    for (int first = first_row(); first < graph_.n; first += kRowsAtATime * Team::kSize) {
       double sum[kRows][S::kColumnsPerLane] = {};
       int at[kRows], end[kRows], longest = 0, some = 0;
 #pragma unroll
@@ -193,7 +249,7 @@ class CrossOperator {
                            double* kept) {
     B += S::my_column();
 #pragma unroll 1
-    for (int first = first_row(); first < graph_.n; first += kGroup * Team::kSize) {
+    for (int first = first_row(); first < graph_.n; first += kRowsAtATime * Team::kSize) {
       double sum[kRows][S::kColumnsPerLane] = {};
       const double* from[kRows];
 #pragma unroll
@@ -239,7 +295,7 @@ class CrossOperator {
     else return i64(count) * step;
   }
 
-  TFGW_DEVICE static int first_row() { return Team::warp() * kGroup + S::my_row(); }
+  TFGW_DEVICE static int first_row() { return Team::warp() * kRowsAtATime + S::my_row(); }
 
   const Problem& p_;
   const GraphView graph_;

@@ -1,4 +1,4 @@
-// Third kernel: Fused Gromov-Wasserstein of one pair, the counterpart of cpp/fgw.cpp, which explains it. The leading warp
+// Kernel `solve`: Fused Gromov-Wasserstein of one pair, the counterpart of cpp/fgw.cpp, which explains it. The leading warp
 // runs the algorithm; what goes over whole matrices is a `Task` for all warps of the team (pair.cuh).
 // Vertices ("atoms") sit in 32 places; the leader's lane s holds the weight and the linear cost of the atom in place s.
 #pragma once
@@ -9,8 +9,6 @@
 namespace tfgw {
 
 constexpr int kLazySweeps = 2;
-constexpr int kTieHops = 3;
-constexpr double kTieShare = 1e-6;
 constexpr double kRounding = 1e-14;
 
 template <class Kind>
@@ -18,23 +16,20 @@ class FgwSolver {
   using Tree = typename Kind::Tree;
   using Team = typename Kind::Team;
   using This = Pair<Kind>;
-  static constexpr bool kNear = Kind::kNear;
   static constexpr int P = Tree::kColumns;
 
  public:
   TFGW_DEVICE FgwSolver()
       : p_(block_memory<P>().problem), b_(pair_.b), k_(pair_.k), n_(pair_.n), m_(pair_.m), alpha_(pair_.alpha),
-        transport_(pair_.tree_memory, n_, m_, pair_.rows_at_once, pair_.w.gradient, p_.demand + i64(k_) * P,
-                   pair_.first_basis(), pair_.w.row_arrays) {}
+        transport_(pair_.tree_memory, n_, m_, pair_.rows_at_once, pair_.w.gradient, p_.supply + pair_.graph.first,
+                   pair_.w.row_arrays) {}
 
   TFGW_DEVICE void lead() {
     PairResult result;
     together(Task::load);
-    if (alpha_ > 0) first_start();
+    begin();
     descend(result);
-    const double base = base_ == Base::vertex ? 0.0 : from_lane(weight_, base_place_);
-    together(Task::merge, int(base_), base);
-    add_plans(pair_.w.gradient);  // which is not needed any more
+    merge();
     split_costs(result);
     keep_potentials();
     if (p_.plan) together(Task::write);
@@ -47,7 +42,8 @@ class FgwSolver {
   // Everyone does its share of a task, between two meetings.
   TFGW_DEVICE void together(Task task, int which = 0, double number = 0) {
     call(task, which, number);
-    perform<Kind>(task, which, number);
+    if constexpr (Team::kAlone) pair_.carry_out(task, which, number);  // the only place: no function
+    else perform<Kind>(task, which, number);
     Team::meet();
   }
   TFGW_DEVICE void call(Task task, int which, double number) {
@@ -56,26 +52,17 @@ class FgwSolver {
     Team::meet();
   }
 
-  // What the warps answered.
-  template <class Combine>
-  TFGW_DEVICE double all_shares(Combine combine) const {
-    double all = pair_.memory.share[This::leader()];
-#pragma unroll
-    for (int w = 1; w < Team::kSize; ++w) all = combine(all, pair_.memory.share[w]);
-    return all;
-  }
+  // Of the rows from `first` on, for each column what the simplex should look at.
   TFGW_DEVICE typename Transport<Tree>::Found price(int first, double eps) {
-    typename Transport<Tree>::Found found;
-    if constexpr (Team::kAlone) {  // the most frequent task: without a detour through memory
-      sync();
-      found = pair_.pricing().price(first, eps);
-    } else {
-      together(Task::price, first, eps);
-      const BlockMemory<P>& memory = pair_.memory;
+    BlockMemory<P>& memory = pair_.memory;
+    if (!Team::kAlone && lane() == 0) memory.which = first, memory.number = eps;
+    Team::meet();
+    auto found = pair_.pricing().price(first, eps);
+    if constexpr (!Team::kAlone) {
+      Team::meet();
 #pragma unroll
       for (int q = 0; q < Shape<P>::kColumnsPerLane; ++q) {
         const int k = (lane() + 32 * q) % P;
-        found.lowest[q] = memory.lowest[0][k], found.row[q] = memory.row[0][k];
 #pragma unroll
         for (int w = 1; w < Team::kSize; ++w) keep_lower(found, q, memory.lowest[w][k], memory.row[w][k]);
       }
@@ -84,36 +71,28 @@ class FgwSolver {
     return found;
   }
 
-  // What the caller gives, or hh̄ᵀ, of which everything has a closed form.
-  TFGW_DEVICE void first_start() {
-    if (p_.start) {
-      round_to_marginals();
-      restart_ = true;
-      return;
+  // From the gradient at T, or as it is, to a vertex. The others look for better cells whenever the simplex wants some.
+  TFGW_DEVICE Outcome solve_linear_problem(bool rebuild, int max_sweeps) {
+    const int newest = rebuild ? newest_ : This::kKeep;
+    if (rebuild) publish_atoms(-4 * alpha_);
+    if constexpr (!Team::kAlone) call(Task::gradient_and_prices, newest, 0);
+    pair_.rebuild_gradient(newest);
+    Team::meet();
+    const Outcome outcome = transport_.solve(max_sweeps, [&](int first, double eps) { return price(first, eps); });
+    if constexpr (!Team::kAlone) {
+      if (lane() == 0) pair_.memory.which = -1;
+      Team::meet();
+      Team::meet();
     }
-    base_ = Base::product;
-    together(Task::product_start);
-    double graph_mean = 0, template_mean = 0;
-    for (int i = lane(); i < n_; i += 32) graph_mean += pair_.h(i) * p_.out_mean[pair_.graph.first + i];
-    for (int k = lane(); k < m_; k += 32) template_mean += pair_.t_h(k) * p_.t_mean_out[i64(k_) * P + k];
-    warp_sums(graph_mean, template_mean);
-    only_atom(all_shares([](double a, double b) { return a + b; }), graph_mean * template_mean);
+    return outcome;
   }
 
-  // `given` becomes the only atom.
-  TFGW_DEVICE void start_from_given() {
-    restart_ = false;
-    base_ = Base::given;
-    if constexpr (kNear)
-      for (int e = lane(); e < n_ * P; e += 32) pair_.w.new_cross[e] = pair_.w.given[e];
-    apply_to_matrix(kNear ? 0 : This::kGiven, 0);
-    together(Task::keep_cross, 0);
-    double linear = 0, square = 0;
-#pragma unroll 1
-    for (int e = lane(); e < n_ * P; e += 32)
-      if (e % P < m_) linear += pair_.w.given[e] * pair_.w.linear[e], square += pair_.w.given[e] * pair_.w.new_cross[e];
-    warp_sums(linear, square);
-    only_atom(linear, square);
+  TFGW_DEVICE void begin() {
+    const Beginning from = pair_.begin();
+    transport_.begin(from.arcs);
+    if (alpha_ <= 0) return;
+    base_ = p_.start ? Base::given : Base::product;
+    only_atom(from.costs[0], from.costs[1]);
   }
 
   // The atom in place 0, whose cross term is in `new_cross`, is the iterate.
@@ -121,68 +100,19 @@ class FgwSolver {
     live_ = 1, base_place_ = 0, newest_ = 0;
     weight_ = lane() == 0;
     linear_ = lane() == 0 ? linear : 0.0;
-    if (lane() == 0) pair_.w.Q.at(0, 0) = square;
-    sync();
-  }
-
-  // A coupling near the one that the caller gives, which may miss its marginals by rounding: rows and columns that are
-  // too heavy shrink, and what is then missing is spread as a product.
-  TFGW_DEVICE void round_to_marginals() {
-    double* T = pair_.w.given;
-    double *row_left = pair_.w.gradient, *col_left = pair_.w.new_cross;
-    const double* start = p_.start + (i64(pair_.graph.first) * p_.templates + k_) * p_.columns;
-    const i64 stride = p_.templates * p_.columns;
-#pragma unroll 1
-    for (int i = lane(); i < n_; i += 32) {
-      double sum = 0;
-#pragma unroll 1
-      for (int k = 0; k < m_; ++k) sum += T[i * P + k] = larger(0.0, start[i * stride + pair_.live(k)]);
-      const double shrink = sum > pair_.h(i) ? pair_.h(i) / sum : 1.0;
-#pragma unroll 1
-      for (int k = 0; k < P; ++k) T[i * P + k] = k < m_ ? T[i * P + k] * shrink : 0.0;
-    }
-    sync();
-#pragma unroll 1
-    for (int k = lane(); k < m_; k += 32) {
-      double sum = 0;
-#pragma unroll 1
-      for (int i = 0; i < n_; ++i) sum += T[i * P + k];
-      const double shrink = sum > pair_.t_h(k) ? pair_.t_h(k) / sum : 1.0;
-#pragma unroll 1
-      for (int i = 0; i < n_; ++i) T[i * P + k] *= shrink;
-      col_left[k] = larger(0.0, pair_.t_h(k) - sum * shrink);
-    }
-    sync();
-    double missing = 0;
-#pragma unroll 1
-    for (int i = lane(); i < n_; i += 32) {
-      double sum = 0;
-#pragma unroll 1
-      for (int k = 0; k < m_; ++k) sum += T[i * P + k];
-      missing += row_left[i] = larger(0.0, pair_.h(i) - sum);
-    }
-    missing = warp_sum(missing);
-    sync();
-#pragma unroll 1
-    for (int e = lane(); e < n_ * P && missing > 0; e += 32)
-      if (e % P < m_) T[e] += row_left[e / P] * col_left[e % P] / missing;
+    if (lane() == 0) pair_.w.Q.set(0, 0, square);
     sync();
   }
 
   // Frank-Wolfe from the first atom. `result` gets everything but the two separate costs.
   TFGW_DEVICE void descend(PairResult& result) {
     const double structure_scale = alpha_ > 0 ? alpha_ * (p_.constant[b_] + p_.t_constant[k_]) : 0.0;
+    const double* const linear_cost = pair_.begin().linear;
     bool lazy = false;
     while (true) {
-      if (restart_) start_from_given();
-      rebuild_gradient();
       const bool tie_break = alpha_ > 0 && result.iterations == 0 && !p_.start;
       const bool last = result.iterations + 1 >= p_.max_iter;
-      if (tie_break) break_ties();
-      if (result.iterations == 0) first_basis();
-      const auto price_together = [&](int first, double eps) { return price(first, eps); };
-      const Outcome outcome = transport_.solve(lazy && !last ? kLazySweeps : 0, price_together);
-      if (tie_break) rebuild_gradient();
+      const Outcome outcome = solve_linear_problem(result.iterations > 0, lazy && !last ? kLazySweeps : 0);
       ++result.iterations;
       const bool moved = transport_.moved() || flow_ < 0;
       const bool unmoved_vertex = !moved && base_ == Base::vertex && live_ == u32(1) << flow_;
@@ -193,7 +123,10 @@ class FgwSolver {
       for (int e = lane(); e < n_ + m_; e += 32) {
         const Entry a = pair_.w.new_plan.entries[e];
         const int at = a.row * P + a.col;
-        sloped += a.weight * pair_.w.gradient[at], own_linear += a.weight * pair_.w.linear[at];
+        const double cost = linear_cost[at];
+        // Where ties were broken, the gradient is not that of T, which is still the first atom.
+        sloped += a.weight * (tie_break ? cost - 4 * alpha_ * pair_.w.new_cross[at] : pair_.w.gradient[at]);
+        own_linear += a.weight * cost;
       }
       warp_sums(linear, squared, sloped, own_linear);
       sync();  // from here on, the gradient's memory serves other purposes
@@ -219,7 +152,7 @@ class FgwSolver {
         weight_ = lane() == 0, result.gap = 0;
         return;
       }
-      const double own = pair_.w.Q.at(fresh, fresh);
+      const double own = pair_.w.Q.get(fresh, fresh);
       const double curvature = -2 * alpha_ * (own - 2 * mixed + squared);
       // A flat point may be a saddle: the vertex then lies downhill though the gradient does not say so.
       const bool saddle = curvature - result.gap < -4 * tolerance;
@@ -232,90 +165,45 @@ class FgwSolver {
     }
   }
 
-  // The simplex begins where rows ship greedily; `new_cross` serves on the way.
-  TFGW_DEVICE void first_basis() {
-    newest_ = -1;
-    together(Task::regrets);
-    together(Task::order_rows);
-    transport_.greedy_basis();
-    sync();
-  }
-
   // Exact minimum on the segment from T to the newest vertex, then over the hull of all vertices in use.
   TFGW_DEVICE void line_search(int fresh, double gap, double curvature) {
     const double step = curvature > 0 ? smaller(1.0, gap / (2 * curvature)) : 1.0;
     weight_ = lane() == fresh ? step : weight_ * (1 - step);
-    if (step < 1) {
-      weight_ = descend_over_simplex(pair_.w.Q, linear_, alpha_, pair_.w.qp, weight_);
+    if (step < 1 && bits_set(live_) > 2) {  // of two, the segment is the hull
+      const bool small = live_ >> AtomMatrix::kSmall == 0;
+      weight_ = small ? descend_over_simplex<SmallMatrix>(pair_.w.Q, linear_, alpha_, pair_.w.qp, weight_)
+                      : descend_over_simplex<AtomMatrix>(pair_.w.Q, linear_, alpha_, pair_.w.qp, weight_);
       weight_ /= warp_sum(weight_);
     }
     live_ = ballot(weight_ > 0);
     if (base_ != Base::vertex && !(live_ >> base_place_ & 1)) base_ = Base::vertex;
-    if (live_ == ~0u) {  // out of room: the iterate itself becomes the only atom
-      const double base = base_ == Base::vertex ? 0.0 : from_lane(weight_, base_place_);
-      together(Task::merge, int(base_), base);
-      add_plans(pair_.w.gradient);
-      for (int e = lane(); e < n_ * P; e += 32) pair_.w.given[e] = pair_.w.gradient[e];
-      sync();
-      restart_ = true;
-    }
+    if (live_ == ~0u) collapse();
   }
 
-  TFGW_DEVICE const double* cross(int s) const { return s == newest_ ? pair_.w.new_cross : pair_.w.cross(s); }
-
-  TFGW_DEVICE void rebuild_gradient() {
-    int first = This::kFirstAtom;
-    for (u32 left = live_; left; left &= left - 1) {
-      const int s = lowest_bit(left);
-      together(Task::gradient, s | first | (s == newest_ ? This::kNewestAtom : 0), -4 * alpha_ * from_lane(weight_, s));
-      first = 0;
-    }
-    if (!live_) together(Task::gradient, This::kFirstAtom | This::kNoAtom, 0);  // the linear cost is all
+  // Out of room: the iterate itself becomes the only atom.
+  TFGW_DEVICE void collapse() {
+    double linear = weight_ * linear_, square = weight_ * quadratic();
+    warp_sums(linear, square);
+    publish_atoms(1);
+    together(Task::cross_of_iterate);
+    merge();
+    for (int e = lane(); e < n_ * P; e += 32) pair_.w.given[e] = pair_.w.gradient[e];
+    sync();
+    base_ = Base::given;
+    only_atom(linear, square);
   }
 
-  // Ties of the first linear problem are broken by how alike the surroundings of two nodes are:
-  // S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ).
-  TFGW_DEVICE void break_ties() {
-    const auto highest = [](double a, double b) { return larger(a, b); };
-    newest_ = -1;
-    together(Task::similarity);
-    const double largest = all_shares(highest);
-    int now = 0, next = pair_.halves() == 1 ? 0 : This::kGiven, hops = 0;  // two halves need `now` twice
-    while (hops < kTieHops) {
-      apply_to_matrix(now, next);
-      together(Task::peak, next);
-      const double peak = all_shares(highest);
-      if (peak == 0) break;
-      together(Task::scale, next | This::kAtom * hops++, 1 / peak);
-      const int before = now;
-      now = next, next = before;
-    }
-    rebuild_gradient();
-    together(Task::add_hops, hops, kTieShare * largest);
+  // The iterate as a matrix, in the gradient's memory.
+  TFGW_DEVICE void merge() {
+    together(Task::merge, int(base_), base_ == Base::vertex ? 0.0 : from_lane(weight_, base_place_));
+    add_plans(pair_.w.gradient);
   }
 
-  // to = X(from), both as tasks have them.
-  TFGW_DEVICE void apply_to_matrix(int from, int to) {
-    for (int half = 0; half < pair_.halves(); ++half) {
-      together(Task::matrix_times_template, from | half);
-      together(Task::structure_times, to | half);
-    }
-    if (pair_.halves() == 2) together(Task::average, to);
-  }
-
-  // new_cross = X(new_plan), which is the plan of atom s.
-  TFGW_DEVICE void apply_to_plan(int s) {
-    const bool structure_first = pair_.structure_first();
-    const int kept = pair_.halves() == 1 ? This::kAtom * (s + 1) : 0;
-    for (int half = 0; half < pair_.halves(); ++half) {
-      together(structure_first ? Task::structure_times_plan : Task::plan_times_template, half);
-      together(structure_first ? Task::times_template : Task::structure_times, half | kept);
-    }
-    if (!kept) {
-      together(Task::average);
-      together(Task::keep_cross, s);
-    }
-    newest_ = s;
+  // Tells everyone which atoms there are, and a multiple of their weights.
+  TFGW_DEVICE void publish_atoms(double factor) {
+    pair_.memory.factor[This::leader()][lane()] = factor * weight_;
+    if (lane() == 0) pair_.memory.atoms[This::leader()] = live_;
+    sync();
   }
 
   // The flow that the simplex found, as the plan of atom `s`.
@@ -334,36 +222,42 @@ class FgwSolver {
     sync();
   }
 
-  // This lane's share of ⟨new plan, matrix⟩.
-  TFGW_DEVICE double share_of_dot(const double* matrix) const {
-    double sum = 0;
-#pragma unroll 1
-    for (int e = lane(); e < n_ + m_; e += 32) {
-      const Entry a = pair_.w.new_plan.entries[e];
-      sum += a.weight * matrix[a.row * P + a.col];
-    }
-    return sum;
-  }
-
   // Returns ⟨atom, X(T)⟩ for each lane's atom.
   TFGW_DEVICE double add_atom(int fresh, double linear) {
     if (lane() == fresh) linear_ = linear, weight_ = 0;
     live_ |= u32(1) << fresh;
     if (!has_structure(p_)) return 0;
-    apply_to_plan(fresh);
+    together(Task::cross_of_plan, fresh);
+    newest_ = fresh;
+    constexpr int kAtoms = Team::kAlone ? 2 : 4;  // at a time: their cross terms are far
+    u32 left = live_ & ~(u32(1) << fresh);
 #pragma unroll 1
-    for (u32 left = live_; left;) {  // two at a time
-      const int s = lowest_bit(left);
-      left &= left - 1;
-      const int t = left ? lowest_bit(left) : s;
-      left &= left - 1;
-      double q_s = share_of_dot(cross(s)), q_t = share_of_dot(cross(t));
-      warp_sums(q_s, q_t);
-      if (lane() == 0) {
-        pair_.w.Q.at(s, fresh) = pair_.w.Q.at(fresh, s) = q_s;
-        pair_.w.Q.at(t, fresh) = pair_.w.Q.at(fresh, t) = q_t;
+    do {
+      int atom[kAtoms];
+      const double* X[kAtoms];
+      double own = 0, q[kAtoms] = {};
+#pragma unroll
+      for (int s = 0; s < kAtoms; ++s) {
+        atom[s] = left ? lowest_bit(left) : s ? atom[0] : fresh;
+        left &= left - 1;
+        X[s] = pair_.w.cross(atom[s]);
       }
-    }
+#pragma unroll 1
+      for (int e = lane(); e < n_ + m_; e += 32) {
+        const Entry a = pair_.w.new_plan.entries[e];
+        const int at = a.row * P + a.col;
+        own += a.weight * pair_.w.new_cross[at];
+#pragma unroll
+        for (int s = 0; s < kAtoms; ++s) q[s] += a.weight * X[s][at];
+      }
+      if constexpr (kAtoms == 2) warp_sums(own, q[0], q[1]);
+      else warp_sums(own, q[0], q[1], q[2], q[3]);
+      if (lane() == 0) {
+#pragma unroll
+        for (int s = 0; s < kAtoms; ++s) pair_.w.Q.set(atom[s], fresh, q[s]), pair_.w.Q.set(fresh, atom[s], q[s]);
+        pair_.w.Q.set(fresh, fresh, own);
+      }
+    } while (left);
     sync();
     return quadratic();
   }
@@ -375,7 +269,7 @@ class FgwSolver {
     for (u32 left = live_; left; left &= left - 1) {
       const int t = lowest_bit(left);
       const double w = from_lane(weight_, t);
-      if (live_ >> lane() & 1) q += pair_.w.Q.at(lane(), t) * w;
+      if (live_ >> lane() & 1) q += pair_.w.Q.get(lane(), t) * w;
     }
     return q;
   }
@@ -421,7 +315,7 @@ class FgwSolver {
     result.distance = alpha_ * result.structure_cost + (1 - alpha_) * result.feature_cost;
   }
 
-  const This pair_;
+  This pair_;
   const Problem& p_;
   const int b_, k_, n_, m_;
   const double alpha_;
@@ -429,7 +323,6 @@ class FgwSolver {
   u32 live_ = 0;                       // places in use
   Base base_ = Base::vertex;           // what sits in base_place_, unless a vertex
   int base_place_ = 0;
-  bool restart_ = false;               // from what is in `given`
   int newest_ = -1;                    // whose cross term is in `new_cross`
   int flow_ = -1;                      // whose plan the flow of the simplex was, when it was last taken
   double weight_ = 0, linear_ = 0;     // of this lane's atom: weight, and (1−α)⟨M, plan⟩

@@ -1,22 +1,23 @@
 // A basis of the transportation problem for graphs small enough that every arc has a lane's registers to live in. No row
 // is treated as a leaf (core_tree.cuh), so nothing ever moves in or out of a core, and a pivot touches no memory.
 // Columns are nodes 0 … cols − 1, rows come behind them. Slot 32 j + l belongs to lane l, which holds the arc and what
-// there is to know of the node below it: its path to the root, as a mask over slots, and its potential. Other lanes
-// read those from shared memory, as they were when they were last published.
+// there is to know of the node below it: its path to the root, as a mask over slots, and the potential of its column.
+// Other lanes read what belongs to nodes from shared memory, as it was when it was last published.
 #pragma once
 
+#include "beginning.cuh"
 #include "bits.cuh"
 
 namespace tfgw {
 
-template <int P, int W>  // up to 32 W nodes
+template <int P, int W>  // up to 32 W arcs
 class FlatTree {
   static_assert(P <= 32, "a lane has one column");
   using Mask = Bits<W>;
 
  public:
   static constexpr int kColumns = P;
-  static constexpr int kNodes = 32 * W;
+  static constexpr int kNodes = 32 * W + 1;
   struct Memory {
     Mask path[kNodes];
     double potential[kNodes];  // v of a column, −u of a row
@@ -39,57 +40,22 @@ class FlatTree {
 
   TFGW_DEVICE FlatTree(Memory* memory, int, int cols, const i64*, const RowArrays&) : t_(memory), cols_(cols) {}
 
-  // An empty basis.
-  TFGW_DEVICE void clear() {
-    arcs_ = 0;
+  // The first basis, of so many arcs.
+  TFGW_DEVICE void begin(const Arc* arcs, int count) {
+    arcs_ = count;
     row_is_child_ = {};
 #pragma unroll
     for (int j = 0; j < W; ++j) {
-      above_[j] = {}, potential_[j] = 0, step_[j] = 0, ends_[j] = 0, flow_[j] = 0;
-      t_->path[lane() + 32 * j] = {}, t_->potential[lane() + 32 * j] = 0;
-      t_->parent[lane() + 32 * j] = cols_ - 1;
+      const int slot = lane() + 32 * j;
+      const Arc arc = slot < count ? arcs[slot] : Arc{};
+      ends_[j] = pack(arc.row, arc.col), flow_[j] = arc.flow;
+      above_[j] = {}, of_column_[j] = 0, cost_[j] = 0;
     }
+#pragma unroll 1
+    for (int node = lane(); node < kNodes; node += 32)
+      t_->path[node] = {}, t_->potential[node] = 0, t_->parent[node] = cols_ - 1;
     sync();
-  }
-
-  // The first basis, arc by arc. Followed by `root`.
-  TFGW_DEVICE void add_arc(int row, int col, i64 flow, bool, bool) {
-    const int slot = arcs_++;
-#pragma unroll
-    for (int j = 0; j < W; ++j) {
-      const bool mine = slot == lane() + 32 * j;
-      ends_[j] = mine ? pack(row, col) : ends_[j];
-      flow_[j] = mine ? flow : flow_[j];
-    }
-  }
-
-  // Hangs all nodes under the last column, level by level.
-  TFGW_DEVICE void root() {
-    const int root = cols_ - 1;
-    while (true) {
-      bool any = false;
-      int child[W];
-#pragma unroll
-      for (int j = 0; j < W; ++j) {
-        const int row = cols_ + row_of(ends_[j]), col = col_of(ends_[j]);
-        const Mask of_row = t_->path[row], of_col = t_->path[col];
-        const bool row_reached = of_row.any(), col_reached = col == root || of_col.any();
-        const bool reaches = lane() + 32 * j < arcs_ && row_reached != col_reached;
-        row_is_child_.word[j] |= ballot(reaches && col_reached);
-        child[j] = !reaches ? -1 : col_reached ? row : col;
-        if (reaches) {
-          above_[j] = col_reached ? of_col : of_row;
-          above_[j].word[j] |= u32(1) << lane();
-        }
-        any = any || reaches;
-      }
-      sync();
-#pragma unroll
-      for (int j = 0; j < W; ++j)
-        if (child[j] >= 0) t_->path[child[j]] = above_[j];
-      sync();
-      if (!ballot(any)) return;
-    }
+    root();
   }
 
   // Potentials for new costs, every node's the sum of the steps above it: each round adds what the node twice as far up
@@ -97,15 +63,17 @@ class FlatTree {
   TFGW_DEVICE double compute_potentials(const double* cost) {
     double largest = 0;
     int child[W], parent[W];
+    double potential[W];
 #pragma unroll
     for (int j = 0; j < W; ++j) {
       const bool used = lane() + 32 * j < arcs_, down_to_row = row_is_child_.has_mine(j);
       const int row = row_of(ends_[j]), col = col_of(ends_[j]);
-      const double c = used ? cost[row * P + col] : 0.0;
-      largest = larger(largest, magnitude(c));
-      step_[j] = down_to_row ? -c : c;
+      cost_[j] = used ? cost[row * P + col] : 0.0;
+      largest = larger(largest, magnitude(cost_[j]));
       child[j] = !used ? cols_ - 1 : down_to_row ? cols_ + row : col;
-      if (used) t_->parent[child[j]] = down_to_row ? col : cols_ + row, t_->potential[child[j]] = step_[j];
+      if (!used) continue;
+      t_->parent[child[j]] = down_to_row ? col : cols_ + row;
+      t_->potential[child[j]] = down_to_row ? -cost_[j] : cost_[j];
     }
     largest = warp_max(largest);
     sync();
@@ -114,17 +82,20 @@ class FlatTree {
 #pragma unroll
       for (int j = 0; j < W; ++j) {
         const int up = t_->parent[child[j]];
-        potential_[j] = t_->potential[child[j]] + t_->potential[up];
+        potential[j] = t_->potential[child[j]] + t_->potential[up];
         parent[j] = t_->parent[up];
         more = more || parent[j] != cols_ - 1;
       }
       sync();
 #pragma unroll
       for (int j = 0; j < W; ++j)
-        if (child[j] != cols_ - 1) t_->potential[child[j]] = potential_[j], t_->parent[child[j]] = parent[j];
+        if (child[j] != cols_ - 1) t_->potential[child[j]] = potential[j], t_->parent[child[j]] = parent[j];
       sync();
-      if (!ballot(more)) return largest;
+      if (!ballot(more)) break;
     }
+#pragma unroll
+    for (int j = 0; j < W; ++j) of_column_[j] = row_is_child_.has_mine(j) ? potential[j] + cost_[j] : potential[j];
+    return largest;
   }
 
   // Lets other lanes, and other warps once they have met, see paths and potentials. The root's are always 0.
@@ -133,8 +104,9 @@ class FlatTree {
 #pragma unroll
     for (int j = 0; j < W; ++j) {
       if (lane() + 32 * j >= arcs_) continue;
-      const int child = row_is_child_.has_mine(j) ? cols_ + row_of(ends_[j]) : col_of(ends_[j]);
-      t_->path[child] = above_[j], t_->potential[child] = potential_[j];
+      const bool is_row = row_is_child_.has_mine(j);
+      const int child = is_row ? cols_ + row_of(ends_[j]) : col_of(ends_[j]);
+      t_->path[child] = above_[j], t_->potential[child] = is_row ? of_column_[j] - cost_[j] : of_column_[j];
     }
   }
 
@@ -154,8 +126,12 @@ class FlatTree {
     const u32 ends = pack(row, column);
     bool improved = false;
     while (true) {
-      const int owner = most_negative(reduced, -eps);
-      if (owner < 0) return improved;
+      // Negative numbers: the larger their bits, the lower they are. The upper half decides nearly always.
+      const u64 key = reduced < -eps ? ~bits_of(reduced) : ~u64(0);
+      const u32 lowest = warp_min(u32(key >> 32));
+      if (lowest == ~u32(0)) return improved;
+      const u32 holders = ballot(u32(key >> 32) == lowest);
+      const int owner = holders & (holders - 1) ? lane_of_least(key, u32(lane())) : lowest_bit(holders);
       improved = true;
       Entering in;
 #pragma unroll
@@ -195,6 +171,35 @@ class FlatTree {
     bool moved;
   };
 
+  // Hangs all nodes under the last column, level by level.
+  TFGW_DEVICE void root() {
+    const int root = cols_ - 1;
+    while (true) {
+      bool any = false;
+      int child[W];
+#pragma unroll
+      for (int j = 0; j < W; ++j) {
+        const int row = cols_ + row_of(ends_[j]), col = col_of(ends_[j]);
+        const Mask of_row = t_->path[row], of_col = t_->path[col];
+        const bool row_reached = of_row.any(), col_reached = col == root || of_col.any();
+        const bool reaches = lane() + 32 * j < arcs_ && row_reached != col_reached;
+        row_is_child_.word[j] |= ballot(reaches && col_reached);
+        child[j] = !reaches ? -1 : col_reached ? row : col;
+        if (reaches) {
+          above_[j] = col_reached ? of_col : of_row;
+          above_[j].word[j] |= u32(1) << lane();
+        }
+        any = any || reaches;
+      }
+      sync();
+#pragma unroll
+      for (int j = 0; j < W; ++j)
+        if (child[j] >= 0) t_->path[child[j]] = above_[j];
+      sync();
+      if (!ballot(any)) return;
+    }
+  }
+
   // An arc's two nodes in one word.
   TFGW_DEVICE static u32 pack(int row, int col) { return u32(row) << 8 | u32(col); }
   TFGW_DEVICE static int row_of(u32 ends) { return int(ends >> 8); }
@@ -205,16 +210,6 @@ class FlatTree {
 #pragma unroll
     for (int w = 0; w < W; ++w) both |= a.word[w] & b.word[w];
     return both != 0;
-  }
-
-  // The lane of the lowest of some numbers, if below `limit` ≤ 0; else −1. Of equal numbers, the first.
-  TFGW_DEVICE static int most_negative(double number, double limit) {
-    // Negative numbers: the larger their bits, the lower they are. The upper half decides nearly always.
-    const u64 key = number < limit ? ~bits_of(number) : ~u64(0);
-    const u32 high = warp_min(u32(key >> 32));
-    if (high == ~u32(0)) return -1;
-    const u32 holders = ballot(u32(key >> 32) == high);
-    return holders & (holders - 1) ? lane_of_least(key, u32(lane())) : lowest_bit(holders);
   }
 
   // One pivot. The entering arc closes a cycle: the arcs on the way to the root from its row or from its column, but not
@@ -269,16 +264,12 @@ class FlatTree {
 #pragma unroll
     for (int j = 0; j < W; ++j) {
       const bool below = common(above_[j], cut.leaving);
-      if (turned.word[j] & bit) {  // the node above is below now
-        above_[j].word[j] ^= bit;
-        potential_[j] -= step_[j], step_[j] = -step_[j];
-      }
-      if (below) above_[j].flip(cut.change), potential_[j] += cut.shift;
+      if (turned.word[j] & bit) above_[j].word[j] ^= bit;  // the node above is below now
+      if (below) above_[j].flip(cut.change), of_column_[j] += cut.shift;
       if (slot == lane() + 32 * j) {  // the entering arc takes the leaving one's slot
         above_[j] = rooted;
         flow_[j] = pushed, ends_[j] = in.ends;
-        step_[j] = row_side ? -in.cost : in.cost;
-        potential_[j] = row_side ? in.v - in.cost : in.v + cut.shift;
+        cost_[j] = in.cost, of_column_[j] = row_side ? in.v : in.v + cut.shift;
       }
     }
     return cut;
@@ -314,10 +305,10 @@ class FlatTree {
   Memory* const t_;
   const int cols_;
   int arcs_ = 0;
-  Mask row_is_child_{};  // by slot; the same on every lane
-  Mask above_[W]{};      // of the node below each of this lane's arcs: path
-  double potential_[W]{};
-  double step_[W]{};     // how much higher that is than the potential above the arc
+  Mask row_is_child_{};    // by slot; the same on every lane
+  Mask above_[W]{};        // of the node below each of this lane's arcs: path
+  double of_column_[W]{};  // potential of each arc's column, from which that of its row differs by the cost
+  double cost_[W]{};
   u32 ends_[W]{};
   i64 flow_[W]{};
 };

@@ -1,4 +1,4 @@
-// First kernel, one block: where each graph and each row of C begins.
+// Kernel `index`, one block: where each graph and each row of C begins.
 #pragma once
 
 #include "block.cuh"

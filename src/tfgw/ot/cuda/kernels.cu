@@ -4,6 +4,7 @@
 #include "prepare_graph.cuh"
 #include "prepare_template.cuh"
 #include "solve_block.cuh"
+#include "start.cuh"
 
 using namespace tfgw;
 
@@ -26,6 +27,12 @@ TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_PARAMETER Problem p) {
 }
 
 // As many blocks as the working memory has room for.
+TFGW_KERNEL(kStartThreads, kStartBlocks) tfgw_start(const TFGW_PARAMETER Problem p) {
+  if (p.queue[kInvalid]) return;
+  start_pairs<TFGW_COLUMNS>(p);
+}
+
+// The same.
 TFGW_KERNEL(kSolveThreads, kSolveBlocks) tfgw_solve(const TFGW_PARAMETER Problem p) {
   if (p.queue[kInvalid]) return;
   SolveBlock<TFGW_COLUMNS>(p).run();

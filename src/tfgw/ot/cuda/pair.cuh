@@ -1,6 +1,7 @@
 // One pair, as every warp that works on it sees it, and what they do together: whatever goes over whole matrices.
 #pragma once
 
+#include "beginning.cuh"
 #include "block.cuh"
 #include "pricing.cuh"
 #include "results.cuh"
@@ -13,7 +14,7 @@ template <int P, int W, int kWarps>
 struct Near {
   using Tree = FlatTree<P, W>;
   using Team = tfgw::Team<kWarps>;
-  using Memory = Workspace<P, true, W <= 3>;
+  using Memory = Workspace<P, true>;
   using Arena = NearArena;
   static constexpr bool kNear = true;
 };
@@ -26,11 +27,9 @@ struct Far {
   static constexpr bool kNear = false;
 };
 
-// What the leader of a team can ask for.
+// What the leader of a team can ask for. Its own part in prices is another one (FgwSolver::price).
 enum class Task {
-  load, product_start, gradient, similarity, peak, scale, add_hops, plan_times_template, matrix_times_template,
-  structure_times_plan, structure_times, times_template, average, regrets, order_rows, price, keep_cross, merge, write,
-  done,
+  load, gradient_and_prices, cross_of_plan, cross_of_iterate, merge, write, done,
 };
 
 // A plan that is not the basis' own: hh̄ᵀ, or one that was given.
@@ -38,7 +37,9 @@ enum class Base { product, given, vertex };
 
 // What tells a pair from others.
 struct Frame {
-  int b, k, cols, packed;
+  int b, k, cols;
+  int packed;                  // entries of its structure that have room in shared memory
+  bool near;
   double alpha;
   GraphView graph;
   int rows_at_once;            // that are priced together
@@ -52,12 +53,12 @@ struct alignas(16) BlockMemory {
   Problem problem;           // the kernel's parameter
   int item;                  // that the block solves next
   Frame frame[kBlockWarps];  // of the pair of each warp on its own; the first one if all have the same
-  int places[kBlockWarps][kPlaces];  // of what is near
   int task, which;           // what the leader asks for
   double number;
-  double share[kBlockWarps];  // what each warp answers
-  double lowest[kBlockWarps][P];
+  double lowest[kBlockWarps][P];  // what each warp answers
   int row[kBlockWarps][P];
+  u32 atoms[kBlockWarps];    // in use, and the factor of each, for each leader
+  double factor[kBlockWarps][kMaxAtoms];
 };
 
 // At the beginning of shared memory, which every function knows.
@@ -75,64 +76,42 @@ class Pair {
   static constexpr int P = Tree::kColumns;
 
  public:
-  // Which matrix a task is about, and which half of a cross term.
-  static constexpr int kSecondHalf = 1, kGiven = 2, kAtom = 4;  // kAtom (s + 1): what results is atom s' cross term
-  // Which atom the gradient is to contain, besides its place.
-  static constexpr int kFirstAtom = 32, kNewestAtom = 64, kNoAtom = 128;
+  static constexpr int kKeep = -2;  // for `rebuild_gradient`: as it is
 
   TFGW_DEVICE Pair() : Pair(block_memory<P>(), block_memory<P>().frame[leader()]) {}
 
   // The leader among the block's warps.
   TFGW_DEVICE static int leader() { return Team::kAlone ? thread_in_block() / 32 : 0; }
 
-  // Whether a pair has room in so much shared memory. `places`, if given, get where.
-  TFGW_DEVICE static bool has_room(const GraphView& graph, int cols, int packed, int shared_size, int* places) {
-    if (graph.n + cols > Tree::kNodes) return false;
-    PlaceFinder finder(places);
-    finder.take<typename Tree::Memory>(1);
-    Memory(finder, graph.n, cols, packed);
-    return finder.used() <= shared_size;
-  }
-
   TFGW_DEVICE void carry_out(Task task, int which, double number) {
     switch (task) {
       case Task::load: return load();
-      case Task::product_start: return product_start();
-      case Task::gradient: return add_to_gradient(which, number);
-      case Task::similarity: return similarity();
-      case Task::peak: return find_peak(matrix(which));
-      case Task::scale: return scale(which, number);
-      case Task::add_hops: return add_hops(which, number);
-      case Task::plan_times_template: return cross_.plan_times_template(w.new_plan, which);
-      case Task::matrix_times_template: return cross_.matrix_times_template(matrix(which), which & kSecondHalf);
-      case Task::structure_times_plan: return cross_.structure_times_plan(w.new_plan, which);
-      case Task::structure_times: return cross_.structure_times(which & kSecondHalf, matrix(which), kept(which));
-      case Task::times_template: return cross_.times_template(which & kSecondHalf, w.new_cross, kept(which));
-      case Task::average: return cross_.average(matrix(which));
-      case Task::regrets: return pricing().compute_regrets();
-      case Task::order_rows: return pricing().order_rows();
-      case Task::price: return answer(pricing().price(which, number));
-      case Task::keep_cross: return keep_cross(which);
+      case Task::gradient_and_prices:
+        if constexpr (!Team::kAlone) rebuild_gradient(which), Team::meet(), help_pricing();
+        return;
+      case Task::cross_of_plan: return cross_of_plan(which);
+      case Task::cross_of_iterate: return cross_of_iterate();
       case Task::merge: return merge_base(Base(which), number);
       case Task::write: return PairWriter<P, Team>(p, graph, b, k, alpha, potentials()).write_plan(w.gradient);
       case Task::done: return;
     }
   }
 
+  // Of what is in `memory.factor`; the cross term of atom `newest` is in `new_cross`.
+  TFGW_DEVICE void rebuild_gradient(int newest) {
+    if (newest == kKeep) return;
+    const double* const linear = begin().linear;
+    sum_atoms(newest, [&](int e) { return linear[e]; }, [&](int e, double v) { w.gradient[e] = v; });
+  }
+
   TFGW_DEVICE double h(int i) const { return read_only(p.h + graph.first + i); }
   TFGW_DEVICE double t_h(int l) const { return l < m ? read_only(p.t_h + i64(k) * P + l) : 0.0; }
   TFGW_DEVICE int live(int l) const { return read_only(p.live + i64(k) * P + l); }
-  TFGW_DEVICE int halves() const { return cross_.halves(); }
-  TFGW_DEVICE bool structure_first() const { return cross_.structure_first(); }
   TFGW_DEVICE typename Tree::View published() const { return {tree_memory, m, w.row_arrays}; }
-  TFGW_DEVICE FirstBasis first_basis() const {
-    return {w.regret, w.supply, w.order, reinterpret_cast<u64*>(w.new_cross)};
-  }
-  TFGW_DEVICE Pricing<Tree, Team> pricing() const {
-    return {n, m, rows_at_once, w.gradient, published(), first_basis()};
-  }
+  TFGW_DEVICE Pricing<Tree, Team> pricing() const { return {n, rows_at_once, w.gradient, published()}; }
+  TFGW_DEVICE Beginning begin() const { return beginning_of(p, graph, b, k); }
   // Nothing else needs the linear cost and the cross term at the end.
-  TFGW_DEVICE Potentials potentials() const { return {w.linear, w.new_cross}; }
+  TFGW_DEVICE Potentials potentials() const { return {begin().linear, w.new_cross}; }
 
   const Problem& p;
   BlockMemory<P>& memory;
@@ -145,21 +124,13 @@ class Pair {
  private:
   TFGW_DEVICE Pair(BlockMemory<P>& block, const Frame& frame)
       : Pair(block, frame,
-             {dynamic_memory() + frame.shared_at, frame.shared_size, block.places[leader()], frame.global}) {}
+             typename Kind::Arena(dynamic_memory() + frame.shared_at, frame.shared_size, frame.global)) {}
   TFGW_DEVICE Pair(BlockMemory<P>& block, const Frame& frame, typename Kind::Arena arena)
       : p(block.problem), memory(block), b(frame.b), k(frame.k), n(frame.graph.n), m(frame.cols),
         rows_at_once(frame.rows_at_once), alpha(frame.alpha), graph(frame.graph),
         tree_memory(arena.template take<typename Tree::Memory>(1)),
         w(arena, frame.graph.n, frame.cols, frame.packed),
         cross_(block.problem, graph, frame.k, frame.cols, w.gradient, w.half, w.near) {}
-
-  TFGW_DEVICE double* matrix(int which) const {
-    if constexpr (kNear) return w.new_cross;
-    return which & kGiven ? w.given : w.new_cross;
-  }
-
-  // It must outlive the next atom.
-  TFGW_DEVICE double* kept(int which) const { return which < kAtom ? nullptr : w.cross(which / kAtom - 1); }
 
   template <class Visit>
   TFGW_DEVICE void each_entry(Visit visit) const {  // visit(entry, row, column), each thread its own
@@ -169,141 +140,115 @@ class Pair {
     for (int i = Team::thread() / P; i < n; i += Team::kThreads / P) visit(i * P + k, i, k);
   }
 
-  // For the leader.
-  TFGW_DEVICE void answer(double share) const {
-    if (lane() == 0) memory.share[thread_in_block() / 32] = share;
-  }
-  TFGW_DEVICE void answer(const typename Pricing<Tree, Team>::Found& found) const {
-    const int warp = thread_in_block() / 32;
+  // Prices its share of the rows each time that the leader asks for it, until that has enough.
+  TFGW_DEVICE void help_pricing() {
+    auto pricing = this->pricing();
+    const int warp = Team::warp();
+#pragma unroll 1
+    while (true) {
+      Team::meet();
+      if (memory.which < 0) return;
+      const auto found = pricing.price(memory.which, memory.number);
 #pragma unroll
-    for (int q = 0; q < Shape<P>::kColumnsPerLane; ++q) {
-      const int k = lane() + 32 * q;
-      if (k < P) memory.lowest[warp][k] = found.lowest[q], memory.row[warp][k] = found.row[q];
+      for (int q = 0; q < Shape<P>::kColumnsPerLane; ++q) {
+        const int k = lane() + 32 * q;
+        if (k < P) memory.lowest[warp][k] = found.lowest[q], memory.row[warp][k] = found.row[q];
+      }
+      Team::meet();
     }
   }
 
-  // What is read often comes near. (1−α) M; at α = 1 features play no role and may be anything finite.
+  // What is read often comes near, and the first plan, if there is one, gets its place among the atoms.
   TFGW_DEVICE void load() {
-    for (int i = Team::thread(); i < n; i += Team::kThreads) w.supply[i] = read_only(p.supply + graph.first + i);
-    if constexpr (kNear) load_structure();
-    if (p.cost) {
-      each_entry([&](int e, int i, int k) {
-        const double* const row = p.cost + (i64(graph.first + i) * p.templates + this->k) * p.columns;
-        w.linear[e] = k < m ? read_only(row + live(k)) : kPadCost;
-      });
-    } else {
-      squared_distances();
-    }
+    if constexpr (kNear) load_structure<P, Team>(p, graph, b, k, m, w.near);
+    const Beginning from = begin();
+    const auto both = [&](int e) { return Pairwise{from.gradient[e], first_cross(from, e)}; };
+    ahead<4>(Team::thread(), n * P, Team::kThreads, both, [&](int e, const Pairwise& v) {
+      w.gradient[e] = v.gradient;
+      if (alpha > 0) w.new_cross[e] = w.cross(0)[e] = v.cross;
+    });
+    if (!p.start || alpha <= 0) return;
+    for (int e = Team::thread(); e < n * P; e += Team::kThreads) w.given[e] = from.given[e];
+  }
+  struct Pairwise {
+    double gradient, cross;
+  };
+  TFGW_DEVICE double first_cross(const Beginning& from, int e) const {
+    return alpha <= 0 ? 0.0 : p.start ? from.cross[e] : product_cross<P>(p, graph.first + e / P, k, e % P);
   }
 
-  TFGW_DEVICE void load_structure() {
-    if (!has_structure(p)) return;
-    const double* const table = p.mean + i64(this->k) * P * P;
-#pragma unroll 4
-    for (int e = Team::thread(); e < m * P; e += Team::kThreads) w.near.table[e] = read_only(table + e);
-    if (graph.dense) return;
-    const int groups = (n + Shape<P>::kGroup - 1) / Shape<P>::kGroup;
-    const int* const begin = packed_begin(p, b);
-    for (int g = Team::thread(); g <= groups; g += Team::kThreads) w.near.begin[g] = read_only(begin + g);
-    for (int i = Team::thread(); i < n; i += Team::kThreads) w.near.row[i] = read_only(p.packed_row + graph.first + i);
-    const Entry* const packed = p.packed + packed_at(p, graph.first);
-    const int count = read_only(begin + groups);
-#pragma unroll 4
-    for (int e = Team::thread(); e < count; e += Team::kThreads) w.near.packed[e] = read_only(packed + e);
-  }
-
-  TFGW_DEVICE void squared_distances() {
-    constexpr int kTogether = Shape<P>::kRowsAtOnce, kGroup = Shape<P>::kGroup;
-    constexpr int kRowsEach = kGroup / kTogether;  // rows that share what is read of the template
-    const int d = alpha < 1 ? int(p.features) : 0;
-    for (int k = lane() % P; k < P; k += 32) {
-      const double* const there = p.ft + i64(this->k) * p.features * P + k;
-      for (int first = Team::warp() * kGroup + Shape<P>::my_row(); first < n; first += kGroup * Team::kSize) {
-        const double* x[kRowsEach];
-        double sum[kRowsEach] = {};
+  // visit(e, from(e) + Σ factor · cross term), over all atoms in use. That of the newest is near, those of others are far:
+  // two of them are on their way at a time.
+  template <class From, class Visit>
+  TFGW_DEVICE void sum_atoms(int newest, From from, Visit visit) {
+    constexpr int kAhead = !Team::kAlone ? 8 : P < 32 ? 2 : 4;
+    const double* const factor = memory.factor[leader()];
+    u32 others = memory.atoms[leader()];
+    double of_newest = 0;
+    if (newest >= 0 && (others >> newest & 1)) of_newest = factor[newest], others &= ~(u32(1) << newest);
+#pragma unroll 1
+    for (int first = Team::thread(); first < n * P; first += kAhead * Team::kThreads) {
+      double sum[kAhead];
+      int at[kAhead];
 #pragma unroll
-        for (int s = 0; s < kRowsEach; ++s) {
-          const int i = first + s * kTogether;
-          x[s] = p.x + i64(graph.first + (i < n ? i : first)) * p.features;
-        }
-#pragma unroll 4
-        for (int c = 0; c < d; ++c) {
-          const double f = read_only(there + c * P);
+      for (int s = 0; s < kAhead; ++s) {
+        at[s] = first + s * Team::kThreads < n * P ? first + s * Team::kThreads : first;
+        sum[s] = from(at[s]);
+      }
+#pragma unroll 1
+      for (u32 left = others; left;) {
+        const int one = lowest_bit(left);
+        left &= left - 1;
+        const double of_one = factor[one];
+        const double* const X = w.cross(one);
+        double x[kAhead], y[kAhead] = {};
 #pragma unroll
-          for (int s = 0; s < kRowsEach; ++s) {
-            const double difference = read_only(x[s] + c) - f;
-            sum[s] += difference * difference;
-          }
+        for (int s = 0; s < kAhead; ++s) x[s] = X[at[s]];
+        double of_two = 0;
+        if (left) {
+          const int two = lowest_bit(left);
+          left &= left - 1;
+          of_two = factor[two];
+          const double* const Y = w.cross(two);
+#pragma unroll
+          for (int s = 0; s < kAhead; ++s) y[s] = Y[at[s]];
         }
 #pragma unroll
-        for (int s = 0; s < kRowsEach; ++s) {
-          const int i = first + s * kTogether;
-          if (i < n) w.linear[i * P + k] = k < m ? (1 - alpha) * sum[s] : kPadCost;
-        }
+        for (int s = 0; s < kAhead; ++s) sum[s] += of_one * x[s] + of_two * y[s];
+      }
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s) {
+        if (newest >= 0) sum[s] += of_newest * w.new_cross[at[s]];
+        if (first + s * Team::kThreads < n * P) visit(at[s], sum[s]);
       }
     }
   }
-
-  // X(hh̄ᵀ) = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ), and the linear cost.
-  TFGW_DEVICE void product_start() {
-    double linear = 0;
-    each_entry([&](int e, int i, int k) {
-      const int node = graph.first + i;
-      const i64 at = i64(this->k) * P + k;
-      const double out = read_only(p.out_mean + node) * read_only(p.t_mean_out + at);
-      const double x = 0.5 * (out + read_only(p.in_mean + node) * read_only(p.t_mean_in + at));
-      w.new_cross[e] = x, w.cross(0)[e] = x;
-      if (k < m) linear += h(i) * t_h(k) * w.linear[e];
-    });
-    answer(warp_sum(linear));
+  // X(T) of the iterate, which becomes atom 0.
+  TFGW_DEVICE void cross_of_iterate() {
+    sum_atoms(-1, [](int) { return 0.0; }, [&](int e, double v) { w.new_cross[e] = w.cross(0)[e] = v; });
   }
 
-  TFGW_DEVICE void add_to_gradient(int which, double factor) {
-    const auto add = [&](const double* X) {
-      const double* const from = which & kFirstAtom ? w.linear : w.gradient;
-      const auto sum = [&](int e) { return from[e] + factor * X[e]; };
-      ahead<4>(Team::thread(), n * P, Team::kThreads, sum, [&](int e, double v) { w.gradient[e] = v; });
-    };
-    if (which & kNoAtom) add(w.linear);
-    else if (which & kNewestAtom) add(w.new_cross);
-    else add(w.cross(which & 31));
-  }
-
-  TFGW_DEVICE void similarity() {
-    double largest = 0;
-    each_entry([&](int e, int i, int k) {
-      if (k < m) largest = larger(largest, magnitude(w.gradient[e]));
-      const double norms = read_only(p.x_norm + graph.first + i) + read_only(p.t_norm + i64(this->k) * P + k);
-      w.new_cross[e] = k < m ? 0.5 * ((1 - alpha) * norms - w.linear[e]) + alpha : 0.0;
-    });
-    answer(warp_max(largest));
-  }
-  TFGW_DEVICE void find_peak(const double* S) {
-    double peak = 0;
-    each_entry([&](int e, int, int k) {
-      if (k < m) peak = larger(peak, magnitude(S[e]));
-    });
-    answer(warp_max(peak));
-  }
-  // No atom is so far back yet: its place keeps what a hop has found.
-  TFGW_DEVICE double* hop(int number) const { return w.cross(kMaxAtoms - 1 - number); }
-  TFGW_DEVICE void scale(int which, double by) {
-    double *const S = matrix(which), *const out = hop(which / kAtom);
-    each_entry([&](int e, int, int) { out[e] = S[e] *= by; });
-  }
-  TFGW_DEVICE void add_hops(int count, double factor) {
-    for (int s = 0; s < count; ++s) {
-      const double* const S = hop(s);
-      const auto sum = [&](int e) { return w.gradient[e] - factor * S[e]; };
-      ahead<4>(Team::thread(), n * P, Team::kThreads, sum, [&](int e, double v) { w.gradient[e] = v; });
+  // X of the newest plan, which is that of atom s, into `new_cross`, and to where it outlives the next atom.
+  TFGW_DEVICE void cross_of_plan(int s) {
+    double* const kept = w.cross(s);
+    const bool symmetric = cross_.halves() == 1;
+    for (int half = 0; half < cross_.halves(); ++half) {
+      if (cross_.structure_first()) {
+        cross_.structure_times_plan(w.new_plan, half, half == 0 ? w.new_cross : w.half);
+        Team::meet();
+        cross_.times_template(half, w.new_cross, symmetric ? kept : nullptr);
+      } else {
+        cross_.plan_times_template(w.new_plan, half);
+        Team::meet();
+        cross_.structure_times(half, w.new_cross, symmetric ? kept : nullptr);
+      }
+      if (!symmetric) Team::meet();
     }
-  }
-
-  // What is in `new_cross` belongs to atom s; it must outlive the next atom.
-  TFGW_DEVICE void keep_cross(int s) {
-    double* const to = w.cross(s);
+    if (symmetric) return;
+    cross_.average(w.new_cross);
+    Team::meet();
 #pragma unroll 2
-    for (int e = Team::thread(); e < n * P; e += Team::kThreads) to[e] = w.new_cross[e];
+    for (int e = Team::thread(); e < n * P; e += Team::kThreads) kept[e] = w.new_cross[e];
   }
   // The iterate T as a matrix, in the gradient's memory: first what is no vertex, then the vertices.
   TFGW_DEVICE void merge_base(Base kind, double weight) {

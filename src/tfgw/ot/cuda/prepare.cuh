@@ -1,4 +1,4 @@
-// Second kernel, one block per graph and per template: everything about one side of a pair that the solver would otherwise
+// Kernel `prepare`, one block per graph and per template: everything about one side of a pair that the solver would otherwise
 // compute again for each pair. Checks every value on its way. Here is what both sides need.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Second kernel, of a graph: its rows sorted and packed, its weights in fixed point, its moments.
+// Kernel `prepare`, of a graph: its rows sorted and packed, its weights in fixed point, its moments.
 #pragma once
 
 #include "prepare.cuh"

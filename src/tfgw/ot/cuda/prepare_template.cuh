@@ -1,4 +1,4 @@
-// Second kernel, of a template: which nodes count, in which order, and everything that depends on that.
+// Kernel `prepare`, of a template: which nodes count, in which order, and everything that depends on that.
 #pragma once
 
 #include "prepare.cuh"

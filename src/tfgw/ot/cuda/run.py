@@ -73,7 +73,8 @@ def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1, start_kinds: int = 
     """Why the kernels cannot solve a problem, or ``None`` if they can."""
     if n_starts > 1 or not (start_kinds & UNIFORM or given.start is not None):
         return "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
-    return gpu.host.reason_not_to(given.x.shape[0], given.template_weights.shape[1])
+    shape = (given.batch_size, given.x.shape[0], *given.template_weights.shape)
+    return gpu.host.reason_not_to(*shape, given.start is not None)
 
 
 def warn_once(reason: str) -> None:

@@ -9,11 +9,23 @@ constexpr int kMaxAtoms = 32;
 
 // A number for each pair of atoms; there are rarely many, and those in the first places are in nearer memory.
 struct AtomMatrix {
-  static constexpr int kSmall = 8;
+  static constexpr int kSmall = 16;
   double *small, *large;
-  TFGW_DEVICE double& at(int s, int t) const {
+  TFGW_DEVICE double get(int s, int t) const {
     return (s | t) < kSmall ? small[s * kSmall + t] : large[s * kMaxAtoms + t];
   }
+  TFGW_DEVICE void set(int s, int t, double v) const {
+    if ((s | t) < kSmall) small[s * kSmall + t] = v;
+    else large[s * kMaxAtoms + t] = v;
+  }
+};
+
+// The same where all of them are in the first places.
+struct SmallMatrix {
+  double* small;
+  TFGW_DEVICE explicit SmallMatrix(const AtomMatrix& m) : small(m.small) {}
+  TFGW_DEVICE double get(int s, int t) const { return small[s * AtomMatrix::kSmall + t]; }
+  TFGW_DEVICE void set(int s, int t, double v) const { small[s * AtomMatrix::kSmall + t] = v; }
 };
 
 struct QpMemory {
@@ -24,10 +36,11 @@ struct QpMemory {
 
 // Moves the weights (each lane's own; they lie on the simplex) downhill to a local minimum of
 // linear·w − 2α wᵀ Q w  over the face that they span.
+template <class Matrix>
 class SimplexQp {
  public:
   TFGW_DEVICE SimplexQp(const AtomMatrix& Q, double linear, double alpha, const QpMemory& memory)
-      : Q_(Q), linear_(linear), alpha_(alpha), m_(memory) {}
+      : Q_(Q), hessian_(memory.hessian), linear_(linear), alpha_(alpha), m_(memory) {}
 
   TFGW_DEVICE void descend(double& weight) {
     while (true) {
@@ -67,10 +80,11 @@ class SimplexQp {
   TFGW_DEVICE void reduce(u32 active, double weight) {
     reference_ = lane_of_least(~bits_of(weight > 0 ? weight : 0.0), lane());
     double slope = linear_;
+#pragma unroll 1
     for (u32 left = active; left; left &= left - 1) {
       const int t = lowest_bit(left);
       const double w = from_lane(weight, t);
-      if (active >> lane() & 1) slope -= 4 * alpha_ * at(lane(), t) * w;
+      if (active >> lane() & 1) slope -= 4 * alpha_ * Q_.get(lane(), t) * w;
     }
     const double slope_r = from_lane(slope, reference_);
     count_ = bits_set(active) - 1;
@@ -78,49 +92,55 @@ class SimplexQp {
     sync();
     const int s = lane() < count_ ? m_.atom[lane()] : reference_, r = reference_;
     gradient_ = from_lane(slope, s) - slope_r;
-    for (int g = 0; g < count_ && lane() < count_; ++g) {
-      const int t = m_.atom[g];
-      H(lane(), g) = -4 * alpha_ * (at(s, t) - at(s, r) - at(t, r) + at(r, r));
+    const double with_r = Q_.get(s, r), own_r = Q_.get(r, r);
+#pragma unroll 1
+    for (int g = 0; g < count_; ++g) {
+      const double other_r = from_lane(with_r, g);
+      if (lane() < count_) hessian_.set(lane(), g, -4 * alpha_ * (Q_.get(s, m_.atom[g]) - with_r - other_r + own_r));
     }
     sync();
   }
 
-  TFGW_DEVICE double at(int s, int t) const { return Q_.at(s, t); }
-  TFGW_DEVICE double& H(int i, int j) const { return m_.hessian.at(i, j); }
+  TFGW_DEVICE double H(int i, int j) const { return hessian_.get(i, j); }
 
-  // Cholesky H = L Lᵀ in place, each lane its row. Returns the first column without positive curvature, or the count.
+  // H = L D Lᵀ, each lane its row. Below the diagonal then is L D, above it Lᵀ; `inverse_` has each lane's entry of D⁻¹.
+  // Returns the first column without positive curvature, or the count.
   TFGW_DEVICE int factorise() {
     const double scale = warp_max(lane() < count_ ? magnitude(H(lane(), lane())) : 0.0);
+#pragma unroll 1
     for (int j = 0; j < count_; ++j) {
       double v = 0;
       if (lane() >= j && lane() < count_) {
         v = H(lane(), j);
-        for (int k = 0; k < j; ++k) v -= H(lane(), k) * H(j, k);
+#pragma unroll 4
+        for (int k = 0; k < j; ++k) v -= H(lane(), k) * H(k, j);
       }
       const double pivot = from_lane(v, j);
-      sync();
       if (!(pivot > kFlat * scale)) return j;
-      const double root = sqrt(pivot);
-      if (lane() >= j && lane() < count_) H(lane(), j) = lane() == j ? root : v / root;
+      const double inverse = 1 / pivot;
+      if (lane() == j) inverse_ = inverse;
+      if (lane() > j && lane() < count_) hessian_.set(lane(), j, v), hessian_.set(j, lane(), v * inverse);
       sync();
     }
     return count_;
   }
 
+  // L x = b
   TFGW_DEVICE double solve_lower(int n, double b) {
+#pragma unroll 1
     for (int i = 0; i < n; ++i) {
-      if (lane() == i) b /= H(i, i);
       const double known = from_lane(b, i);
-      if (lane() > i && lane() < n) b -= H(lane(), i) * known;
+      if (lane() > i && lane() < n) b -= H(i, lane()) * known;
     }
     return b;
   }
 
+  // Lᵀ x = b
   TFGW_DEVICE double solve_upper(int n, double b) {
+#pragma unroll 1
     for (int i = n - 1; i >= 0; --i) {
-      if (lane() == i) b /= H(i, i);
       const double known = from_lane(b, i);
-      if (lane() < i) b -= H(i, lane()) * known;
+      if (lane() < i) b -= H(lane(), i) * known;
     }
     return b;
   }
@@ -131,9 +151,9 @@ class SimplexQp {
     newton = flat == count_;
     double d = 0;
     if (newton) {
-      d = solve_upper(count_, solve_lower(count_, lane() < count_ ? -gradient_ : 0.0));
+      d = solve_upper(count_, inverse_ * solve_lower(count_, lane() < count_ ? -gradient_ : 0.0));
     } else {
-      d = solve_upper(flat, lane() < flat ? -H(flat, lane()) : 0.0);
+      d = solve_upper(flat, lane() < flat ? -H(lane(), flat) : 0.0);
       if (lane() == flat) d = 1;
       const double slope = warp_sum(lane() < count_ ? gradient_ * d : 0.0);
       if (slope > 0) d = -d;
@@ -142,16 +162,17 @@ class SimplexQp {
     return lane() < count_ ? d : 0.0;
   }
 
-  const AtomMatrix Q_;
+  const Matrix Q_, hessian_;
   const double linear_, alpha_;
   const QpMemory m_;
   int reference_ = 0, count_ = 0;
-  double gradient_ = 0;
+  double gradient_ = 0, inverse_ = 0;
 };
 
-// A function of its own, for it is large and rarely needed.
+// Functions of their own, for they are large and rarely needed.
+template <class Matrix>
 TFGW_FUNCTION double descend_over_simplex(AtomMatrix Q, double linear, double alpha, QpMemory memory, double weight) {
-  SimplexQp(Q, linear, alpha, memory).descend(weight);
+  SimplexQp<Matrix>(Q, linear, alpha, memory).descend(weight);
   return weight;
 }
 

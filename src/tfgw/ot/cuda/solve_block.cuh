@@ -5,45 +5,53 @@
 
 namespace tfgw {
 
-constexpr int kSmall = 2, kMedium = 3, kLarge = 5;  // words of masks, that is, up to 64, 96 and 160 nodes of a pair
+// Words of masks: up to 32, 64, 96, 128 and 160 arcs of a pair.
+constexpr int kTiny = 1, kSmall = 2, kMedium = 3, kLarge = 4, kHuge = 5;
 
+// Bytes of shared memory for each of the pairs that a block has at a time.
 template <int P>
-TFGW_DEVICE int packed_entries(const Problem& p, const GraphView& graph, int b) {
-  const bool packed = graph.sparse && graph.symmetric && !graph.dense;
-  return packed ? packed_begin(p, b)[(graph.n + Shape<P>::kGroup - 1) / Shape<P>::kGroup] : 0;
+TFGW_DEVICE int pair_shared(const Problem& p, int pairs) {
+  return (int(p.shared_size) - int(sizeof(BlockMemory<P>))) / pairs / 16 * 16;
 }
 
-// Bytes of shared memory for the pairs of a block, and for one that a warp solves on its own.
-template <int P>
-TFGW_DEVICE int block_shared(const Problem& p) {
-  return int(p.shared_size) - int(sizeof(BlockMemory<P>));
-}
-template <int P>
-TFGW_DEVICE int warp_shared(const Problem& p) {
-  return block_shared<P>(p) / kBlockWarps / 16 * 16;
+// How many pairs of a graph of so many nodes a block has at a time. If several, then each warp has its own.
+TFGW_DEVICE int pairs_at_a_time(const Problem& p, int n) {
+  return n <= p.for_four ? 4 : n <= p.for_three ? 3 : n <= p.for_two ? 2 : 1;
 }
 
-// Whether a prepared graph is small, but cannot be solved by one warp: then none is.
+// Bytes of shared memory that a near pair takes at most, `packed` entries of its structure included.
+template <int P>
+TFGW_DEVICE i64 near_bytes(int n, int cols, int packed) {
+  const auto tree = [](int bytes) { return bytes_of<char>(bytes); };
+  const int arcs = n + cols - 1;
+  NearSize size;
+  Workspace<P, true>(size, n, cols, packed);
+  return size.bytes() + (arcs <= 32 * kSmall    ? tree(sizeof(typename FlatTree<P, kSmall>::Memory))
+                         : arcs <= 32 * kMedium ? tree(sizeof(typename FlatTree<P, kMedium>::Memory))
+                         : arcs <= 32 * kLarge  ? tree(sizeof(typename FlatTree<P, kLarge>::Memory))
+                                                : tree(sizeof(typename FlatTree<P, kHuge>::Memory)));
+}
+
+// Where a prepared graph is small, but cannot be solved by one warp, none is.
 template <int P>
 TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
   if constexpr (P <= 32) {
     if (p.queue[kInvalid]) return;
     const GraphView graph = graph_view(p, b);
-    if (graph.n == 0 || graph.n > p.small_graph) return;
-    using Alone = Pair<Near<P, kSmall, 1>>;
-    const int packed = packed_entries<P>(p, graph, b);
-    const bool has_room = Alone::has_room(graph, int(p.columns), packed, warp_shared<P>(p), nullptr);
+    const int pairs = pairs_at_a_time(p, graph.n);
+    if (graph.n == 0 || pairs == 1) return;
+    const bool has_room = near_bytes<P>(graph.n, int(p.columns), 0) <= pair_shared<P>(p, pairs);
     if (!has_room || !graph.symmetric || p.dense) p.queue[kNoneAlone] = 1;
   }
 }
 
-// Blocks take pairs from the queue, largest first. Large pairs are solved by all warps of a block together, small ones
-// by each warp on its own.
+// Blocks take pairs from the queue, largest first. Large pairs are solved by all warps of a block together, smaller ones
+// by one warp each, as many at a time as have room.
 template <int P>
 class SolveBlock {
  public:
   TFGW_DEVICE explicit SolveBlock(const Problem& p)
-      : p_(p), memory_(block_memory<P>()), pairs_(int(p.graphs * p.templates)) {}
+      : p_(p), memory_(block_memory<P>()), templates_(int(p.templates)), pairs_(int(p.graphs) * templates_) {}
 
   TFGW_DEVICE void run() {
     if (!find_memory()) return;
@@ -58,13 +66,10 @@ class SolveBlock {
       item = memory_.item;
       sync_block();
       if (item >= pairs_) return;
-      if (is_small(item)) break;  // and so are all that come after it
+      if (at_a_time(item) > 1) break;  // and so it is for all that come after it
       solve_together(item);
     }
-    if constexpr (P <= 32) {
-      if (thread_in_block() >= 32) item = next_of_warp();
-      for (; item < pairs_; item = next_of_warp()) solve_alone(item);
-    }
+    if constexpr (P <= 32) solve_alone_from(item);
   }
 
  private:
@@ -76,70 +81,96 @@ class SolveBlock {
   }
 
   TFGW_DEVICE int next() const { return fetch_add(&p_.queue[kNextPair], 1); }
+
+  // Does not fall along the queue.
+  TFGW_DEVICE int at_a_time(int item) const {
+    if (P > 32 || item < p_.team_pairs || p_.queue[kNoneAlone]) return 1;
+    const int b = p_.order[item / templates_], n = p_.ptr[b + 1] - p_.ptr[b];
+    int pairs = pairs_at_a_time(p_, n);
+    while (pairs > 1 && pairs * Workspace<P, false>::size(n) > room_) --pairs;
+    return pairs;
+  }
+
+  TFGW_DEVICE void solve_together(int item) {
+    const Frame frame = frame_of(item, 0, 1);
+    const int arcs = frame.graph.n + frame.cols - 1;
+    if (frame.graph.n == 0) {
+      if (thread_in_block() < 32) write_empty(p_, i64(frame.b) * templates_ + frame.k);
+      return;
+    }
+    if (thread_in_block() == 0) memory_.frame[0] = frame;
+    sync_block();
+    if constexpr (P <= 32) {
+      if (frame.near) {
+        if (arcs <= 32 * kSmall) return solve_pair<Near<P, kSmall, kBlockWarps>>();
+        if (arcs <= 32 * kMedium) return solve_pair<Near<P, kMedium, kBlockWarps>>();
+        if (arcs <= 32 * kLarge) return solve_pair<Near<P, kLarge, kBlockWarps>>();
+        return solve_pair<Near<P, kHuge, kBlockWarps>>();
+      }
+    }
+    solve_pair<Far<P, kBlockWarps>>();
+  }
+
+  // Warp 0 has the first item. A warp whose next one is smaller than those that the block's memory is divided for keeps
+  // it until all others have come as far.
+  TFGW_DEVICE void solve_alone_from(int item) {
+    const int warp = thread_in_block() / 32, first = at_a_time(item);
+    bool has_item = warp == 0;
+#pragma unroll 1
+    for (int pairs = first; pairs <= kBlockWarps; ++pairs) {
+#pragma unroll 1
+      while (warp < pairs) {
+        if (!has_item) item = next_of_warp();
+        has_item = item >= pairs_ || at_a_time(item) != pairs;
+        if (has_item) break;
+        solve_alone(item, pairs);
+      }
+      sync_block();
+    }
+  }
+
   TFGW_DEVICE int next_of_warp() const {
     sync();
     return from_lane(lane() == 0 ? next() : 0, 0);
   }
 
-  TFGW_DEVICE bool is_small(int item) const {
-    const int b = p_.order[item / p_.templates], n = p_.ptr[b + 1] - p_.ptr[b];
-    return P <= 32 && n <= p_.small_graph && !p_.queue[kNoneAlone] &&
-           Workspace<P, false>::size(n) <= room_ / kBlockWarps;
+  TFGW_DEVICE void solve_alone(int item, int pairs) {
+    const int warp = thread_in_block() / 32;
+    const Frame frame = frame_of(item, warp, pairs);
+    const int arcs = frame.graph.n + frame.cols - 1;
+    if (frame.graph.n == 0) return write_empty(p_, i64(frame.b) * templates_ + frame.k);
+    if (lane() == 0) memory_.frame[warp] = frame;
+    sync();
+    if (arcs <= 32 * kTiny) return solve_pair<Near<P, kTiny, 1>>();
+    if (arcs <= 32 * kSmall) return solve_pair<Near<P, kSmall, 1>>();
+    solve_pair<Near<P, kMedium, 1>>();
   }
 
-  TFGW_DEVICE void solve_together(int item) {
-    const Frame frame = frame_of(item, 0, block_shared<P>(p_), 0);
-    if (frame.graph.n == 0) {
-      if (thread_in_block() < 32) write_empty(p_, i64(frame.b) * p_.templates + frame.k);
-      return;
-    }
+  // Of a pair in one of several equal parts of the block's memory.
+  TFGW_DEVICE Frame frame_of(int item, int part, int parts) const {
+    Frame f;
+    f.b = p_.order[item / templates_], f.k = item % templates_;
+    f.graph = graph_view(p_, f.b);
+    f.cols = p_.live_count[f.k];
+    f.alpha = has_structure(p_) ? p_.alpha[f.k] : 0.0;
+    f.rows_at_once = priced_rows(f.cols);
+    f.shared_size = pair_shared<P>(p_, parts);
+    f.shared_at = int(sizeof(BlockMemory<P>)) + part * f.shared_size;
+    f.global = reinterpret_cast<char*>(p_.scratch + block_index() * room_ + part * (room_ / parts / 2 * 2));
+    f.near = false, f.packed = 0;
     if constexpr (P <= 32) {
-      using Small = Near<P, kSmall, kBlockWarps>;
-      using Medium = Near<P, kMedium, kBlockWarps>;
-      using Large = Near<P, kLarge, kBlockWarps>;
-      if (frame.graph.symmetric && !p_.dense) {
-        if (solve_near<Small>(frame) || solve_near<Medium>(frame) || solve_near<Large>(frame)) return;
-      }
+      // There may be room for all but the graph's entries.
+      f.packed = f.graph.n ? packed_entries<P>(p_, f.graph, f.b) : 0;
+      const i64 bytes = near_bytes<P>(f.graph.n, f.cols, 0);
+      if (bytes + bytes_of<Entry>(f.packed) > f.shared_size) f.packed = 0;
+      f.near = f.graph.symmetric && !p_.dense && f.graph.n + f.cols - 1 <= 32 * kHuge && bytes <= f.shared_size;
     }
-    if (thread_in_block() == 0) memory_.frame[0] = frame;
-    sync_block();
-    solve_pair<Far<P, kBlockWarps>>();
-  }
-
-  // False if there is no room for it.
-  template <class Kind>
-  TFGW_DEVICE bool solve_near(const Frame& frame) {
-    if (!Pair<Kind>::has_room(frame.graph, frame.cols, frame.packed, frame.shared_size, nullptr)) return false;
-    if (Kind::Team::thread() == 0) {
-      const int leader = Pair<Kind>::leader();
-      memory_.frame[leader] = frame;
-      Pair<Kind>::has_room(frame.graph, frame.cols, frame.packed, frame.shared_size, memory_.places[leader]);
-    }
-    Kind::Team::meet();
-    solve_pair<Kind>();
-    return true;
-  }
-
-  TFGW_DEVICE void solve_alone(int item) {
-    const int size = warp_shared<P>(p_), warp = thread_in_block() / 32;
-    const Frame frame = frame_of(item, warp * size, size, warp * (room_ / kBlockWarps / 2 * 2));
-    if (frame.graph.n == 0) return write_empty(p_, i64(frame.b) * p_.templates + frame.k);
-    solve_near<Near<P, kSmall, 1>>(frame);  // there is room: prepare has looked
-  }
-
-  TFGW_DEVICE Frame frame_of(int item, int shared_at, int shared_size, i64 scratch_at) const {
-    const int b = p_.order[item / p_.templates], k = int(item % p_.templates);
-    const GraphView graph = graph_view(p_, b);
-    const int cols = p_.live_count[k], packed = graph.n ? packed_entries<P>(p_, graph, b) : 0;
-    const double alpha = has_structure(p_) ? p_.alpha[k] : 0.0;
-    char* const global = reinterpret_cast<char*>(p_.scratch + block_index() * room_ + scratch_at);
-    shared_at += int(sizeof(BlockMemory<P>));
-    return {b, k, cols, packed, alpha, graph, priced_rows(cols), shared_at, shared_size, global};
+    return f;
   }
 
   const Problem& p_;  // the kernel's parameter
   BlockMemory<P>& memory_;
-  const int pairs_;
+  const int templates_, pairs_;
   i64 room_ = 0;  // in doubles
 };
 

@@ -67,8 +67,10 @@ struct Problem {
   int* invalid;                     // the same flag, where the host sees it
   double* scratch;
   i64 scratch_size;                 // in doubles
-  i64 shared_size;                  // bytes of shared memory that a block has besides
-  i64 small_graph;                  // nodes of a graph that a warp solves on its own, at most
+  double* beginning;                // beginning.cuh
+  i64 shared_size, start_shared;    // bytes of shared memory that a block of `solve` and of `start` has besides
+  i64 team_pairs;                   // pairs that come first in the queue, and that a whole block solves
+  i64 for_two, for_three, for_four; // most nodes of a graph of which so many have room in a block
 
   // Options and results of the solve.
   i64 max_iter;
@@ -79,7 +81,7 @@ struct Problem {
   double *row_potential, *col_potential;  // (nodes, templates), (graphs, templates, columns)
 };
 
-enum Counter { kNextPair, kLargestGraph, kInvalid, kUnused, kUnsorted, kNoneAlone, kCounters };
+enum Counter { kNextPair, kLargestGraph, kInvalid, kUnused, kUnsorted, kNoneAlone, kNextStart, kCounters };
 
 constexpr int kFull = 4;  // a graph's matrix is multiplied as such if it has at most so many entries per edge
 constexpr int kPackedRows = 8;
@@ -101,10 +103,11 @@ struct SharedEntries {
 };
 
 // Threads of a block, by kernel.
-constexpr int kBlockWarps = 4;  // that solve
-constexpr int kIndexThreads = 1024, kPrepareThreads = 256, kSolveThreads = 32 * kBlockWarps;
+constexpr int kStartWarps = 4, kBlockWarps = 4;  // that start, and that solve
+constexpr int kIndexThreads = 1024, kPrepareThreads = 256;
+constexpr int kStartThreads = 32 * kStartWarps, kSolveThreads = 32 * kBlockWarps;
 constexpr int kNodeThreads = 128, kEdgeThreads = 128, kTemplateThreads = 512, kEntryThreads = 256;
-constexpr int kSolveBlocks = 2;  // that a multiprocessor should have registers for
+constexpr int kStartBlocks = 4, kSolveBlocks = 2;  // that a multiprocessor should have registers for
 constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient for each lane, and for its block
 
 }  // namespace tfgw

@@ -6,10 +6,7 @@
 
 namespace tfgw {
 
-// Where memory comes from. What is near is in shared memory, at places that are found once per pair and kept as numbers,
-// so that the compiler knows what kind of memory it is.
-constexpr int kPlaces = 16;
-
+// Where memory comes from.
 template <class T, class Int>
 TFGW_DEVICE Int bytes_of(Int count) {
   return (count * Int(sizeof(T)) + 15) / 16 * 16;
@@ -28,42 +25,39 @@ class GlobalArena {
   char* at_;
 };
 
-// Finds the places, and how much memory they take.
-class PlaceFinder : public GlobalArena {
- public:
-  TFGW_DEVICE explicit PlaceFinder(int* places) : GlobalArena(nullptr), places_(places) {}
-  template <class T>
-  TFGW_DEVICE T* take(int count) {
-    if (places_) places_[next_++] = used_;
-    used_ += bytes_of<T>(count);
-    return nullptr;
-  }
-  TFGW_DEVICE int used() const { return used_; }
-
- private:
-  int* const places_;
-  int next_ = 0, used_ = 0;
-};
-
+// Shared memory that is known to have room; the compiler knows what kind of memory it is.
 class NearArena : public GlobalArena {
  public:
-  TFGW_DEVICE NearArena(char* shared, int, const int* places, char* global)
-      : GlobalArena(global), shared_(shared), places_(places) {}
+  TFGW_DEVICE explicit NearArena(char* shared, int = 0, char* global = nullptr) : GlobalArena(global), at_(shared) {}
   template <class T>
-  TFGW_DEVICE T* take(int) {
-    return reinterpret_cast<T*>(shared_ + places_[next_++]);
+  TFGW_DEVICE T* take(int count) {
+    const int bytes = bytes_of<T>(count);
+    return reinterpret_cast<T*>((at_ += bytes) - bytes);
   }
 
  private:
-  char* const shared_;
-  const int* const places_;
-  int next_ = 0;
+  char* at_;
+};
+
+// Finds out how much of it is needed.
+class NearSize : public GlobalArena {
+ public:
+  TFGW_DEVICE NearSize() : GlobalArena(nullptr) {}
+  template <class T>
+  TFGW_DEVICE T* take(int count) {
+    bytes_ += bytes_of<T>(i64(count));
+    return nullptr;
+  }
+  TFGW_DEVICE i64 bytes() const { return bytes_; }
+
+ private:
+  i64 bytes_ = 0;
 };
 
 // Shared memory as far as it goes, the rest in the team's part of the working memory, which has room for everything.
 class FarArena : public GlobalArena {
  public:
-  TFGW_DEVICE FarArena(char* shared, int shared_size, const int*, char* global)
+  TFGW_DEVICE FarArena(char* shared, int shared_size, char* global)
       : GlobalArena(global), shared_(shared), left_(shared_size) {}
   template <class T>
   TFGW_DEVICE T* take(int count) {
@@ -79,44 +73,33 @@ class FarArena : public GlobalArena {
 };
 
 // For a graph of `rows` nodes and a template of `cols`. What is used most comes first. The cross terms and plans of all
-// atoms are in global memory; those of the newest one are also here. Of a large graph that is near, the linear cost is
-// not: it is read least.
-template <int P, bool kNear, bool kLinearNear = kNear>
+// atoms are in global memory; those of the newest one are also here.
+template <int P, bool kNear>
 class Workspace {
  public:
   TFGW_DEVICE static i64 size(int rows) {  // in doubles, if all of it is in global memory
     const i64 entries = rows + P;
-    return i64(rows) * P * (6 + kMaxAtoms)                // matrices
+    return i64(rows) * P * (4 + kMaxAtoms)                // matrices
            + 2 * entries * (1 + kMaxAtoms)                // plans
-           + 8 * entries                                  // per row
+           + 5 * entries                                  // per row
            + 3 * kMaxAtoms * kMaxAtoms + 64;
   }
 
   // `packed` is the number of entries that a sparse structure has with its padding.
   template <class Arena>
   TFGW_DEVICE Workspace(Arena& arena, int rows, int cols, int packed) : rows_(rows) {
-    new_plan.entries = arena.template take<Entry>(rows + P + (kNear ? rows / 4 + 1 : 0));
+    new_plan.entries = arena.template take<Entry>(rows + P);
     new_plan.more = arena.template take<typename VertexPlan<P>::More>(rows);
     Q.small = arena.template take<double>(AtomMatrix::kSmall * AtomMatrix::kSmall);
     qp.hessian.small = arena.template take<double>(AtomMatrix::kSmall * AtomMatrix::kSmall);
     qp.move = arena.template take<double>(kMaxAtoms), qp.atom = arena.template take<int>(kMaxAtoms);
     if constexpr (kNear) {
-      near.table = arena.template take<double>(cols * P);
-      near.packed = arena.template take<Entry>(packed);
-      const int groups = (rows + Shape<P>::kGroup - 1) / Shape<P>::kGroup;
-      near.row = arena.template take<int>(rows), near.begin = arena.template take<int>(groups + 1);
-      // What makes the first basis is needed before the first plan, and takes 20 bytes per row.
-      regret = reinterpret_cast<double*>(new_plan.entries);
-      supply = reinterpret_cast<i64*>(regret + rows), order = reinterpret_cast<int*>(supply + rows);
+      near.take(arena, rows, cols, packed, P, Shape<P>::groups(rows));
     } else {
-      regret = arena.template take<double>(rows), supply = arena.template take<i64>(rows);
-      order = arena.template take<int>(rows);
       row_arrays.anchor = arena.template take<int>(rows), row_arrays.base = arena.template take<double>(rows);
       row_arrays.u = arena.template take<double>(rows);
     }
     gradient = arena.template take<double>(rows * P), new_cross = arena.template take<double>(rows * P);
-    if constexpr (kLinearNear || !kNear) linear = arena.template take<double>(rows * P);
-    else linear = arena.template take_global<double>(rows * P);
     given = arena.template take_global<double>(i64(rows) * P);
     if constexpr (!kNear) half = arena.template take_global<double>(i64(rows) * P);
     Q.large = arena.template take_global<double>(kMaxAtoms * kMaxAtoms);
@@ -128,11 +111,8 @@ class Workspace {
   TFGW_DEVICE double* cross(int atom) const { return cross_ + i64(atom) * rows_ * P; }
   TFGW_DEVICE Entry* plan(int atom) const { return plans_ + i64(atom) * (rows_ + P); }
 
-  double *gradient, *linear, *new_cross;             // (rows, P)
+  double *gradient, *new_cross;                      // (rows, P)
   double *given, *half = nullptr;                    // (rows, P), in global memory
-  double* regret;
-  i64* supply;
-  int* order;
   RowArrays row_arrays{};
   VertexPlan<P> new_plan;
   AtomMatrix Q;

@@ -1,6 +1,7 @@
 // Python's view of the host's part.
 #include "bindings.hpp"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -63,7 +64,8 @@ void bind(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("driver"), nb::arg("processors"), nb::arg("shared"), nb::arg("memory"),
           nb::arg("generation"), nb::arg("kernel"), nb::arg("stream"))
-      .def("reason_not_to", &Gpu::reason_not_to, nb::arg("nodes"), nb::arg("columns"))
+      .def("reason_not_to", &Gpu::reason_not_to, nb::arg("graphs"), nb::arg("nodes"), nb::arg("templates"),
+           nb::arg("columns"), nb::arg("start"))
       .def("is_plain", &Gpu::is_plain, nb::arg("given"))
       .def("solve", &Gpu::solve, nb::arg("given"), nb::arg("weight_tolerance"), nb::arg("max_iter"), nb::arg("tol"),
            nb::arg("with_plans"))
@@ -76,7 +78,7 @@ void bind(nb::module_& module) {
       "gpu_solve_shape",
       [](i64 shared, i64 graphs, i64 nodes, i64 edges, i64 columns) {
         const SolveShape shape = solve_shape(counts(graphs, nodes, 0, edges, 1, columns), shared);
-        return std::make_tuple(shape.per_processor, shape.shared, shape.small_graph);
+        return std::make_tuple(shape.per_processor, shape.shared, shape.small_graphs, shape.start_shared);
       },
       nb::kw_only(), nb::arg("shared"), nb::arg("graphs"), nb::arg("nodes"), nb::arg("edges"), nb::arg("columns"));
   module.def(

@@ -10,10 +10,11 @@ struct KernelKind {
   unsigned threads;
 };
 constexpr KernelKind kKinds[kKernels] = {
-    {"tfgw_index", kIndexThreads},          {"tfgw_expand", kEntryThreads},
-    {"tfgw_prepare", kPrepareThreads},      {"tfgw_solve", kSolveThreads},
-    {"tfgw_backward_nodes", kNodeThreads},  {"tfgw_backward_edges", kEdgeThreads},
-    {"tfgw_backward_templates", kTemplateThreads}, {"tfgw_fold", kEntryThreads},
+    {"tfgw_index", kIndexThreads},         {"tfgw_expand", kEntryThreads},
+    {"tfgw_prepare", kPrepareThreads},     {"tfgw_start", kStartThreads},
+    {"tfgw_solve", kSolveThreads},         {"tfgw_backward_nodes", kNodeThreads},
+    {"tfgw_backward_edges", kEdgeThreads}, {"tfgw_backward_templates", kTemplateThreads},
+    {"tfgw_fold", kEntryThreads},
 };
 
 constexpr unsigned kWithoutTiming = 2, kPortable = 1;  // of events, of host memory
@@ -70,12 +71,16 @@ class Gpu::Lease {
   bool recorded_ = false;
 };
 
-std::optional<std::string> Gpu::reason_not_to(i64 nodes, i64 columns) const {
+std::optional<std::string> Gpu::reason_not_to(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const {
   const std::optional<int> padded = size_class(columns);
   if (!padded) return "templates have " + std::to_string(columns) + " nodes, more than 128";
   if (properties_.generation < 8) return "the GPU is older than compute capability 8.0";
-  if (8 * workspace_size(nodes, *padded) > properties_.memory / 2)
+  const i64 room = properties_.memory / 16, workspace = workspace_size(nodes, *padded);  // half of it, in doubles
+  if (workspace > room)
     return "a batch of " + std::to_string(nodes) + " nodes may hold a graph too large for its memory";
+  if (workspace + beginning_size(graphs, nodes, templates, *padded, start) > room)
+    return "its memory has no room for " + std::to_string(nodes) + " nodes and " + std::to_string(templates) +
+           " templates at a time";
   return std::nullopt;
 }
 
@@ -95,7 +100,8 @@ bool Gpu::is_plain(nb::tuple given) const {
   i64 entries = Torch::kAny, dense = Torch::kAny, ends = 2;
   if (!is(kX, kFloating, {&nodes, &features})) return false;
   if (!is(kTemplateFeatures, kFloating, {&templates, &columns, &features})) return false;
-  if (!nodes || !templates || !columns || reason_not_to(nodes, columns)) return false;
+  if (!nodes || !templates || !columns || reason_not_to(nb::cast<i64>(at(kBatchSize)), nodes, templates, columns, false))
+    return false;
   const bool sparse = !at(kEdgeIndex).is_none();
   const bool structured = sparse ? is(kEdgeIndex, kInteger, {&ends, &edges}) && at(kStructure).is_none() &&
                                        may_be(kEdgeWeight, kFloating, {&edges})
@@ -110,7 +116,10 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
   Described d = describe(given, nb::none());
   Problem& p = d.problem;
   const SolveShape shape = solve_shape(p, properties_.shared);
-  p.shared_size = shape.shared, p.small_graph = shape.small_graph;
+  const i64 count = p.graphs * p.templates, blocks = std::min(count, shape.per_processor * properties_.processors);
+  p.shared_size = shape.shared, p.start_shared = shape.start_shared;
+  p.for_two = shape.small_graphs[0], p.for_three = shape.small_graphs[1], p.for_four = shape.small_graphs[2];
+  p.team_pairs = team_pairs(p, blocks);
   p.max_iter = max_iter, p.tol = tol, p.weight_tolerance = weight_tolerance;
   const Handle stream = current_stream();
   int capturing = 0;
@@ -123,18 +132,21 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
     if (check) check->record(stream);
   }
   // While those run.
-  const i64 blocks = std::min(p.graphs * p.templates, shape.per_processor * properties_.processors);
   p.scratch_size = scratch_size(p, blocks);
   const nb::object distance = torch_.doubles(d.device, p.graphs, p.templates);
   const nb::object pairs = torch_.doubles(d.device, 4, p.graphs, p.templates);
   const nb::object plans = with_plans ? torch_.doubles(d.device, plan_words(p)) : nb::none();
-  const nb::object scratch = torch_.doubles(d.device, p.scratch_size);
+  const i64 beginning = beginning_size(p.graphs, p.nodes, p.templates, p.padded, p.start != nullptr);
+  const nb::object scratch = torch_.doubles(d.device, beginning + p.scratch_size);
   point(p.distance, torch_.address(distance));
-  point(p.scratch, torch_.address(scratch));
+  point(p.beginning, torch_.address(scratch));
+  p.scratch = p.beginning + beginning;
   place_results(p, torch_.address(pairs), torch_.address(plans));
   bool valid;
   {
     nb::gil_scoped_release other_threads;
+    const i64 starts = std::min(count, shape.start_per_processor * properties_.processors);
+    launch(kStart, p.padded, starts, shape.start_shared, stream, p);
     launch(kSolve, p.padded, blocks, shape.shared, stream, p);
     valid = !check || check->passed();
   }
@@ -247,7 +259,7 @@ Described Gpu::describe(nb::tuple given, nb::object prepared) const {
   point(p.template_x, address(kTemplateFeatures));
   point(p.template_weights, address(kTemplateWeights));
   point(p.alpha, address(kAlpha));
-  point(p.start, address(kStart));
+  point(p.start, address(kStartPlans));
   if (shared.is_none()) return d;
 
   SharedEntries& s = d.entries;

@@ -16,11 +16,13 @@ namespace tfgw::gpu {
 // Places in run.py's `Input`, which is the order of the operators' arguments.
 enum Argument {
   kX, kBatch, kBatchSize, kNodeWeights, kEdgeIndex, kEdgeWeight, kStructure, kTemplateStructure, kTemplateFeatures,
-  kTemplateWeights, kAlpha, kCost, kStart, kShared, kArguments
+  kTemplateWeights, kAlpha, kCost, kStartPlans, kShared, kArguments
 };
 constexpr int kPlaces = 3;  // in problem.py's `SharedEntries`
 
-enum Kernel { kIndex, kExpand, kPrepare, kSolve, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold, kKernels };
+enum Kernel {
+  kIndex, kExpand, kPrepare, kStart, kSolve, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold, kKernels
+};
 
 struct Properties {
   i64 processors;
@@ -52,8 +54,9 @@ class Gpu {
   Gpu(const Driver& driver, const Properties& properties, nb::object kernel, nb::object stream)
       : driver_(driver), properties_(properties), kernel_(std::move(kernel)), stream_(std::move(stream)) {}
 
-  // Why the kernels cannot solve a problem of so many nodes, and of each template; none if they can.
-  std::optional<std::string> reason_not_to(i64 nodes, i64 columns) const;
+  // Why the kernels cannot solve a problem of so many graphs, of nodes, of templates and of nodes of each, perhaps with
+  // plans to start from; none if they can.
+  std::optional<std::string> reason_not_to(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const;
 
   // Whether the checks of shapes, dtypes and devices (problem.py) would find nothing in a layer's problem, and it can be
   // solved. They say what is wrong, and take longer than the rest of the host's part; what is false here may be right, too.

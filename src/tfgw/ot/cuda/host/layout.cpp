@@ -6,9 +6,10 @@ namespace tfgw::gpu {
 namespace {
 
 constexpr i64 kReserved = 1 << 10;  // bytes of shared memory that each block takes besides
-constexpr i64 kBlock = 3 << 10, kSmallTree = 64 * 20, kLargeTree = 160 * 32;
+// Of a block besides its pairs, and of a basis of so many nodes (flat_tree.cuh).
+constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20, kMediumTree = 98 * 24, kHugeTree = 162 * 32;
 
-// Bytes of working memory that a solve takes at most, if a single graph of all its nodes can do with them.
+// Bytes that the blocks of a solve work in at most, if a single graph of all its nodes can do with them.
 constexpr i64 kLargestScratch = i64(2) << 30;
 
 }  // namespace
@@ -22,28 +23,43 @@ std::optional<int> size_class(i64 columns) {
 i64 workspace_size(i64 rows, i64 padded) {
   constexpr i64 kAtoms = 32;
   const i64 entries = rows + padded;
-  return rows * padded * (6 + kAtoms) + 2 * entries * (1 + kAtoms) + 8 * entries + 3 * kAtoms * kAtoms + 64;
+  return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 5 * entries + 3 * kAtoms * kAtoms + 64;
 }
 
 // A graph of three times the average size is to have room in a block's shared memory (solve_block.cuh), and as many
 // blocks as possible are to have room at a time.
 SolveShape solve_shape(const Problem& p, i64 shared) {
+  const auto share = [&](i64 blocks) { return (shared / blocks - kReserved) / 16 * 16; };
   if (p.padded > 32)  // what is used most has room, the rest does not
-    return {kSolveBlocks, shared / kSolveBlocks - kReserved, 0};
-  const i64 rows = ceil_div(p.nodes, p.graphs);
-  // workspace.cuh: plan, first basis and structure, then two matrices, or three of a small graph.
-  const i64 per_row = 32 + 20 * p.edges / p.nodes + 16 * p.padded;
-  const i64 fixed = 2560 + (16 + 8 * p.columns) * p.padded;
-  const i64 largest = kBlock + fixed + kLargeTree + 3 * rows * per_row;
-  const i64 per_processor = std::clamp(shared / (largest + kReserved), i64(1), i64(kSolveBlocks));
-  const i64 block = (shared / per_processor - kReserved) / 16 * 16;
-  const i64 small = ((block - kBlock) / kBlockWarps - fixed - kSmallTree) / (per_row + 8 * p.padded);
-  return {per_processor, block, std::max(i64(0), std::min(small, 64 - p.columns))};
+    return {kSolveBlocks, share(kSolveBlocks), {0, 0, 0}, kStartBlocks, share(kStartBlocks)};
+  const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * p.padded;
+  const i64 per_row = 32 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
+  const i64 fixed = 5632 + 16 * p.padded + table;                   // workspace.cuh
+  const auto blocks = [&](i64 bytes, i64 most) { return std::clamp(shared / (bytes + kReserved), i64(1), most); };
+  const i64 solves = blocks(kBlock + fixed + kHugeTree + 3 * average * per_row, kSolveBlocks);
+  const i64 starts = blocks(1024 + table + 5 * average * per_row / 2, kStartBlocks);  // start.cuh
+  const auto nodes = [&](i64 pairs, i64 arcs, i64 tree) {
+    const i64 rows = ((share(solves) - kBlock) / pairs - fixed - tree) / per_row;
+    return std::max(i64(0), std::min(rows, arcs + 1 - p.columns));
+  };
+  return {solves, share(solves), {nodes(2, 96, kMediumTree), nodes(3, 64, kSmallTree), nodes(4, 64, kSmallTree)},
+          starts, share(starts)};
+}
+
+i64 team_pairs(const Problem& p, i64 blocks) {
+  return ceil_div(p.nodes, p.graphs) > p.for_four ? blocks : blocks / 2;
 }
 
 i64 scratch_size(const Problem& p, i64 blocks) {
-  const i64 typical = workspace_size(ceil_div(6 * p.nodes, p.graphs), p.padded);
-  return std::max(workspace_size(p.nodes, p.padded), std::min(kLargestScratch / 8, blocks * typical));
+  i64 each = workspace_size(ceil_div(6 * p.nodes, p.graphs), p.padded);
+  each = std::max({each, 2 * workspace_size(p.for_two, p.padded), 3 * workspace_size(p.for_three, p.padded),
+                   4 * workspace_size(p.for_four, p.padded)});
+  return std::max(workspace_size(p.nodes, p.padded), std::min(kLargestScratch / 8, blocks * each));
+}
+
+i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start) {
+  const i64 rows = nodes * templates, pairs = graphs * templates;
+  return (start ? 4 : 2) * rows * padded + 2 * (rows + pairs * padded) + 2 * pairs;
 }
 
 i64 place_prepared(Problem& p, i64 address) {

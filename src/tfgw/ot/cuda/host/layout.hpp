@@ -1,6 +1,7 @@
 // How large everything is that a solve takes on a GPU, and where each part of it lies.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "structs.cuh"
@@ -19,14 +20,22 @@ i64 workspace_size(i64 rows, i64 padded);
 struct SolveShape {
   i64 per_processor;  // blocks that a multiprocessor has at a time
   i64 shared;         // bytes of shared memory that each of them gets
-  i64 small_graph;    // nodes of a graph that one of a block's warps solves on its own, at most
+  std::array<i64, 3> small_graphs;  // most nodes of graphs that two, three and four warps of a block solve at a time
+  i64 start_per_processor, start_shared;  // the same of the kernel that finds where solves begin
 };
 
 // For a problem of which the counts are known, and so many bytes of shared memory per multiprocessor.
 SolveShape solve_shape(const Problem& p, i64 shared);
 
+// How many of the pairs, the largest ones, are solved by a whole block each, however small they are: half as many as there
+// are blocks, or as many where a block has not even room for four average pairs (docs/gpu.md).
+i64 team_pairs(const Problem& p, i64 blocks);
+
 // Doubles that all blocks of a solve work in.
 i64 scratch_size(const Problem& p, i64 blocks);
+
+// Doubles that the solves of all pairs begin with (beginning.cuh); `start` is whether there are plans to start from.
+i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start);
 
 // Calls place(name, member, entries) for each member that kernels prepare. Counts and `padded` must be known.
 template <class Place>

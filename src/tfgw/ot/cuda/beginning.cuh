@@ -1,0 +1,40 @@
+// Where the solve of a pair begins: what the kernel `start` leaves for the kernel `solve`, in memory of the pair's own.
+#pragma once
+
+#include "problem.cuh"
+
+namespace tfgw {
+
+// An arc of the first basis. Those of a row are next to each other.
+struct alignas(16) Arc {
+  i64 flow;
+  int row, col;
+};
+
+struct Beginning {
+  double *linear, *gradient;  // (rows, padded): (1−α) M, and the gradient at the first plan, with its ties broken
+  double *given, *cross;      // (rows, padded): the first plan and X of it, where the caller gives one
+  Arc* arcs;                  // (rows + columns − 1)
+  double* costs;              // (1−α)⟨M, T⟩ and ⟨T, X(T)⟩ of the first plan T
+};
+
+TFGW_DEVICE Beginning beginning_of(const Problem& p, const GraphView& graph, int b, int k) {
+  const i64 rows = p.nodes * p.templates, pairs = p.graphs * p.templates, pair = b * p.templates + k;
+  const i64 first = i64(graph.first) * p.templates + i64(k) * graph.n;  // of the pair's rows, among those of all pairs
+  const i64 matrix = rows * p.padded, at = first * p.padded;
+  double* const linear = p.beginning + at;
+  double* const behind = p.beginning + (p.start ? 4 : 2) * matrix;
+  Arc* const arcs = reinterpret_cast<Arc*>(behind) + first + pair * p.padded;
+  double* const costs = behind + 2 * (rows + pairs * p.padded) + 2 * pair;
+  return {linear, linear + matrix, linear + 2 * matrix, linear + 3 * matrix, arcs, costs};
+}
+
+// X(hh̄ᵀ) = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ) at a node and at column `col` of template k.
+template <int P>
+TFGW_DEVICE double product_cross(const Problem& p, int node, int k, int col) {
+  const i64 at = i64(k) * P + col;
+  const double out = read_only(p.out_mean + node) * read_only(p.t_mean_out + at);
+  return 0.5 * (out + read_only(p.in_mean + node) * read_only(p.t_mean_in + at));
+}
+
+}  // namespace tfgw

@@ -1,0 +1,164 @@
+// The basis that the simplex begins with: rows ship greedily, those with most to lose first.
+#pragma once
+
+#include "beginning.cuh"
+#include "bits.cuh"
+#include "team.cuh"
+
+namespace tfgw {
+
+template <int P, class Team>
+class FirstBasis {
+  using S = Shape<P>;
+
+ public:
+  // Memory of one entry per row; `centred` is (rows, P).
+  struct Memory {
+    double* regret;
+    i64* supply;
+    int* order;
+    u64* centred;
+  };
+
+  TFGW_DEVICE FirstBasis(int rows, int cols, const Memory& memory) : rows_(rows), cols_(cols), at_(memory) {}
+
+  // Each row's costs less their columns' means (what makes a column dear to every row does not matter), and
+  // its regret, the gap between its cheapest and second cheapest column. All warps, each its share of the rows.
+  TFGW_DEVICE void compute_regrets(const double* cost) {
+    const int each = (rows_ + Team::kSize - 1) / Team::kSize, first = Team::warp() * each;
+    const int last = first + each < rows_ ? first + each : rows_;
+    double mean[S::kColumnsPerLane];
+#pragma unroll
+    for (int q = 0; q < S::kColumnsPerLane; ++q) {
+      mean[q] = 0;
+#pragma unroll 4
+      for (int i = S::my_row(); i < rows_; i += S::kRowsAtOnce) mean[q] += cost[i * P + S::my_column() + 32 * q];
+      for (int distance = P; distance < 32; distance *= 2) mean[q] += across(mean[q], distance);
+      mean[q] /= rows_;
+    }
+#pragma unroll 1
+    for (int i = first + S::my_row(); i < last; i += S::kRowsAtOnce)
+#pragma unroll
+      for (int q = 0; q < S::kColumnsPerLane; ++q) {
+        const int k = S::my_column() + 32 * q;
+        at_.centred[i * P + k] = k < cols_ ? sortable(cost[i * P + k] - mean[q]) : ~u64(0);
+      }
+    sync();
+#pragma unroll 1
+    for (int i = first + lane(); i < last; i += 32) {
+      double least = kPadCost, second = kPadCost;
+      int k = lane() % cols_;  // lanes begin at different columns: in different banks of memory
+#pragma unroll 2
+      for (int s = 0; s < cols_; ++s) {
+        const double c = from_sortable(at_.centred[i * P + k]);
+        second = smaller(second, larger(least, c));
+        least = smaller(least, c);
+        k = k + 1 < cols_ ? k + 1 : 0;
+      }
+      at_.regret[i] = cols_ > 1 ? second - least : 0.0;
+    }
+  }
+
+  // Rows in decreasing order of regret. All warps.
+  TFGW_DEVICE void order_rows() {
+#pragma unroll 1
+    for (int i = Team::thread(); i < rows_; i += Team::kThreads) {
+      const double mine = at_.regret[i];
+      int rank = 0;
+#pragma unroll 4
+      for (int j = 0; j < rows_; ++j) rank += at_.regret[j] > mine || (at_.regret[j] == mine && j < i);
+      at_.order[rank] = i;
+    }
+  }
+
+  // Ships greedily, each row to its cheapest open column. Ties are decided as if every node but the root had a vanishing
+  // extra supply (`extra` counts it): a basis that is feasible then is strongly feasible. Every demand must be positive.
+  // One warp. While it ships from a row, it is already looking for the next one's cheapest column.
+  TFGW_DEVICE void ship(const i64* demand, Arc* arcs) const {
+    i64 want[S::kColumnsPerLane];
+    int extra_want[S::kColumnsPerLane];
+    bool open[S::kColumnsPerLane];
+#pragma unroll
+    for (int q = 0; q < S::kColumnsPerLane; ++q) {
+      const int k = lane() + 32 * q;
+      open[q] = k < cols_;
+      want[q] = open[q] ? demand[k] : 0;
+      extra_want[q] = k == cols_ - 1 ? rows_ + cols_ - 1 : -1;
+    }
+    int open_cols = cols_;
+    Row now = row_at(0);
+    Cheapest cheapest = cheapest_of(now, open);
+    int owner = owner_of(cheapest);
+#pragma unroll 1
+    for (int r = 0; r < rows_; ++r) {
+      const Row next = row_at(r + 1 < rows_ ? r + 1 : r);
+      Cheapest of_next = cheapest_of(next, open);
+      bool closed = false;
+      int extra_have = 1;
+#pragma unroll 1
+      while (true) {
+        u64 mine = u64(want[0]);
+        int extra_mine = extra_want[0];
+#pragma unroll
+        for (int q = 1; q < S::kColumnsPerLane; ++q)
+          if (q == cheapest.q) mine = u64(want[q]), extra_mine = extra_want[q];
+        const i64 wanted = i64(from_lane(mine, owner));
+        const int extra = from_lane(extra_mine, owner);
+        const bool fills = open_cols > 1 && (wanted < now.have || (wanted == now.have && extra < extra_have));
+        if (lane() == owner) *arcs = {fills ? wanted : now.have, now.row, owner + 32 * cheapest.q};
+        ++arcs;
+#pragma unroll
+        for (int q = 0; q < S::kColumnsPerLane; ++q) {
+          if (lane() != owner || q != cheapest.q) continue;
+          want[q] -= now.have, extra_want[q] -= extra_have;
+          open[q] = !fills;
+        }
+        if (!fills) break;
+        now.have -= wanted, extra_have -= extra;
+        --open_cols, closed = true;
+        cheapest = cheapest_of(now, open);
+        owner = owner_of(cheapest);
+      }
+      if (closed) of_next = cheapest_of(next, open);
+      now = next, cheapest = of_next;
+      owner = owner_of(cheapest);
+    }
+  }
+
+ private:
+  struct Row {
+    int row;
+    i64 have;
+    u64 key[S::kColumnsPerLane];  // of each of this lane's columns
+  };
+  struct Cheapest {
+    u64 key;  // the lowest of this lane's open columns
+    int q;    // which of them has it
+    u32 high; // the lowest of all lanes', its upper half, which decides nearly always
+  };
+
+  TFGW_DEVICE Row row_at(int place) const {
+    Row r;
+    r.row = at_.order[place], r.have = at_.supply[r.row];
+#pragma unroll
+    for (int q = 0; q < S::kColumnsPerLane; ++q) r.key[q] = at_.centred[r.row * P + (lane() + 32 * q) % P];
+    return r;
+  }
+  TFGW_DEVICE static Cheapest cheapest_of(const Row& row, const bool (&open)[S::kColumnsPerLane]) {
+    Cheapest c{~u64(0), 0, 0};
+#pragma unroll
+    for (int q = 0; q < S::kColumnsPerLane; ++q)
+      if (open[q] && row.key[q] < c.key) c.key = row.key[q], c.q = q;
+    c.high = warp_min(u32(c.key >> 32));
+    return c;
+  }
+  TFGW_DEVICE static int owner_of(const Cheapest& c) {
+    const u32 holders = ballot(u32(c.key >> 32) == c.high);
+    return holders & (holders - 1) ? lane_of_least(c.key, u32(lane() + 32 * c.q)) : lowest_bit(holders);
+  }
+
+  const int rows_, cols_;
+  const Memory at_;
+};
+
+}  // namespace tfgw
