@@ -152,19 +152,26 @@ def test_degenerate_problems() -> None:
     assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
 
 
-def test_many_atoms_are_collapsed_like_in_the_core() -> None:
+@pytest.mark.parametrize("listed", [False, True])  # as a matrix, or as edges with weights, which a lone warp solves
+def test_many_atoms_are_collapsed_like_in_the_core(listed: bool) -> None:
     """Gradients alone lead inside the polytope here, so that many vertices stay in use."""
     generator = torch.Generator().manual_seed(0)
     negative = -torch.eye(9).double() + 0.1 * torch.randn(9, 9, generator=generator).double()
+    negative = negative + negative.T
     problem = random_problem(5, "dense", sizes=(9,), template_nodes=8, templates=1, alpha=0.9)
-    graphs = GraphBatch(problem.graphs.x, batch=problem.graphs.batch, structure=(negative + negative.T).flatten())
+    edges = {"edge_index": negative.nonzero().T, "edge_weight": negative.flatten()}
+    graphs = GraphBatch(
+        problem.graphs.x, batch=problem.graphs.batch, **(edges if listed else {"structure": negative.flatten()})
+    )
     convex = Problem(graphs, problem.templates, problem.alpha)
     assert_same(emulation.solve(as_input(convex)), fgw(graphs, problem.templates, problem.alpha))
 
 
-def test_starts_from_given_plans() -> None:
-    problem = random_problem(6, "sparse", weights="zeros")
-    start = torch.rand(len(problem.graphs.x), 4, 5, generator=torch.Generator().manual_seed(0)).double()
+@pytest.mark.parametrize(("kind", "alpha"), [("sparse", 0.0), ("sparse", 1.0), *((kind, None) for kind in STRUCTURES)])
+@pytest.mark.parametrize("nodes", [5, 40])
+def test_starts_from_given_plans(kind: str, alpha: float | None, nodes: int) -> None:
+    problem = random_problem(6, kind, weights="zeros", template_nodes=nodes, templates=2, alpha=alpha)
+    start = torch.rand(len(problem.graphs.x), 2, nodes, generator=torch.Generator().manual_seed(0)).double()
     core = fgw(problem.graphs, problem.templates, problem.alpha, initial_plans=start)
     assert_same(emulation.solve(as_input(problem, start)), core)
 
