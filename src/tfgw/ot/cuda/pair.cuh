@@ -132,14 +132,6 @@ class Pair {
         w(arena, frame.graph.n, frame.cols, frame.packed),
         cross_(block.problem, graph, frame.k, frame.cols, w.gradient, w.half, w.near) {}
 
-  template <class Visit>
-  TFGW_DEVICE void each_entry(Visit visit) const {  // visit(entry, row, column), each thread its own
-    static_assert(Team::kThreads % P == 0, "a thread stays in its column");
-    const int k = Team::thread() % P;
-#pragma unroll 2
-    for (int i = Team::thread() / P; i < n; i += Team::kThreads / P) visit(i * P + k, i, k);
-  }
-
   // Prices its share of the rows each time that the leader asks for it, until that has enough.
   TFGW_DEVICE void help_pricing() {
     auto pricing = this->pricing();
@@ -252,7 +244,7 @@ class Pair {
   }
   // The iterate T as a matrix, in the gradient's memory: first what is no vertex, then the vertices.
   TFGW_DEVICE void merge_base(Base kind, double weight) {
-    each_entry([&](int e, int i, int k) {
+    each_entry<P, Team>(n, [&](int e, int i, int k) {
       const double entry = kind == Base::given ? w.given[e] : kind == Base::product ? h(i) * t_h(k) : 0.0;
       w.gradient[e] = weight * entry;
     });

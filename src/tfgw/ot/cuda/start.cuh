@@ -53,7 +53,7 @@ class Start {
     linear_cost();
     Team::meet();
     if (alpha_ <= 0) {
-      each_entry([&](int e, int, int) { begin_.gradient[e] = w_.matrix[e] = begin_.linear[e]; });
+      each_entry<P, Team>(n_, [&](int e, int, int) { begin_.gradient[e] = w_.matrix[e] = begin_.linear[e]; });
     } else if (p_.start) {
       from_given();
     } else {
@@ -72,14 +72,6 @@ class Start {
   TFGW_DEVICE double h(int i) const { return read_only(p_.h + graph_.first + i); }
   TFGW_DEVICE double t_h(int l) const { return l < m_ ? read_only(p_.t_h + i64(k_) * P + l) : 0.0; }
   TFGW_DEVICE int live(int l) const { return read_only(p_.live + i64(k_) * P + l); }
-
-  template <class Visit>
-  TFGW_DEVICE void each_entry(Visit visit) const {  // visit(entry, row, column), each thread always the same ones
-    static_assert(Team::kThreads % P == 0, "a thread stays in its column");
-    const int k = Team::thread() % P;
-#pragma unroll 2
-    for (int i = Team::thread() / P; i < n_; i += Team::kThreads / P) visit(i * P + k, i, k);
-  }
 
   // The largest of what the warps have, or the sum of what the threads have.
   TFGW_DEVICE double largest(double mine) const {
@@ -105,7 +97,7 @@ class Start {
   // (1−α) M; at α = 1 features play no role and may be anything finite.
   TFGW_DEVICE void linear_cost() {
     if (p_.cost) {
-      each_entry([&](int e, int i, int k) {
+      each_entry<P, Team>(n_, [&](int e, int i, int k) {
         const double* const row = p_.cost + (i64(graph_.first + i) * p_.templates + k_) * p_.columns;
         begin_.linear[e] = k < m_ ? read_only(row + live(k)) : kPadCost;
       });
@@ -149,7 +141,7 @@ class Start {
   // From hh̄ᵀ, of which everything has a closed form: X = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ).
   TFGW_DEVICE void from_product() {
     double linear = 0, highest = 0;
-    each_entry([&](int e, int i, int k) {
+    each_entry<P, Team>(n_, [&](int e, int i, int k) {
       const double cost = begin_.linear[e];
       const double g = cost + -4 * alpha_ * product_cross<P>(p_, graph_.first + i, k_, k);
       begin_.gradient[e] = g;
@@ -174,16 +166,16 @@ class Start {
     for (int hop = 0; hop < kTieHops; ++hop) {
       now = apply(now);
       double peak = 0;
-      each_entry([&](int e, int, int k) {
+      each_entry<P, Team>(n_, [&](int e, int, int k) {
         if (k < m_) peak = larger(peak, magnitude(now[e]));
       });
       peak = largest(peak);
       if (peak == 0) break;
       const double scale = 1 / peak;
-      each_entry([&](int e, int, int) { begin_.gradient[e] -= weight * (now[e] *= scale); });
+      each_entry<P, Team>(n_, [&](int e, int, int) { begin_.gradient[e] -= weight * (now[e] *= scale); });
       Team::meet();
     }
-    each_entry([&](int e, int, int) { w_.matrix[e] = begin_.gradient[e]; });
+    each_entry<P, Team>(n_, [&](int e, int, int) { w_.matrix[e] = begin_.gradient[e]; });
   }
 
   // X(matrix), in place where C is symmetric; else in the other one of two matrices. Returns where.
@@ -205,11 +197,11 @@ class Start {
   TFGW_DEVICE void from_given() {
     if (Team::warp() == 0) round_to_marginals();
     Team::meet();
-    each_entry([&](int e, int, int) { w_.matrix[e] = begin_.given[e]; });
+    each_entry<P, Team>(n_, [&](int e, int, int) { w_.matrix[e] = begin_.given[e]; });
     Team::meet();
     const double* const cross = apply(w_.matrix);
     double linear = 0, square = 0;
-    each_entry([&](int e, int, int k) {
+    each_entry<P, Team>(n_, [&](int e, int, int k) {
       const double cost = begin_.linear[e], x = cross[e];
       begin_.cross[e] = x;
       if (k < m_) linear += begin_.given[e] * cost, square += begin_.given[e] * x;

@@ -19,4 +19,13 @@ struct Team {
   }
 };
 
+// visit(entry, row, column) for all of a (rows, P) matrix, each thread always the same ones.
+template <int P, class Team, class Visit>
+TFGW_DEVICE void each_entry(int rows, Visit visit) {
+  static_assert(Team::kThreads % P == 0, "a thread stays in its column");
+  const int k = Team::thread() % P;
+#pragma unroll 2
+  for (int i = Team::thread() / P; i < rows; i += Team::kThreads / P) visit(i * P + k, i, k);
+}
+
 }  // namespace tfgw
