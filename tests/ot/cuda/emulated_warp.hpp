@@ -73,10 +73,23 @@ class Block {
   }
   void barrier() { wait(everyone_); }
 
+  // Of the thread that runs: copies come as late as they may.
+  void copy_later(void* to, const void* from, size_t size) { fibres_[active_].copies.push_back({to, from, size}); }
+  void copy_now() {
+    for (const Copy& copy : fibres_[active_].copies) std::memcpy(copy.to, copy.from, copy.size);
+    fibres_[active_].copies.clear();
+  }
+
  private:
+  struct Copy {
+    void* to;
+    const void* from;
+    size_t size;
+  };
   struct Fibre {
     ucontext_t context;
     std::unique_ptr<char[]> stack;
+    std::vector<Copy> copies;
     bool done = false;
   };
   static constexpr size_t kStack = 256 << 10;
@@ -92,6 +105,7 @@ class Block {
     makecontext(&f.context, [] {
       Block& block = current();
       (*block.body_)();
+      block.copy_now();
       block.fibres_[block.active_].done = true;
     }, 0);
   }
@@ -180,8 +194,6 @@ inline u32 warp_min(u32 v) {
   return out;
 }
 inline u32 warp_max(u32 v) { return ~warp_min(~v); }
-inline int bits_set(u32 v) { return __builtin_popcount(v); }
-inline int lowest_bit(u32 v) { return __builtin_ffs(int(v)) - 1; }
 inline u64 bits_of(double v) {
   u64 bits;
   std::memcpy(&bits, &v, sizeof bits);
@@ -192,6 +204,21 @@ inline double double_of(u64 bits) {
   std::memcpy(&v, &bits, sizeof v);
   return v;
 }
+inline void multiply_add(double (&c)[2][2], const double (&a)[2], double b) {
+  const int high = lane() / 4, low = lane() % 4;
+  double of_row[2][4];
+  for (int s = 0; s < 2; ++s) {
+    const uint64_t* all = Block::current().exchange(bits_of(a[s]));
+    for (int l = 0; l < 4; ++l) of_row[s][l] = double_of(all[4 * high + l]);
+  }
+  const uint64_t* all = Block::current().exchange(bits_of(b));
+  for (int s = 0; s < 2; ++s)
+    for (int l = 0; l < 4; ++l)
+      for (int q = 0; q < 2; ++q) c[s][q] += of_row[s][l] * double_of(all[4 * (2 * low + q) + l]);
+}
+inline int bits_set(u32 v) { return __builtin_popcount(v); }
+inline int lowest_bit(u32 v) { return __builtin_ffs(int(v)) - 1; }
+inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
 template <class T>
 T in_register(T v) {
   return v;
@@ -200,6 +227,11 @@ template <class T>
 T read_only(const T* at) {
   return *at;
 }
+template <class T>
+void copy_ahead(T* shared, const T* global) {
+  Block::current().copy_later(shared, global, sizeof(T));
+}
+inline void copies_are_there() { Block::current().copy_now(); }
 inline int fetch_add(int* at, int v) { return (*at += v) - v; }
 inline void raise_to(int* at, int v) { *at = v > *at ? v : *at; }
 inline void set_bits(u32* at, u32 bits) { *at |= bits; }

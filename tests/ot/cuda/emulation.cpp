@@ -27,6 +27,9 @@ bool launch(int blocks, int shared, int threads, Kernel kernel) {
 TFGW_LAUNCH(tfgw_index, 64)
 TFGW_LAUNCH(tfgw_prepare, 64)
 TFGW_LAUNCH(tfgw_start, 32 * kStartWarps)
+#if TFGW_COLUMNS <= 32
+TFGW_LAUNCH(tfgw_start_many, 16 * kStartWarps)
+#endif
 TFGW_LAUNCH(tfgw_solve, 32 * kBlockWarps)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_nodes, 64)
 TFGW_LAUNCH_BACKWARD(tfgw_backward_edges, 128)

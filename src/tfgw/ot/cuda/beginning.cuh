@@ -29,12 +29,20 @@ TFGW_DEVICE Beginning beginning_of(const Problem& p, const GraphView& graph, int
   return {linear, linear + matrix, linear + 2 * matrix, linear + 3 * matrix, arcs, costs};
 }
 
-// X(hh̄ᵀ) = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ) at a node and at column `col` of template k.
+// X(hh̄ᵀ) = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ) of a pair, in one column.
 template <int P>
-TFGW_DEVICE double product_cross(const Problem& p, int node, int k, int col) {
-  const i64 at = i64(k) * P + col;
-  const double out = read_only(p.out_mean + node) * read_only(p.t_mean_out + at);
-  return 0.5 * (out + read_only(p.in_mean + node) * read_only(p.t_mean_in + at));
-}
+class ProductCross {
+ public:
+  TFGW_DEVICE ProductCross(const Problem& p, const GraphView& graph, int k, int col)
+      : out_(p.out_mean + graph.first), in_(p.in_mean + graph.first), t_out_(read_only(p.t_mean_out + i64(k) * P + col)),
+        t_in_(read_only(p.t_mean_in + i64(k) * P + col)) {}
+  TFGW_DEVICE double at(int row) const {
+    return 0.5 * fused(read_only(out_ + row), t_out_, read_only(in_ + row) * t_in_);
+  }
+
+ private:
+  const double *const out_, *const in_;
+  const double t_out_, t_in_;
+};
 
 }  // namespace tfgw

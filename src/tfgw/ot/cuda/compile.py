@@ -15,7 +15,7 @@ def kernel(device: int, name: str, columns: int) -> int:
     with load_cupy().cuda.Device(device):
         source = "shared_entries.cu" if name in ("tfgw_expand", "tfgw_fold") else "kernels.cu"
         found = _module(source, columns, device).get_function(name)
-        if name in ("tfgw_start", "tfgw_solve"):
+        if name in ("tfgw_start", "tfgw_start_many", "tfgw_solve"):
             found.max_dynamic_shared_size_bytes = shared_memory(device) - found.shared_size_bytes - 1024
         _loaded.append(found)
         return int(found.kernel.ptr)

@@ -7,6 +7,7 @@
 
 #include "beginning.cuh"
 #include "bits.cuh"
+#include "team.cuh"
 
 namespace tfgw {
 
@@ -69,6 +70,7 @@ class CoreTree {
   using Mask = Bits<kShare>;
 
  public:
+  using Team = tfgw::Team<1>;
   static constexpr int kColumns = P;
   struct Memory {
     double potential[kNodes];  // v of a column, −u of a split row

@@ -4,7 +4,7 @@
 
 #include "bits.cuh"
 #include "block.cuh"
-#include "team.cuh"
+#include "matrix_product.cuh"
 
 namespace tfgw {
 
@@ -26,9 +26,9 @@ struct NearStructure {
   bool has_packed = false;  // else there was no room for the entries
 
   template <class Arena>
-  TFGW_DEVICE void take(Arena& arena, int rows, int cols, int entries, int padded, int groups) {
+  TFGW_DEVICE void take(Arena& arena, int rows, int cols, int entries, int pitch, int groups) {
     has_packed = entries > 0;
-    table = arena.template take<double>(cols * padded), packed = arena.template take<Entry>(entries);
+    table = arena.template take<double>(cols * pitch), packed = arena.template take<Entry>(entries);
     row = arena.template take<int>(rows), begin = arena.template take<int>(groups + 1);
   }
 };
@@ -40,24 +40,27 @@ TFGW_DEVICE int packed_entries(const Problem& p, const GraphView& graph, int b) 
   return packed ? packed_begin(p, b)[Shape<P>::groups(graph.n)] : 0;
 }
 
-// Brings it near.
+// Brings it near; it is there when copies are, and all threads have met.
 template <int P, class Team>
 TFGW_DEVICE void load_structure(const Problem& p, const GraphView& graph, int b, int k, int cols,
                                 const NearStructure& near) {
   if (!has_structure(p)) return;
   const double* const table = p.mean + i64(k) * P * P;
-#pragma unroll 4
-  for (int e = Team::thread(); e < cols * P; e += Team::kThreads) near.table[e] = read_only(table + e);
+#pragma unroll 1
+  for (int e = 2 * Team::thread(); e < cols * P; e += 2 * Team::kThreads)
+    copy_ahead(two_at(near.table + e / P * kPitch<P> + e % P), two_at(table + e));
   if (graph.dense) return;
   const int groups = Shape<P>::groups(graph.n);
   const int* const begin = packed_begin(p, b);
-  for (int g = Team::thread(); g <= groups; g += Team::kThreads) near.begin[g] = read_only(begin + g);
-  for (int i = Team::thread(); i < graph.n; i += Team::kThreads) near.row[i] = read_only(p.packed_row + graph.first + i);
+#pragma unroll 1
+  for (int g = Team::thread(); g <= groups; g += Team::kThreads) copy_ahead(near.begin + g, begin + g);
+#pragma unroll 1
+  for (int i = Team::thread(); i < graph.n; i += Team::kThreads) copy_ahead(near.row + i, p.packed_row + graph.first + i);
   if (!near.has_packed) return;
   const Entry* const packed = p.packed + packed_at(p, graph.first);
   const int count = read_only(begin + groups);
-#pragma unroll 4
-  for (int e = Team::thread(); e < count; e += Team::kThreads) near.packed[e] = read_only(packed + e);
+#pragma unroll 1
+  for (int e = Team::thread(); e < count; e += Team::kThreads) copy_ahead(near.packed + e, packed + e);
 }
 
 template <int P, class Team, bool kNear>
@@ -72,84 +75,47 @@ class CrossOperator {
 
   // Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄, and one product does.
   TFGW_DEVICE int halves() const { return kNear || graph_.symmetric ? 1 : 2; }
-  // A plan has few entries: with a dense C first, it takes n (n + m) operations and not n² m.
-  TFGW_DEVICE bool structure_first() const { return graph_.dense != nullptr; }
-
-  // scratch = plan · table
-  TFGW_DEVICE void plan_times_template(const VertexPlan<P>& plan, int half) {
-    constexpr int kAhead = !Team::kAlone ? 4 : P < 32 ? 1 : 2;  // rows that are on their way together
-    constexpr int kStep = Team::kSize * S::kRowsAtOnce;
-    const double* const B = table(half) + S::my_column();
-    double* const out = scratch_ + S::my_column();
-#pragma unroll 1
-    for (int first = Team::warp() * S::kRowsAtOnce + S::my_row(); first < graph_.n; first += kAhead * kStep) {
-      double sum[kAhead][S::kColumnsPerLane];
-      typename VertexPlan<P>::More more[kAhead];
-#pragma unroll
-      for (int s = 0; s < kAhead; ++s) {
-        const int i = first + s * kStep < graph_.n ? first + s * kStep : first;
-        const Entry a = plan.entries[i];
-        more[s] = plan.more[i];
-#pragma unroll
-        for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] = a.weight * B[a.col * P + 32 * q];
-      }
-#pragma unroll
-      for (int s = 0; s < kAhead; ++s) {
-#pragma unroll
-        for (int w = 0; w < (P + 31) / 32; ++w)
-#pragma unroll 1
-          for (u32 left = more[s].word[w]; left; left &= left - 1) {
-            const int k = 32 * w + lowest_bit(left);
-            const double mass = plan.entries[graph_.n + k].weight;
-#pragma unroll
-            for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] += mass * B[k * P + 32 * q];
-          }
-        if (first + s * kStep >= graph_.n) continue;
-#pragma unroll
-        for (int q = 0; q < S::kColumnsPerLane; ++q) out[(first + s * kStep) * P + 32 * q] = sum[s][q];
-      }
-    }
-  }
 
   // scratch = matrix · table
   TFGW_DEVICE void matrix_times_template(const double* matrix, int half) {
-    product(matrix, P, 1, cols_, table(half), scratch_, nullptr);
+    multiply<P, Team, 2>(matrix, P, 1, graph_.n, cols_, cols_, table(half), scratch(), nullptr);
   }
 
-  // scratch[k, i] = (C · plan)[i, k], or with Cᵀ. Where there are threads enough, two share a row; `other` is a matrix for
-  // what the second one finds.
+  // scratch = C · plan, or Cᵀ · plan. `other` is a matrix to work in.
   TFGW_DEVICE void structure_times_plan(const VertexPlan<P>& plan, int half, double* other) {
-    const int n = graph_.n, parts = 2 * n <= Team::kThreads ? 2 : 1;
-    const bool by_row = half == 1 || graph_.symmetric;
-    struct Term {
-      double value;
-      int col;
-    };
-    const int part = parts == 1 ? 0 : Team::thread() / (Team::kThreads / 2);
-    double* const to = part == 0 ? scratch_ : other;
-#pragma unroll 1
-    for (int i = Team::thread() % (Team::kThreads / parts); i < n; i += Team::kThreads) {
-#pragma unroll 1
-      for (int k = 0; k < cols_; ++k) to[k * n + i] = 0;
-      const auto term = [&](int e) {
-        const Entry a = plan.entries[e];
-        const double c = read_only(graph_.dense + (by_row ? i64(a.row) * n + i : i64(i) * n + a.row));
-        return Term{a.weight * c, a.col};
-      };
-      ahead<8>(part, n + cols_, parts, term, [&](int, const Term& t) { to[t.col * n + i] += t.value; });
-    }
-    if (parts == 1) return;
+    const int n = graph_.n;
+    clear(graph_.dense ? other : scratch_, graph_.dense ? P : kPitch<P>);
     Team::meet();
+    if (graph_.dense) {
 #pragma unroll 1
-    for (int e = Team::thread(); e < n * cols_; e += Team::kThreads) scratch_[e] += other[e];
+      for (int e = Team::thread(); e < n + cols_; e += Team::kThreads) {
+        const Entry a = plan.entries[e];
+        if (a.weight > 0) other[a.row * P + a.col] = a.weight;
+      }
+      Team::meet();
+      dense_times(half, {other, P}, scratch(), nullptr);
+      return;
+    }
+    if constexpr (kNear) {
+      const Entry* const far = p_.packed + packed_at(p_, graph_.first);
+      const auto edge = [&](int e) { return near_.has_packed ? near_.packed[e] : read_only(far + e); };
+#pragma unroll 1
+      for (int at = Team::thread(); at < n; at += Team::kThreads) {
+        const int g = at / S::kGroup, first = near_.begin[g] + at % S::kGroup;
+        add_neighbours(plan, edge, first, near_.begin[g + 1], S::kGroup, near_.row[at]);
+      }
+    } else {
+      const int* const begin = (half == 1 ? p_.t_start : p_.row_start) + graph_.first;
+      const Entry* const entries = half == 1 ? p_.t_entry : p_.entry;
+      const auto edge = [&](int e) { return read_only(entries + e); };
+#pragma unroll 1
+      for (int i = Team::thread(); i < n; i += Team::kThreads) add_neighbours(plan, edge, begin[i], begin[i + 1], 1, i);
+    }
   }
 
   // out = C · scratch, or Cᵀ · scratch. The same goes to `kept`, if there is such a matrix.
   TFGW_DEVICE void structure_times(int half, double* out, double* kept) {
-    if (graph_.dense) {
-      const int n = graph_.n;
-      return product(graph_.dense, half == 1 ? 1 : n, half == 1 ? n : 1, n, scratch_, to(half, out), kept);
-    }
+    if (graph_.dense) return dense_times(half, scratch(), {to(half, out), P}, kept);
     if constexpr (kNear) {
       packed_times(out, kept);
     } else {
@@ -158,9 +124,9 @@ class CrossOperator {
     }
   }
 
-  // out = scratchᵀ · table, and `kept` as above.
+  // out = scratch · table, and `kept` as above.
   TFGW_DEVICE void times_template(int half, double* out, double* kept) {
-    product(scratch_, 1, graph_.n, cols_, table(half), to(half, out), kept);
+    multiply<P, Team, 2>(scratch_, kPitch<P>, 1, graph_.n, cols_, cols_, table(half), {to(half, out), P}, kept);
   }
 
   // Both halves are there.
@@ -172,9 +138,46 @@ class CrossOperator {
  private:
   TFGW_DEVICE double* to(int half, double* out) const { return kNear || half == 0 ? out : half_; }
 
-  TFGW_DEVICE const double* table(int half) const {
-    if constexpr (kNear) return near_.table;
-    return (graph_.symmetric ? p_.mean : half == 0 ? p_.Ct : p_.C) + i64(k_) * P * P;
+  TFGW_DEVICE Rows table(int half) const {
+    if constexpr (kNear) return {near_.table, kPitch<P>};
+    return {(graph_.symmetric ? p_.mean : half == 0 ? p_.Ct : p_.C) + i64(k_) * P * P, P};
+  }
+  TFGW_DEVICE Rows scratch() const { return {scratch_, kPitch<P>}; }
+
+  TFGW_DEVICE void clear(double* matrix, int pitch) {
+#pragma unroll 4
+    for (int e = 2 * Team::thread(); e < graph_.n * pitch; e += 2 * Team::kThreads) *two_at(matrix + e) = {};
+  }
+
+  // Adds to row i of `scratch` what its neighbours ship, times the weights of the edges to them: edge(e) for e = first,
+  // first + step, … before end. Two are on their way at a time.
+  template <class Edge>
+  TFGW_DEVICE void add_neighbours(const VertexPlan<P>& plan, Edge edge, int first, int end, int step, int i) const {
+    double* const row = scratch_ + i * kPitch<P>;
+#pragma unroll 1
+    for (int e = first; e < end; e += 2 * step) {
+      const bool both = e + step < end;
+      const Entry one = edge(e);
+      Entry two = edge(both ? e + step : e);
+      if (!both) two.weight = 0;
+      const Entry a = plan.entries[one.col], b = plan.entries[two.col];
+      const auto more_a = plan.more[one.col], more_b = plan.more[two.col];
+      row[a.col] += one.weight * a.weight;
+      row[b.col] += two.weight * b.weight;
+#pragma unroll
+      for (int w = 0; w < (P + 31) / 32; ++w)
+#pragma unroll 1
+        for (u32 left = more_a.word[w] | more_b.word[w]; left; left &= left - 1) {  // no column is below both
+          const int bit = lowest_bit(left), k = 32 * w + bit;
+          row[k] += (more_a.word[w] >> bit & 1 ? one.weight : two.weight) * plan.entries[graph_.n + k].weight;
+        }
+    }
+  }
+
+  // out = C · B, or Cᵀ · B, where C is a matrix.
+  TFGW_DEVICE void dense_times(int half, const Rows& B, const Rows& out, double* kept) {
+    const i64 n = graph_.n;
+    multiply<P, Team, 4>(graph_.dense, half == 1 ? i64(1) : n, half == 1 ? n : i64(1), int(n), int(n), cols_, B, out, kept);
   }
 
   // out = C · scratch, rows in groups of about equal length.
@@ -187,13 +190,13 @@ class CrossOperator {
       constexpr int kGroup = S::kGroup, kGroupRows = kGroup / S::kRowsAtOnce;
       double sum[kGroupRows] = {};
       const int begin = near_.begin[g], end = near_.begin[g + 1];
-#pragma unroll 1
+#pragma unroll 2
       for (int e = begin; e < end; e += kGroup)
 #pragma unroll
         for (int s = 0; s < kGroupRows; ++s) {
           const int at = e + s * S::kRowsAtOnce + S::my_row();
           const Entry a = near_.has_packed ? near_.packed[at] : read_only(far + at);
-          sum[s] += a.weight * B[a.col * P];
+          sum[s] += a.weight * B[a.col * kPitch<P>];
         }
 #pragma unroll
       for (int s = 0; s < kGroupRows; ++s) {
@@ -233,41 +236,12 @@ class CrossOperator {
         for (int s = 0; s < kRows; ++s)
 #pragma unroll
           for (int d = 0; d < kAhead; ++d) {
-            const double* const row = B + a[s][d].col * P;
+            const double* const row = B + a[s][d].col * kPitch<P>;
             const bool there = at[s] + done + d < end[s];
 #pragma unroll
             for (int q = 0; q < S::kColumnsPerLane; ++q)
               if (there) sum[s][q] += a[s][d].weight * row[32 * q];
           }
-      }
-      store_rows(first, sum, out, kept);
-    }
-  }
-
-  // out[i, :] = Σ_l a[i · row_step + l · col_step] · B[l, :], l < inner
-  TFGW_DEVICE void product(const double* a, int row_step, int col_step, int inner, const double* B, double* out,
-                           double* kept) {
-    B += S::my_column();
-#pragma unroll 1
-    for (int first = first_row(); first < graph_.n; first += kRowsAtATime * Team::kSize) {
-      double sum[kRows][S::kColumnsPerLane] = {};
-      const double* from[kRows];
-#pragma unroll
-      for (int s = 0; s < kRows; ++s) {
-        const int i = first + s * S::kRowsAtOnce;
-        from[s] = a + offset(i < graph_.n ? i : first, row_step);
-      }
-#pragma unroll 4
-      for (int l = 0; l < inner; ++l) {
-        double b[S::kColumnsPerLane];
-#pragma unroll
-        for (int q = 0; q < S::kColumnsPerLane; ++q) b[q] = B[l * P + 32 * q];
-#pragma unroll
-        for (int s = 0; s < kRows; ++s) {
-          const double w = from[s][offset(l, col_step)];
-#pragma unroll
-          for (int q = 0; q < S::kColumnsPerLane; ++q) sum[s][q] += w * b[q];
-        }
       }
       store_rows(first, sum, out, kept);
     }
@@ -289,18 +263,12 @@ class CrossOperator {
     }
   }
 
-  // A matrix that is near is small.
-  TFGW_DEVICE static auto offset(int count, int step) {
-    if constexpr (kNear) return count * step;
-    else return i64(count) * step;
-  }
-
   TFGW_DEVICE static int first_row() { return Team::warp() * kRowsAtATime + S::my_row(); }
 
   const Problem& p_;
   const GraphView graph_;
   const int k_, cols_;
-  double* const scratch_;
+  double* const scratch_;  // its rows are kPitch apart
   double* const half_;
   const NearStructure near_;
 };

@@ -1,10 +1,9 @@
-// Kernel `solve`: Fused Gromov-Wasserstein of one pair, the counterpart of cpp/fgw.cpp, which explains it. The leading warp
-// runs the algorithm; what goes over whole matrices is a `Task` for all warps of the team (pair.cuh).
-// Vertices ("atoms") sit in 32 places; the leader's lane s holds the weight and the linear cost of the atom in place s.
+// Kernel `solve`: Fused Gromov-Wasserstein of one pair, the counterpart of cpp/fgw.cpp, which explains it. All warps of
+// the team run it side by side, with the same numbers; what goes over matrices (pair.cuh) or arcs they share.
+// Vertices ("atoms") sit in 32 places; lane s of each warp holds the weight and the linear cost of the atom in place s.
 #pragma once
 
 #include "pair.cuh"
-#include "transport.cuh"
 
 namespace tfgw {
 
@@ -15,76 +14,44 @@ template <class Kind>
 class FgwSolver {
   using Tree = typename Kind::Tree;
   using Team = typename Kind::Team;
-  using This = Pair<Kind>;
   static constexpr int P = Tree::kColumns;
 
  public:
   TFGW_DEVICE FgwSolver()
       : p_(block_memory<P>().problem), b_(pair_.b), k_(pair_.k), n_(pair_.n), m_(pair_.m), alpha_(pair_.alpha),
         transport_(pair_.tree_memory, n_, m_, pair_.rows_at_once, pair_.w.gradient, p_.supply + pair_.graph.first,
-                   pair_.w.row_arrays) {}
+                   pair_.w.row_arrays, &pair_.memory.told) {}
 
-  TFGW_DEVICE void lead() {
+  TFGW_DEVICE void run() {
     PairResult result;
-    together(Task::load);
+    pair_.load();
+    Team::meet();
     begin();
     descend(result);
     merge();
     split_costs(result);
     keep_potentials();
-    if (p_.plan) together(Task::write);
+    if (p_.plan) pair_.write_plan();
+    if (Team::warp() > 0) return;
     PairWriter<P, Team> writer(p_, pair_.graph, b_, k_, alpha_, pair_.potentials());
     writer.write(result, pair_.w.gradient, pair_.w.given);
-    if constexpr (!Team::kAlone) call(Task::done, 0, 0);
   }
 
  private:
-  // Everyone does its share of a task, between two meetings.
-  TFGW_DEVICE void together(Task task, int which = 0, double number = 0) {
-    call(task, which, number);
-    if constexpr (Team::kAlone) pair_.carry_out(task, which, number);  // the only place: no function
-    else perform<Kind>(task, which, number);
-    Team::meet();
-  }
-  TFGW_DEVICE void call(Task task, int which, double number) {
-    BlockMemory<P>& memory = pair_.memory;
-    if (!Team::kAlone && lane() == 0) memory.task = int(task), memory.which = which, memory.number = number;
-    Team::meet();
-  }
-
-  // Of the rows from `first` on, for each column what the simplex should look at.
-  TFGW_DEVICE typename Transport<Tree>::Found price(int first, double eps) {
-    BlockMemory<P>& memory = pair_.memory;
-    if (!Team::kAlone && lane() == 0) memory.which = first, memory.number = eps;
-    Team::meet();
-    auto found = pair_.pricing().price(first, eps);
-    if constexpr (!Team::kAlone) {
-      Team::meet();
-#pragma unroll
-      for (int q = 0; q < Shape<P>::kColumnsPerLane; ++q) {
-        const int k = (lane() + 32 * q) % P;
-#pragma unroll
-        for (int w = 1; w < Team::kSize; ++w) keep_lower(found, q, memory.lowest[w][k], memory.row[w][k]);
-      }
-    }
-    transport_.complete(found);
-    return found;
-  }
-
-  // From the gradient at T, or as it is, to a vertex. The others look for better cells whenever the simplex wants some.
+  // From the gradient at T, or as it is, to a vertex.
   TFGW_DEVICE Outcome solve_linear_problem(bool rebuild, int max_sweeps) {
-    const int newest = rebuild ? newest_ : This::kKeep;
-    if (rebuild) publish_atoms(-4 * alpha_);
-    if constexpr (!Team::kAlone) call(Task::gradient_and_prices, newest, 0);
-    pair_.rebuild_gradient(newest);
-    Team::meet();
-    const Outcome outcome = transport_.solve(max_sweeps, [&](int first, double eps) { return price(first, eps); });
-    if constexpr (!Team::kAlone) {
-      if (lane() == 0) pair_.memory.which = -1;
-      Team::meet();
+    if (rebuild) {
+      if (!linear_is_coming_) pair_.fetch_linear();
+      linear_is_coming_ = false;
+      publish_atoms(-4 * alpha_);
+      pair_.rebuild_gradient(live_, newest_);
       Team::meet();
     }
-    return outcome;
+    return transport_.solve(max_sweeps, [&](int first, double eps) {
+      auto found = pair_.price(first, eps);
+      transport_.complete(found);
+      return found;
+    });
   }
 
   TFGW_DEVICE void begin() {
@@ -100,14 +67,13 @@ class FgwSolver {
     live_ = 1, base_place_ = 0, newest_ = 0;
     weight_ = lane() == 0;
     linear_ = lane() == 0 ? linear : 0.0;
-    if (lane() == 0) pair_.w.Q.set(0, 0, square);
-    sync();
+    if (Team::thread() == 0) pair_.w.Q.set(0, 0, square);
+    Team::meet();
   }
 
   // Frank-Wolfe from the first atom. `result` gets everything but the two separate costs.
   TFGW_DEVICE void descend(PairResult& result) {
     const double structure_scale = alpha_ > 0 ? alpha_ * (p_.constant[b_] + p_.t_constant[k_]) : 0.0;
-    const double* const linear_cost = pair_.begin().linear;
     bool lazy = false;
     while (true) {
       const bool tie_break = alpha_ > 0 && result.iterations == 0 && !p_.start;
@@ -117,19 +83,9 @@ class FgwSolver {
       const bool moved = transport_.moved() || flow_ < 0;
       const bool unmoved_vertex = !moved && base_ == Base::vertex && live_ == u32(1) << flow_;
       const int fresh = lowest_bit(~live_);
-      take_vertex(fresh);
-      double linear = weight_ * linear_, squared = weight_ * quadratic();  // shares of (1−α)⟨M, T⟩ and ⟨T, X(T)⟩
-      double sloped = 0, own_linear = 0;
-      for (int e = lane(); e < n_ + m_; e += 32) {
-        const Entry a = pair_.w.new_plan.entries[e];
-        const int at = a.row * P + a.col;
-        const double cost = linear_cost[at];
-        // Where ties were broken, the gradient is not that of T, which is still the first atom.
-        sloped += a.weight * (tie_break ? cost - 4 * alpha_ * pair_.w.new_cross[at] : pair_.w.gradient[at]);
-        own_linear += a.weight * cost;
-      }
-      warp_sums(linear, squared, sloped, own_linear);
-      sync();  // from here on, the gradient's memory serves other purposes
+      // Where ties were broken, the gradient is not that of T, which is still the first atom.
+      const auto [linear, squared, sloped, own_linear, mixed] = measure_vertex(fresh, tie_break);
+      take_vertex(fresh);  // from here on, the gradient's memory serves other purposes
       const double value = structure_scale + linear - 2 * alpha_ * squared;
       const double scale = structure_scale + magnitude(linear);
       result.distance = value;
@@ -147,12 +103,11 @@ class FgwSolver {
         }
         if (stationary && unmoved_vertex) return;
       }
-      const double mixed = from_lane(add_atom(fresh, own_linear), fresh);  // ⟨fresh, X(T)⟩
+      const double own = add_atom(fresh, own_linear);
       if (alpha_ <= 0) {  // one linear problem, whose solution is all
         weight_ = lane() == 0, result.gap = 0;
         return;
       }
-      const double own = pair_.w.Q.get(fresh, fresh);
       const double curvature = -2 * alpha_ * (own - 2 * mixed + squared);
       // A flat point may be a saddle: the vertex then lies downhill though the gradient does not say so.
       const bool saddle = curvature - result.gap < -4 * tolerance;
@@ -170,10 +125,15 @@ class FgwSolver {
     const double step = curvature > 0 ? smaller(1.0, gap / (2 * curvature)) : 1.0;
     weight_ = lane() == fresh ? step : weight_ * (1 - step);
     if (step < 1 && bits_set(live_) > 2) {  // of two, the segment is the hull
-      const bool small = live_ >> AtomMatrix::kSmall == 0;
-      weight_ = small ? descend_over_simplex<SmallMatrix>(pair_.w.Q, linear_, alpha_, pair_.w.qp, weight_)
-                      : descend_over_simplex<AtomMatrix>(pair_.w.Q, linear_, alpha_, pair_.w.qp, weight_);
-      weight_ /= warp_sum(weight_);
+      if (Team::warp() == 0) {
+        const bool small = live_ >> AtomMatrix::kSmall == 0;
+        weight_ = small ? descend_over_simplex<SmallMatrix>(pair_.w.Q, linear_, alpha_, pair_.w.qp, weight_)
+                        : descend_over_simplex<AtomMatrix>(pair_.w.Q, linear_, alpha_, pair_.w.qp, weight_);
+        weight_ /= warp_sum(weight_);
+        if (!Team::kAlone) pair_.w.qp.move[lane()] = weight_;
+      }
+      Team::meet();
+      if (!Team::kAlone) weight_ = pair_.w.qp.move[lane()];
     }
     live_ = ballot(weight_ > 0);
     if (base_ != Base::vertex && !(live_ >> base_place_ & 1)) base_ = Base::vertex;
@@ -185,81 +145,116 @@ class FgwSolver {
     double linear = weight_ * linear_, square = weight_ * quadratic();
     warp_sums(linear, square);
     publish_atoms(1);
-    together(Task::cross_of_iterate);
+    pair_.cross_of_iterate(live_);
     merge();
-    for (int e = lane(); e < n_ * P; e += 32) pair_.w.given[e] = pair_.w.gradient[e];
-    sync();
+    for (int e = Team::thread(); e < n_ * P; e += Team::kThreads) pair_.w.given[e] = pair_.w.gradient[e];
+    Team::meet();
     base_ = Base::given;
     only_atom(linear, square);
   }
 
   // The iterate as a matrix, in the gradient's memory.
   TFGW_DEVICE void merge() {
-    together(Task::merge, int(base_), base_ == Base::vertex ? 0.0 : from_lane(weight_, base_place_));
+    copies_are_there();
+    linear_is_coming_ = false;
+    Team::meet();
+    pair_.merge_base(base_, base_ == Base::vertex ? 0.0 : from_lane(weight_, base_place_));
+    Team::meet();
     add_plans(pair_.w.gradient);
   }
 
-  // Tells everyone which atoms there are, and a multiple of their weights.
+  // Lets all lanes see a multiple of the atoms' weights.
   TFGW_DEVICE void publish_atoms(double factor) {
-    pair_.memory.factor[This::leader()][lane()] = factor * weight_;
-    if (lane() == 0) pair_.memory.atoms[This::leader()] = live_;
+    pair_.memory.factor[thread_in_block() / 32][lane()] = factor * weight_;
     sync();
+  }
+
+  // Of the iterate: (1−α)⟨M, T⟩ and ⟨T, X(T)⟩. Of the plan that the simplex found, which may become atom `fresh`:
+  // ⟨gradient, plan⟩, (1−α)⟨M, plan⟩ and ⟨plan, X(T)⟩; the gradient is the one that it was found with, or else that at
+  // the first atom. ⟨plan, X(atom)⟩ goes to Q.
+  struct Measures {
+    double linear, squared, slope, own_linear, mixed;
+  };
+  TFGW_DEVICE Measures measure_vertex(int fresh, bool at_first_atom) {
+    constexpr int kAtoms = Team::kAlone ? 2 : 4;  // at a time: most of their cross terms are far
+    const double* const linear_cost = pair_.begin().linear;
+    Measures sum;
+    const double linear = weight_ * linear_, squared = weight_ * quadratic();
+    double mixed = 0;
+    u32 left = live_;
+#pragma unroll 1
+    do {
+      sum = {linear, squared, 0, 0, 0};
+      int atom[kAtoms];
+      const double* X[kAtoms];
+      double q[kAtoms] = {}, share[kAtoms];
+#pragma unroll
+      for (int s = 0; s < kAtoms; ++s) {  // where there are not so many, something that is near
+        atom[s] = left ? lowest_bit(left) : newest_;
+        share[s] = left ? from_lane(weight_, atom[s]) : 0.0;
+        left &= left - 1;
+        X[s] = atom[s] == newest_ ? pair_.w.new_cross : pair_.w.cross(atom[s]);
+      }
+      transport_.for_each_arc([&](int row, int col, i64 flow, bool) {
+        const int e = row * P + col;
+        const double mass = double(flow) * kMassUnit, cost = linear_cost[e];
+#pragma unroll
+        for (int s = 0; s < kAtoms; ++s) q[s] += mass * (live_ ? X[s][e] : 0.0);  // else there is nothing there
+        sum.slope += mass * (at_first_atom ? cost - 4 * alpha_ * pair_.w.new_cross[e] : pair_.w.gradient[e]);
+        sum.own_linear += mass * cost;
+      });
+      if constexpr (kAtoms == 2) {
+        warp_sums(sum.linear, sum.squared, sum.slope, sum.own_linear, q[0], q[1]);
+      } else {
+        warp_sums(sum.linear, sum.squared, sum.slope, sum.own_linear, q[0], q[1], q[2], q[3]);
+        pair_.add_over_team(sum.slope, sum.own_linear, q[0], q[1], q[2], q[3]);
+      }
+#pragma unroll
+      for (int s = 0; s < kAtoms; ++s) {
+        mixed += share[s] * q[s];
+        if (share[s] == 0 || Team::thread() > 0) continue;
+        pair_.w.Q.set(atom[s], fresh, q[s]), pair_.w.Q.set(fresh, atom[s], q[s]);
+      }
+    } while (left);
+    sum.mixed = mixed;
+    return sum;
   }
 
   // The flow that the simplex found, as the plan of atom `s`.
   TFGW_DEVICE void take_vertex(int s) {
     Entry* const kept = pair_.w.plan(s);
     Entry* const entries = pair_.w.new_plan.entries;
-    for (int i = lane(); i < n_; i += 32) pair_.w.new_plan.more[i] = {};
-    sync();
-    transport_.tree().for_each_arc([&](int row, int col, i64 flow, bool row_is_child) {
+    for (int i = Team::thread(); i < n_; i += Team::kThreads) pair_.w.new_plan.more[i] = {};
+    Team::meet();
+    transport_.for_each_arc([&](int row, int col, i64 flow, bool row_is_child) {
       const int at = row_is_child ? row : n_ + col;
       kept[at] = entries[at] = {double(flow) * kMassUnit, row, col};
       if (!row_is_child && flow > 0) set_bits(&pair_.w.new_plan.more[row].word[col >> 5], u32(1) << (col & 31));
     });
-    if (lane() == 0) kept[n_ + m_ - 1] = entries[n_ + m_ - 1] = {0, 0, m_ - 1};  // nothing is above the root
+    if (Team::thread() == 0) kept[n_ + m_ - 1] = entries[n_ + m_ - 1] = {0, 0, m_ - 1};  // nothing is above the root
     flow_ = s;
-    sync();
+    Team::meet();
   }
 
-  // Returns ⟨atom, X(T)⟩ for each lane's atom.
+  // The plan that was taken is an atom now, without weight. Returns ⟨plan, X(plan)⟩.
   TFGW_DEVICE double add_atom(int fresh, double linear) {
     if (lane() == fresh) linear_ = linear, weight_ = 0;
     live_ |= u32(1) << fresh;
     if (!has_structure(p_)) return 0;
-    together(Task::cross_of_plan, fresh);
+    pair_.cross_of_plan(fresh);
     newest_ = fresh;
-    constexpr int kAtoms = Team::kAlone ? 2 : 4;  // at a time: their cross terms are far
-    u32 left = live_ & ~(u32(1) << fresh);
-#pragma unroll 1
-    do {
-      int atom[kAtoms];
-      const double* X[kAtoms];
-      double own = 0, q[kAtoms] = {};
-#pragma unroll
-      for (int s = 0; s < kAtoms; ++s) {
-        atom[s] = left ? lowest_bit(left) : s ? atom[0] : fresh;
-        left &= left - 1;
-        X[s] = pair_.w.cross(atom[s]);
-      }
-#pragma unroll 1
-      for (int e = lane(); e < n_ + m_; e += 32) {
-        const Entry a = pair_.w.new_plan.entries[e];
-        const int at = a.row * P + a.col;
-        own += a.weight * pair_.w.new_cross[at];
-#pragma unroll
-        for (int s = 0; s < kAtoms; ++s) q[s] += a.weight * X[s][at];
-      }
-      if constexpr (kAtoms == 2) warp_sums(own, q[0], q[1]);
-      else warp_sums(own, q[0], q[1], q[2], q[3]);
-      if (lane() == 0) {
-#pragma unroll
-        for (int s = 0; s < kAtoms; ++s) pair_.w.Q.set(atom[s], fresh, q[s]), pair_.w.Q.set(fresh, atom[s], q[s]);
-        pair_.w.Q.set(fresh, fresh, own);
-      }
-    } while (left);
-    sync();
-    return quadratic();
+    Team::meet();
+    pair_.fetch_linear();
+    linear_is_coming_ = true;
+    double own = 0;
+    transport_.for_each_arc([&](int row, int col, i64 flow, bool) {
+      own += double(flow) * kMassUnit * pair_.w.new_cross[row * P + col];
+    });
+    own = warp_sum(own);
+    pair_.add_over_team(own);
+    if (Team::thread() == 0) pair_.w.Q.set(fresh, fresh, own);
+    Team::meet();
+    return own;
   }
 
   // ⟨atom, X(T)⟩ for each lane's atom: Σ_t Q_st w_t.
@@ -282,18 +277,18 @@ class FgwSolver {
       const Entry* const entries = pair_.w.plan(s);
       const double w = from_lane(weight_, s);
 #pragma unroll 1
-      for (int e = lane(); e < n_ + m_; e += 32) {
+      for (int e = Team::thread(); e < n_ + m_; e += Team::kThreads) {
         const Entry a = entries[e];
         if (a.weight > 0) out[a.row * P + a.col] += w * a.weight;  // the root's entry is at another one's place
       }
-      sync();
+      Team::meet();
     }
   }
 
   TFGW_DEVICE void keep_potentials() {
-    for (int i = lane(); i < n_; i += 32) pair_.potentials().rows[i] = pair_.published().row(i);
-    for (int k = lane(); k < m_; k += 32) pair_.potentials().cols[k] = pair_.published().col(k);
-    sync();
+    for (int i = Team::thread(); i < n_; i += Team::kThreads) pair_.potentials().rows[i] = pair_.published().row(i);
+    for (int k = Team::thread(); k < m_; k += Team::kThreads) pair_.potentials().cols[k] = pair_.published().col(k);
+    Team::meet();
   }
 
   // Both terms at the plan that was kept, whatever α: it may be learned, and its gradient is their difference.
@@ -312,19 +307,20 @@ class FgwSolver {
       const double squared = warp_sum(weight_ * quadratic());
       result.structure_cost = larger(0.0, p_.constant[b_] + p_.t_constant[k_] - 2 * squared);
     }
-    result.distance = alpha_ * result.structure_cost + (1 - alpha_) * result.feature_cost;
+    result.distance = fused(alpha_, result.structure_cost, (1 - alpha_) * result.feature_cost);
   }
 
-  This pair_;
+  Pair<Kind> pair_;
   const Problem& p_;
   const int b_, k_, n_, m_;
   const double alpha_;
-  Transport<Tree> transport_;
+  Transport<Tree, Team> transport_;
   u32 live_ = 0;                       // places in use
   Base base_ = Base::vertex;           // what sits in base_place_, unless a vertex
   int base_place_ = 0;
   int newest_ = -1;                    // whose cross term is in `new_cross`
   int flow_ = -1;                      // whose plan the flow of the simplex was, when it was last taken
+  bool linear_is_coming_ = false;      // to where the gradient will be
   double weight_ = 0, linear_ = 0;     // of this lane's atom: weight, and (1−α)⟨M, plan⟩
 };
 
@@ -332,20 +328,8 @@ class FgwSolver {
 // registers as if it were the only one.
 template <class Kind>
 TFGW_FUNCTION void solve_pair() {
-  using Team = typename Kind::Team;
-  if (Team::warp() == 0) {
-    FgwSolver<Kind>().lead();
-  } else {
-    const auto& memory = block_memory<Kind::Tree::kColumns>();
-    while (true) {
-      Team::meet();
-      const Task task = Task(memory.task);
-      if (task == Task::done) break;
-      perform<Kind>(task, memory.which, memory.number);
-      Team::meet();
-    }
-  }
-  Team::meet();
+  FgwSolver<Kind>().run();
+  Kind::Team::meet();
 }
 
 }  // namespace tfgw

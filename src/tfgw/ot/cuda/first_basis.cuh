@@ -7,23 +7,24 @@
 
 namespace tfgw {
 
+// Memory of one entry per row; `centred` is (rows, P).
+struct FirstBasisMemory {
+  double* regret;
+  i64* supply;
+  int* order;
+  u64* centred;
+};
+
 template <int P, class Team>
 class FirstBasis {
   using S = Shape<P>;
 
  public:
-  // Memory of one entry per row; `centred` is (rows, P).
-  struct Memory {
-    double* regret;
-    i64* supply;
-    int* order;
-    u64* centred;
-  };
+  TFGW_DEVICE FirstBasis(int rows, int cols, const FirstBasisMemory& memory) : rows_(rows), cols_(cols), at_(memory) {}
 
-  TFGW_DEVICE FirstBasis(int rows, int cols, const Memory& memory) : rows_(rows), cols_(cols), at_(memory) {}
-
-  // Each row's costs less their columns' means (what makes a column dear to every row does not matter), and
-  // its regret, the gap between its cheapest and second cheapest column. All warps, each its share of the rows.
+  // Each row's costs less their columns' means (what makes a column dear to every row does not matter), and its regret,
+  // the gap between its cheapest and second cheapest column. All warps, each its share of the rows. `cost` may be where
+  // `centred` is.
   TFGW_DEVICE void compute_regrets(const double* cost) {
     const int each = (rows_ + Team::kSize - 1) / Team::kSize, first = Team::warp() * each;
     const int last = first + each < rows_ ? first + each : rows_;
@@ -36,6 +37,7 @@ class FirstBasis {
       for (int distance = P; distance < 32; distance *= 2) mean[q] += across(mean[q], distance);
       mean[q] /= rows_;
     }
+    Team::meet();
 #pragma unroll 1
     for (int i = first + S::my_row(); i < last; i += S::kRowsAtOnce)
 #pragma unroll
@@ -86,12 +88,12 @@ class FirstBasis {
       extra_want[q] = k == cols_ - 1 ? rows_ + cols_ - 1 : -1;
     }
     int open_cols = cols_;
-    Row now = row_at(0);
+    Row now = row_at(0), next = row_at(rows_ > 1);
     Cheapest cheapest = cheapest_of(now, open);
     int owner = owner_of(cheapest);
 #pragma unroll 1
     for (int r = 0; r < rows_; ++r) {
-      const Row next = row_at(r + 1 < rows_ ? r + 1 : r);
+      const Row after_next = row_at(r + 2 < rows_ ? r + 2 : rows_ - 1);
       Cheapest of_next = cheapest_of(next, open);
       bool closed = false;
       int extra_have = 1;
@@ -120,7 +122,7 @@ class FirstBasis {
         owner = owner_of(cheapest);
       }
       if (closed) of_next = cheapest_of(next, open);
-      now = next, cheapest = of_next;
+      now = next, next = after_next, cheapest = of_next;
       owner = owner_of(cheapest);
     }
   }
@@ -132,9 +134,9 @@ class FirstBasis {
     u64 key[S::kColumnsPerLane];  // of each of this lane's columns
   };
   struct Cheapest {
-    u64 key;  // the lowest of this lane's open columns
-    int q;    // which of them has it
-    u32 high; // the lowest of all lanes', its upper half, which decides nearly always
+    u64 key;           // the lowest of this lane's open columns
+    int q;             // which of them has it
+    u32 mine, lowest;  // its upper bits with the lane, and the lowest of all lanes'
   };
 
   TFGW_DEVICE Row row_at(int place) const {
@@ -145,20 +147,20 @@ class FirstBasis {
     return r;
   }
   TFGW_DEVICE static Cheapest cheapest_of(const Row& row, const bool (&open)[S::kColumnsPerLane]) {
-    Cheapest c{~u64(0), 0, 0};
+    Cheapest c{~u64(0), 0, 0, 0};
 #pragma unroll
     for (int q = 0; q < S::kColumnsPerLane; ++q)
       if (open[q] && row.key[q] < c.key) c.key = row.key[q], c.q = q;
-    c.high = warp_min(u32(c.key >> 32));
+    c.mine = with_lane(c.key), c.lowest = warp_min(c.mine);
     return c;
   }
   TFGW_DEVICE static int owner_of(const Cheapest& c) {
-    const u32 holders = ballot(u32(c.key >> 32) == c.high);
-    return holders & (holders - 1) ? lane_of_least(c.key, u32(lane() + 32 * c.q)) : lowest_bit(holders);
+    const u32 near = ballot(same_but_lane(c.mine, c.lowest));
+    return near & (near - 1) ? lane_of_least(c.key, u32(lane() + 32 * c.q)) : int(c.lowest & 31);
   }
 
   const int rows_, cols_;
-  const Memory at_;
+  const FirstBasisMemory at_;
 };
 
 }  // namespace tfgw

@@ -1,24 +1,46 @@
 // A basis of the transportation problem for graphs small enough that every arc has a lane's registers to live in. No row
-// is treated as a leaf (core_tree.cuh), so nothing ever moves in or out of a core, and a pivot touches no memory.
-// Columns are nodes 0 … cols − 1, rows come behind them. Slot 32 j + l belongs to lane l, which holds the arc and what
+// is treated as a leaf (core_tree.cuh), so nothing ever moves in or out of a core, and a pivot touches little memory.
+// Columns are nodes 0 … cols − 1, rows come behind them. Slot 32 w + l belongs to lane l, which holds the arc and what
 // there is to know of the node below it: its path to the root, as a mask over slots, and the potential of its column.
-// Other lanes read what belongs to nodes from shared memory, as it was when it was last published.
+// Where several warps have the basis together, each has a word of the masks, or two. What belongs to nodes is read from
+// shared memory, as it was when it was last published.
 #pragma once
 
 #include "beginning.cuh"
 #include "bits.cuh"
+#include "team.cuh"
 
 namespace tfgw {
 
-template <int P, int W>  // up to 32 W arcs
+template <int P, int W, class Warps>  // up to 32 W arcs
 class FlatTree {
   static_assert(P <= 32, "a lane has one column");
+  static constexpr int kShare = (W + Warps::kSize - 1) / Warps::kSize;  // arcs of a lane
   using Mask = Bits<W>;
 
  public:
+  using Team = Warps;
   static constexpr int kColumns = P;
   static constexpr int kNodes = 32 * W + 1;
+  // Of the arcs of a pivot, from the lane that has them to all.
+  struct alignas(16) Entering {
+    Mask from_row, from_col;
+    u32 ends;
+    double v, reduced, cost;
+  };
+  struct alignas(16) Leaving {
+    u64 flow;
+    u32 tag;   // slot and side
+    u32 rank;  // among equal ones the least leaves
+  };
+  struct alignas(16) Keys {
+    u32 of[4];
+  };
   struct Memory {
+    Entering entering[Team::kSize];
+    Leaving leaving[2][Team::kSize];
+    Keys keys[2];  // of what each warp has there
+    double largest[Team::kSize];
     Mask path[kNodes];
     double potential[kNodes];  // v of a column, −u of a row
     int parent[kNodes];
@@ -43,18 +65,16 @@ class FlatTree {
   // The first basis, of so many arcs.
   TFGW_DEVICE void begin(const Arc* arcs, int count) {
     arcs_ = count;
-    row_is_child_ = {};
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      const int slot = lane() + 32 * j;
-      const Arc arc = slot < count ? arcs[slot] : Arc{};
+    for (int j = 0; j < kShare; ++j) {
+      const Arc arc = is_used(j) ? arcs[slot(j)] : Arc{};
       ends_[j] = pack(arc.row, arc.col), flow_[j] = arc.flow;
-      above_[j] = {}, of_column_[j] = 0, cost_[j] = 0;
+      above_[j] = {}, of_column_[j] = 0, cost_[j] = 0, row_is_child_[j] = 0;
     }
 #pragma unroll 1
-    for (int node = lane(); node < kNodes; node += 32)
+    for (int node = Team::thread(); node < kNodes; node += Team::kThreads)
       t_->path[node] = {}, t_->potential[node] = 0, t_->parent[node] = cols_ - 1;
-    sync();
+    Team::meet();
     root();
   }
 
@@ -62,49 +82,51 @@ class FlatTree {
   // has gathered. Returns the largest cost on the tree, in absolute value.
   TFGW_DEVICE double compute_potentials(const double* cost) {
     double largest = 0;
-    int child[W], parent[W];
-    double potential[W];
+    int child[kShare], parent[kShare];
+    double potential[kShare];
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      const bool used = lane() + 32 * j < arcs_, down_to_row = row_is_child_.has_mine(j);
+    for (int j = 0; j < kShare; ++j) {
       const int row = row_of(ends_[j]), col = col_of(ends_[j]);
-      cost_[j] = used ? cost[row * P + col] : 0.0;
+      cost_[j] = is_used(j) ? cost[row * P + col] : 0.0;
       largest = larger(largest, magnitude(cost_[j]));
-      child[j] = !used ? cols_ - 1 : down_to_row ? cols_ + row : col;
-      if (!used) continue;
-      t_->parent[child[j]] = down_to_row ? col : cols_ + row;
-      t_->potential[child[j]] = down_to_row ? -cost_[j] : cost_[j];
+      child[j] = !is_used(j) ? cols_ - 1 : row_is_child_[j] ? cols_ + row : col;
+      if (!is_used(j)) continue;
+      t_->parent[child[j]] = row_is_child_[j] ? col : cols_ + row;
+      t_->potential[child[j]] = row_is_child_[j] ? -cost_[j] : cost_[j];
     }
     largest = warp_max(largest);
-    sync();
-    while (true) {
-      bool more = false;
+    if (!Team::kAlone && lane() == 0) t_->largest[Team::warp()] = largest;
+    Team::meet();
 #pragma unroll
-      for (int j = 0; j < W; ++j) {
+    for (int w = 0; w < Team::kSize && !Team::kAlone; ++w) largest = larger(largest, t_->largest[w]);
+    bool more = true;
+#pragma unroll 1
+    while (more) {
+      more = false;
+#pragma unroll
+      for (int j = 0; j < kShare; ++j) {
         const int up = t_->parent[child[j]];
         potential[j] = t_->potential[child[j]] + t_->potential[up];
         parent[j] = t_->parent[up];
         more = more || parent[j] != cols_ - 1;
       }
-      sync();
+      more = Team::any(more);
 #pragma unroll
-      for (int j = 0; j < W; ++j)
-        if (child[j] != cols_ - 1) t_->potential[child[j]] = potential[j], t_->parent[child[j]] = parent[j];
-      sync();
-      if (!ballot(more)) break;
+      for (int j = 0; j < kShare; ++j)
+        if (is_used(j)) t_->potential[child[j]] = potential[j], t_->parent[child[j]] = parent[j];
+      Team::meet();
     }
 #pragma unroll
-    for (int j = 0; j < W; ++j) of_column_[j] = row_is_child_.has_mine(j) ? potential[j] + cost_[j] : potential[j];
+    for (int j = 0; j < kShare; ++j) of_column_[j] = row_is_child_[j] ? potential[j] + cost_[j] : potential[j];
     return largest;
   }
 
-  // Lets other lanes, and other warps once they have met, see paths and potentials. The root's are always 0.
+  // Lets all lanes see paths and potentials, once they have met. The root's are always 0.
   TFGW_DEVICE void publish() const {
-    sync();
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      if (lane() + 32 * j >= arcs_) continue;
-      const bool is_row = row_is_child_.has_mine(j);
+    for (int j = 0; j < kShare; ++j) {
+      if (!is_used(j)) continue;
+      const bool is_row = row_is_child_[j];
       const int child = is_row ? cols_ + row_of(ends_[j]) : col_of(ends_[j]);
       t_->path[child] = above_[j], t_->potential[child] = is_row ? of_column_[j] - cost_[j] : of_column_[j];
     }
@@ -126,21 +148,23 @@ class FlatTree {
     const u32 ends = pack(row, column);
     bool improved = false;
     while (true) {
-      // Negative numbers: the larger their bits, the lower they are. The upper half decides nearly always.
+      // Negative numbers: the larger their bits, the lower they are.
       const u64 key = reduced < -eps ? ~bits_of(reduced) : ~u64(0);
-      const u32 lowest = warp_min(u32(key >> 32));
-      if (lowest == ~u32(0)) return improved;
-      const u32 holders = ballot(u32(key >> 32) == lowest);
-      const int owner = holders & (holders - 1) ? lane_of_least(key, u32(lane())) : lowest_bit(holders);
+      const u32 mine = with_lane(key), lowest = warp_min(mine);
+      if (lowest >= with_lane(~u64(0), 0)) return improved;
       improved = true;
-      Entering in;
-#pragma unroll
-      for (int w = 0; w < W; ++w) {
-        in.from_row.word[w] = from_lane(from_row.word[w], owner);
-        in.from_col.word[w] = from_lane(from_col.word[w], owner);
+      const auto enter_mine = [&] { entering() = {from_row, from_col, ends, v, reduced, cost}; };
+      if (mine == lowest) enter_mine();
+      const u32 near = ballot(same_but_lane(mine, lowest));
+      sync();
+      Entering in = entering();
+      if (near & (near - 1)) {  // hardly ever
+        const int owner = lane_of_least(key, u32(lane()));
+        sync();
+        if (lane() == owner) enter_mine();
+        sync();
+        in = entering();
       }
-      in.ends = from_lane(ends, owner), in.v = from_lane(v, owner);
-      in.reduced = from_lane(reduced, owner), in.cost = from_lane(cost, owner);
       const Cut cut = enter(in);
       moved = moved || cut.moved;
       eps = larger(eps, unit * magnitude(in.cost));
@@ -151,20 +175,15 @@ class FlatTree {
     }
   }
 
-  // Calls visit(row, col, flow, whether the row is below the column) for every arc, all lanes their own.
+  // Calls visit(row, col, flow, whether the row is below the column) for every arc, each by one lane of the team.
   template <class Visit>
   TFGW_DEVICE void for_each_arc(Visit visit) const {
 #pragma unroll
-    for (int j = 0; j < W; ++j)
-      if (lane() + 32 * j < arcs_) visit(row_of(ends_[j]), col_of(ends_[j]), flow_[j], row_is_child_.has_mine(j));
+    for (int j = 0; j < kShare; ++j)
+      if (is_used(j)) visit(row_of(ends_[j]), col_of(ends_[j]), flow_[j], row_is_child_[j] != 0);
   }
 
  private:
-  struct Entering {
-    Mask from_row, from_col;
-    u32 ends;
-    double v, reduced, cost;
-  };
   struct Cut {
     Mask leaving, change;  // every node below `leaving` has its path changed by `change`, its potential by `shift`
     double shift;
@@ -174,31 +193,44 @@ class FlatTree {
   // Hangs all nodes under the last column, level by level.
   TFGW_DEVICE void root() {
     const int root = cols_ - 1;
-    while (true) {
-      bool any = false;
-      int child[W];
+    bool any = true;
+#pragma unroll 1
+    while (any) {
+      any = false;
+      int child[kShare];
 #pragma unroll
-      for (int j = 0; j < W; ++j) {
+      for (int j = 0; j < kShare; ++j) {
         const int row = cols_ + row_of(ends_[j]), col = col_of(ends_[j]);
         const Mask of_row = t_->path[row], of_col = t_->path[col];
         const bool row_reached = of_row.any(), col_reached = col == root || of_col.any();
-        const bool reaches = lane() + 32 * j < arcs_ && row_reached != col_reached;
-        row_is_child_.word[j] |= ballot(reaches && col_reached);
+        const bool reaches = is_used(j) && row_reached != col_reached;
         child[j] = !reaches ? -1 : col_reached ? row : col;
         if (reaches) {
+          row_is_child_[j] = col_reached ? bit(j) : 0u;
           above_[j] = col_reached ? of_col : of_row;
-          above_[j].word[j] |= u32(1) << lane();
+          above_[j].flip(slot(j));
         }
         any = any || reaches;
       }
-      sync();
+      any = Team::any(any);
 #pragma unroll
-      for (int j = 0; j < W; ++j)
-        if (child[j] >= 0) t_->path[child[j]] = above_[j];
-      sync();
-      if (!ballot(any)) return;
+      for (int j = 0; j < kShare; ++j)
+        if (child[j] >= 0 && is_used(j)) t_->path[child[j]] = above_[j];
+      Team::meet();
     }
   }
+
+  // Of this lane's arc j.
+  TFGW_DEVICE static int word(int j) { return Team::kAlone ? j : j * Team::kSize + Team::warp(); }
+  TFGW_DEVICE static int slot(int j) { return 32 * word(j) + lane(); }
+  TFGW_DEVICE bool is_used(int j) const { return slot(j) < arcs_; }
+  TFGW_DEVICE static u32 bit(int j) { return Team::kAlone || word(j) < W ? u32(1) << lane() : 0u; }
+  // Its word of a mask, which is in memory too.
+  TFGW_DEVICE static u32 word_of(const Mask& mask, const Mask& in_memory, int j) {
+    if constexpr (Team::kAlone) return mask.word[j];
+    else return in_memory.word[word(j) < W ? word(j) : 0];
+  }
+  TFGW_DEVICE Entering& entering() const { return t_->entering[Team::warp()]; }
 
   // An arc's two nodes in one word.
   TFGW_DEVICE static u32 pack(int row, int col) { return u32(row) << 8 | u32(col); }
@@ -216,58 +248,74 @@ class FlatTree {
   // from both. On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to
   // one.
   TFGW_DEVICE Cut enter(const Entering& in) {
-    const u32 bit = u32(1) << lane();
-    u64 least = ~u64(0);
-    u32 tag = 0;
-    Mask top{};  // path of the node below the arc that may leave
-    bool tied = false;
+    Sides at;
+    u32 key = ~u32(0), keys[kShare];
+    Leaving mine{~u64(0), 0, 0};
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      const u32 row = in.from_row.word[j], cycle = row ^ in.from_col.word[j];
-      const bool losing = cycle & ~(row ^ row_is_child_.word[j]) & bit;
-      const u64 flow = losing ? u64(flow_[j]) : ~u64(0);
-      tied = losing && flow == least ? true : tied && flow >= least;
-      if (flow < least) {
-        least = flow, top = above_[j];
-        tag = u32(32 * j + lane()) | (row & bit ? kRowSide : 0u);
-      }
+    for (int j = 0; j < kShare; ++j) {
+      at.row[j] = word_of(in.from_row, entering().from_row, j);
+      at.cycle[j] = at.row[j] ^ word_of(in.from_col, entering().from_col, j);
+      keys[j] = is_losing(at, j) ? with_lane(u64(flow_[j])) : ~u32(0);
+      if (keys[j] < key) key = keys[j], mine = {u64(flow_[j]), tag_of(j, at), 0};
     }
-    const u32 high = warp_min(u32(least >> 32));
-    const bool candidate = u32(least >> 32) == high;
-    const u32 holders = ballot(candidate);
-    int owner = lowest_bit(holders);
-    if ((holders & (holders - 1)) || ballot(candidate && tied)) owner = break_tie(in, owner, least, tag, top);
+    const u32 lowest = warp_min(key);
+    Leaving& of_warp = t_->leaving[turn_][Team::warp()];
+    Keys& of_team = t_->keys[turn_];
+    if (key == lowest) of_warp = mine;
+    u32 holders = 0, several = 0;  // several may have to leave, in a lane or in different ones
+#pragma unroll
+    for (int j = 0; j < kShare; ++j) {
+      const u32 near = ballot(same_but_lane(keys[j], lowest));
+      several |= holders & near, holders |= near;
+    }
+    several |= holders & (holders - 1);
+    Leaving out;
+    if constexpr (Team::kAlone) {
+      sync();
+      out = of_warp;
+    } else {
+      // That several of a warp may have to leave is told by the key's lowest bit.
+      if (lane() == 0) of_team.of[Team::warp()] = (lowest & ~u32(31)) | u32(2 * Team::warp()) | u32(several != 0);
+      turn_ ^= 1;  // some may still be reading
+      Team::meet();
+      const Keys all = of_team;
+      u32 first = all.of[0];
+#pragma unroll
+      for (int w = 1; w < Team::kSize; ++w) first = all.of[w] < first ? all.of[w] : first;
+      out = t_->leaving[turn_ ^ 1][first >> 1 & 3];
+      several = first & 1;
+#pragma unroll
+      for (int w = 0; w < Team::kSize; ++w) several |= u32(all.of[w] != first && same_but_lane(all.of[w], first));
+    }
+    if (several) out = last_of_cycle(at);
 
-    tag = from_lane(tag, owner);
-    const i64 pushed = i64(u64(high) << 32 | from_lane(u32(least), owner));
-    const bool row_side = tag & kRowSide;
-    const int slot = int(tag & ~kRowSide);
+    const i64 pushed = i64(out.flow);
+    const bool row_side = out.tag & kRowSide;
+    const int leaving_slot = int(out.tag & ~kRowSide);
     Cut cut;
     cut.shift = row_side ? -in.reduced : in.reduced;
     cut.moved = pushed > 0;
-    Mask turned;  // arcs between the entering arc's end and the cut
-    Mask rooted;  // new path of that end
+    Mask rooted;  // new path of the end below the cut
 #pragma unroll
     for (int w = 0; w < W; ++w) {
-      const u32 leaving = slot >> 5 == w ? u32(1) << (slot & 31) : 0u;
-      const u32 row = in.from_row.word[w], cycle = row ^ in.from_col.word[w];
-      const u32 side = row_side ? row : in.from_col.word[w];
-      const u32 gaining = cycle & (row ^ row_is_child_.word[w]);
+      const u32 leaving = leaving_slot >> 5 == w ? u32(1) << (leaving_slot & 31) : 0u;
       cut.leaving.word[w] = leaving;
-      cut.change.word[w] = cycle ^ leaving;
-      turned.word[w] = side ^ from_lane(top.word[w], owner);
-      rooted.word[w] = side ^ cut.change.word[w];
-      flow_[w] += !(cycle & bit) ? 0 : gaining & bit ? pushed : -pushed;
-      row_is_child_.word[w] ^= turned.word[w];
-      row_is_child_.word[w] = row_side ? row_is_child_.word[w] | leaving : row_is_child_.word[w] & ~leaving;
+      cut.change.word[w] = in.from_row.word[w] ^ in.from_col.word[w] ^ leaving;
+      rooted.word[w] = (row_side ? in.from_row.word[w] : in.from_col.word[w]) ^ cut.change.word[w];
     }
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      const bool below = common(above_[j], cut.leaving);
-      if (turned.word[j] & bit) above_[j].word[j] ^= bit;  // the node above is below now
-      if (below) above_[j].flip(cut.change), of_column_[j] += cut.shift;
-      if (slot == lane() + 32 * j) {  // the entering arc takes the leaving one's slot
-        above_[j] = rooted;
+    for (int j = 0; j < kShare; ++j) {
+      const bool on_cycle = at.cycle[j] & bit(j), gaining = (at.row[j] ^ row_is_child_[j]) & bit(j);
+      flow_[j] += !on_cycle ? 0 : gaining ? pushed : -pushed;
+      const u32 below = common(above_[j], cut.leaving) ? ~u32(0) : 0u;
+      // Between the entering arc and the cut, the node above is below now.
+      const u32 turned = below & (row_side ? at.row[j] : at.row[j] ^ at.cycle[j]) & bit(j);
+      row_is_child_[j] ^= turned;
+#pragma unroll
+      for (int w = 0; w < W; ++w) above_[j].word[w] ^= (cut.change.word[w] & below) ^ (w == word(j) ? turned : 0u);
+      of_column_[j] += below ? cut.shift : 0.0;
+      if (leaving_slot == slot(j)) {  // the entering arc takes the leaving one's slot
+        above_[j] = rooted, row_is_child_[j] = row_side ? bit(j) : 0u;
         flow_[j] = pushed, ends_[j] = in.ends;
         cost_[j] = in.cost, of_column_[j] = row_side ? in.v : in.v + cut.shift;
       }
@@ -275,42 +323,57 @@ class FlatTree {
     return cut;
   }
 
-  // Several arcs may lose as much, or nearly. Among those with the least flow it is the last one met when the cycle is
-  // walked from its apex in the direction of the flow: down to the row, over the new arc, up from the column
-  // (Cunningham's rule). Lane `some` has an arc that may be among them. Returns the lane of the right one, which then
-  // has its flow, tag and path.
-  TFGW_DEVICE int break_tie(const Entering& in, int some, u64& least, u32& tag, Mask& top) const {
-    // Mostly all of them lose exactly as much.
-    u64 lowest = from_lane(least, some);
-    if (ballot(least != lowest && u32(least >> 32) == u32(lowest >> 32))) lowest = warp_min(least);
-    const u32 bit = u32(1) << lane();
-    u32 first = ~u32(0);
+  // Words that this lane's arcs are in, of the way to the root from the entering arc's row, and of the cycle.
+  struct Sides {
+    u32 row[kShare], cycle[kShare];
+  };
+  TFGW_DEVICE bool is_losing(const Sides& at, int j) const {
+    return at.cycle[j] & ~(at.row[j] ^ row_is_child_[j]) & bit(j);
+  }
+  TFGW_DEVICE static u32 tag_of(int j, const Sides& at) { return u32(slot(j)) | (at.row[j] & bit(j) ? kRowSide : 0u); }
+
+  // Among the losing arcs with the least flow the last one met when the cycle is walked from its apex in the direction of
+  // the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
+  TFGW_DEVICE Leaving last_of_cycle(const Sides& sides) {
+    const auto flow = [&](int j) { return is_losing(sides, j) ? u64(flow_[j]) : ~u64(0); };
+    Leaving mine{~u64(0), 0, ~u32(0) << 16 | u32(lane())};
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      const u32 row = in.from_row.word[j], cycle = row ^ in.from_col.word[j];
-      const bool losing = cycle & ~(row ^ row_is_child_.word[j]) & bit;
+    for (int j = 0; j < kShare; ++j) mine.flow = flow(j) < mine.flow ? flow(j) : mine.flow;
+    mine.flow = warp_min(mine.flow);
+#pragma unroll
+    for (int j = 0; j < kShare; ++j) {
       const int depth = above_[j].count();
-      const u32 rank = u32(row & bit ? 64 * W - depth : depth) << 16 | u32(lane() + 32 * j);
-      if (losing && u64(flow_[j]) == lowest && rank < first) {
-        first = rank, top = above_[j];
-        tag = u32(32 * j + lane()) | (row & bit ? kRowSide : 0u);
-      }
+      const u32 rank = u32(sides.row[j] & bit(j) ? 64 * W - depth : depth) << 16 | u32(slot(j));
+      const bool least = mine.flow != ~u64(0) && flow(j) == mine.flow;
+      if (least && rank < mine.rank) mine.rank = rank, mine.tag = tag_of(j, sides);
     }
-    least = lowest;
-    return int(warp_min(first) & 31);
+    Leaving* const at = t_->leaving[turn_];
+    turn_ ^= !Team::kAlone;
+    const bool first = mine.rank == warp_min(mine.rank);
+    sync();
+    if (first) at[Team::warp()] = mine;
+    Team::meet();
+    Leaving out = at[0];
+#pragma unroll
+    for (int w = 1; w < Team::kSize; ++w) {
+      const Leaving other = at[w];
+      if (other.flow < out.flow || (other.flow == out.flow && other.rank < out.rank)) out = other;
+    }
+    return out;
   }
 
   static constexpr u32 kRowSide = 1 << 16;
 
   Memory* const t_;
   const int cols_;
-  int arcs_ = 0;
-  Mask row_is_child_{};    // by slot; the same on every lane
-  Mask above_[W]{};        // of the node below each of this lane's arcs: path
-  double of_column_[W]{};  // potential of each arc's column, from which that of its row differs by the cost
-  double cost_[W]{};
-  u32 ends_[W]{};
-  i64 flow_[W]{};
+  int arcs_ = 0, turn_ = 0;
+  // Of each of this lane's arcs:
+  u32 row_is_child_[kShare]{};  // the lane's bit, or 0
+  Mask above_[kShare]{};        // path of the node below
+  double of_column_[kShare]{};  // potential of its column, from which that of its row differs by the cost
+  double cost_[kShare]{};
+  u32 ends_[kShare]{};
+  i64 flow_[kShare]{};
 };
 
 }  // namespace tfgw

@@ -29,8 +29,16 @@ TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_PARAMETER Problem p) {
 // As many blocks as the working memory has room for.
 TFGW_KERNEL(kStartThreads, kStartBlocks) tfgw_start(const TFGW_PARAMETER Problem p) {
   if (p.queue[kInvalid]) return;
-  start_pairs<TFGW_COLUMNS>(p);
+  start_pairs<TFGW_COLUMNS, Team<kStartWarps>>(p);
 }
+
+#if TFGW_COLUMNS <= 32
+// The same with fewer threads for each pair: slower for one, faster for many small ones.
+TFGW_KERNEL(kStartThreads / 2, 2 * kStartBlocks) tfgw_start_many(const TFGW_PARAMETER Problem p) {
+  if (p.queue[kInvalid]) return;
+  start_pairs<TFGW_COLUMNS, Team<kStartWarps / 2>>(p);
+}
+#endif
 
 // The same.
 TFGW_KERNEL(kSolveThreads, kSolveBlocks) tfgw_solve(const TFGW_PARAMETER Problem p) {

@@ -1,35 +1,35 @@
-// One pair, as every warp that works on it sees it, and what they do together: whatever goes over whole matrices.
+// One pair, as every warp that works on it sees it, and what goes over whole matrices, of which each warp does its share.
 #pragma once
 
 #include "beginning.cuh"
 #include "block.cuh"
 #include "pricing.cuh"
 #include "results.cuh"
+#include "transport.cuh"
 #include "workspace.cuh"
 
 namespace tfgw {
 
+// Words of the masks of a basis that one warp has, though there are more. Such pairs may be solved by one warp, too, and
+// sums over arcs are then rounded in the same way. To meet for each pivot takes as long as it saves for them.
+constexpr int kLedWords = 3;
+
 // A pair that has room in shared memory, and one that has not, or whose structure is directed or given as a matrix.
 template <int P, int W, int kWarps>
 struct Near {
-  using Tree = FlatTree<P, W>;
   using Team = tfgw::Team<kWarps>;
+  using Tree = FlatTree<P, W, tfgw::Team<(W > kLedWords ? kWarps : 1)>>;
   using Memory = Workspace<P, true>;
   using Arena = NearArena;
   static constexpr bool kNear = true;
 };
 template <int P, int kWarps>
 struct Far {
-  using Tree = CoreTree<P>;
   using Team = tfgw::Team<kWarps>;
+  using Tree = CoreTree<P>;
   using Memory = Workspace<P, false>;
   using Arena = FarArena;
   static constexpr bool kNear = false;
-};
-
-// What the leader of a team can ask for. Its own part in prices is another one (FgwSolver::price).
-enum class Task {
-  load, gradient_and_prices, cross_of_plan, cross_of_iterate, merge, write, done,
 };
 
 // A plan that is not the basis' own: hh̄ᵀ, or one that was given.
@@ -53,11 +53,12 @@ struct alignas(16) BlockMemory {
   Problem problem;           // the kernel's parameter
   int item;                  // that the block solves next
   Frame frame[kBlockWarps];  // of the pair of each warp on its own; the first one if all have the same
-  int task, which;           // what the leader asks for
-  double number;
-  double lowest[kBlockWarps][P];  // what each warp answers
+  // What each warp tells the others of its team,
+  double lowest[kBlockWarps][P];
   int row[kBlockWarps][P];
-  u32 atoms[kBlockWarps];    // in use, and the factor of each, for each leader
+  double sums[kBlockWarps][8];
+  Told told;
+  // and itself: the factor of each atom.
   double factor[kBlockWarps][kMaxAtoms];
 };
 
@@ -76,32 +77,112 @@ class Pair {
   static constexpr int P = Tree::kColumns;
 
  public:
-  static constexpr int kKeep = -2;  // for `rebuild_gradient`: as it is
+  TFGW_DEVICE Pair() : Pair(block_memory<P>(), block_memory<P>().frame[Team::kAlone ? thread_in_block() / 32 : 0]) {}
 
-  TFGW_DEVICE Pair() : Pair(block_memory<P>(), block_memory<P>().frame[leader()]) {}
-
-  // The leader among the block's warps.
-  TFGW_DEVICE static int leader() { return Team::kAlone ? thread_in_block() / 32 : 0; }
-
-  TFGW_DEVICE void carry_out(Task task, int which, double number) {
-    switch (task) {
-      case Task::load: return load();
-      case Task::gradient_and_prices:
-        if constexpr (!Team::kAlone) rebuild_gradient(which), Team::meet(), help_pricing();
-        return;
-      case Task::cross_of_plan: return cross_of_plan(which);
-      case Task::cross_of_iterate: return cross_of_iterate();
-      case Task::merge: return merge_base(Base(which), number);
-      case Task::write: return PairWriter<P, Team>(p, graph, b, k, alpha, potentials()).write_plan(w.gradient);
-      case Task::done: return;
+  // What is read often comes near, and the first plan, if there is one, gets its place among the atoms.
+  TFGW_DEVICE void load() {
+    const Beginning from = begin();
+    if constexpr (kNear) load_structure<P, Team>(p, graph, b, k, m, w.near);
+#pragma unroll 1
+    for (int e = 2 * Team::thread(); e < n * P; e += 2 * Team::kThreads) {
+      if constexpr (kNear) copy_ahead(two_at(w.gradient + e), two_at(from.gradient + e));
+      else *two_at(w.gradient + e) = *two_at(from.gradient + e);
     }
+    if (alpha > 0) {
+      const int col = Team::thread() % P;
+      const ProductCross<P> product(p, graph, k, col);
+      const auto first = [&](int i) { return p.start ? from.cross[i * P + col] : product.at(i); };
+      ahead<4>(Team::thread() / P, n, Team::kThreads / P, first,
+               [&](int i, double x) { w.new_cross[i * P + col] = w.cross(0)[i * P + col] = x; });
+    }
+    for (int e = Team::thread(); e < n * P && alpha > 0 && p.start; e += Team::kThreads) w.given[e] = from.given[e];
+    copies_are_there();
   }
 
-  // Of what is in `memory.factor`; the cross term of atom `newest` is in `new_cross`.
-  TFGW_DEVICE void rebuild_gradient(int newest) {
-    if (newest == kKeep) return;
+  // Where the gradient was, the linear cost may come near before it is needed: each thread gets what it will read.
+  TFGW_DEVICE void fetch_linear() {
     const double* const linear = begin().linear;
-    sum_atoms(newest, [&](int e) { return linear[e]; }, [&](int e, double v) { w.gradient[e] = v; });
+#pragma unroll 1
+    for (int e = 2 * Team::thread(); e < n * P && kNear; e += 2 * Team::kThreads)
+      copy_ahead(two_at(w.gradient + e), two_at(linear + e));
+  }
+  // The gradient at Σ factor · atom, after that; the cross term of atom `newest` is in `new_cross`.
+  TFGW_DEVICE void rebuild_gradient(u32 atoms, int newest) {
+    const double* const linear = kNear ? w.gradient : begin().linear;
+    copies_are_there();
+    sum_atoms(atoms, newest, [&](int e) { return *two_at(linear + e); },
+              [&](int e, Two v) { *two_at(w.gradient + e) = v; });
+  }
+
+  // X(T) of the iterate, which becomes atom 0.
+  TFGW_DEVICE void cross_of_iterate(u32 atoms) {
+    sum_atoms(atoms, -1, [](int) { return Two{}; },
+              [&](int e, Two v) { *two_at(w.new_cross + e) = *two_at(w.cross(0) + e) = v; });
+  }
+
+  // X of the newest plan, which is that of atom s, into `new_cross`, and to where it outlives the next atom.
+  TFGW_DEVICE void cross_of_plan(int s) {
+    double* const kept = w.cross(s);
+    const bool symmetric = cross_.halves() == 1;
+    for (int half = 0; half < cross_.halves(); ++half) {
+      cross_.structure_times_plan(w.new_plan, half, half == 0 ? w.new_cross : w.half);
+      Team::meet();
+      cross_.times_template(half, w.new_cross, symmetric ? kept : nullptr);
+      if (!symmetric) Team::meet();
+    }
+    if (symmetric) return;
+    cross_.average(w.new_cross);
+    Team::meet();
+#pragma unroll 2
+    for (int e = Team::thread(); e < n * P; e += Team::kThreads) kept[e] = w.new_cross[e];
+  }
+
+  // The iterate T as a matrix, in the gradient's memory: first what is no vertex, then the vertices.
+  TFGW_DEVICE void merge_base(Base kind, double weight) {
+    each_entry<P, Team>(n, [&](int e, int i, int k) {
+      const double entry = kind == Base::given ? w.given[e] : kind == Base::product ? h(i) * t_h(k) : 0.0;
+      w.gradient[e] = weight * entry;
+    });
+  }
+
+  TFGW_DEVICE void write_plan() {
+    PairWriter<P, Team>(p, graph, b, k, alpha, potentials()).write_plan(w.gradient);
+  }
+
+  // Of the rows from `first` on, for each column what the simplex should look at. Each lane sees that of all warps.
+  TFGW_DEVICE Candidates<Shape<P>::kColumnsPerLane> price(int first, double eps) {
+    auto found = pricing().price(first, eps);
+    if constexpr (!Team::kAlone) {
+      const int warp = Team::warp();
+#pragma unroll
+      for (int q = 0; q < Shape<P>::kColumnsPerLane; ++q) {
+        const int k = lane() + 32 * q;
+        if (k < P) memory.lowest[warp][k] = found.lowest[q], memory.row[warp][k] = found.row[q];
+      }
+      Team::meet();
+#pragma unroll
+      for (int q = 0; q < Shape<P>::kColumnsPerLane; ++q) {
+        const int k = (lane() + 32 * q) % P;
+        found.lowest[q] = memory.lowest[0][k], found.row[q] = memory.row[0][k];
+#pragma unroll
+        for (int w = 1; w < Team::kSize; ++w) keep_lower(found, q, memory.lowest[w][k], memory.row[w][k]);
+      }
+    }
+    return found;
+  }
+
+  // Adds what the warps have, of which every lane of a warp has the same.
+  template <class... Doubles>
+  TFGW_DEVICE void add_over_team(Doubles&... v) {
+    if constexpr (!Team::kAlone) {
+      static_assert(sizeof...(v) <= sizeof(memory.sums[0]) / sizeof(double));
+      int at = 0;
+      if (lane() == 0) ((memory.sums[Team::warp()][at++] = v), ...);
+      Team::meet();
+      at = 0;
+      ((v = total(at++)), ...);
+      Team::meet();
+    }
   }
 
   TFGW_DEVICE double h(int i) const { return read_only(p.h + graph.first + i); }
@@ -132,59 +213,29 @@ class Pair {
         w(arena, frame.graph.n, frame.cols, frame.packed),
         cross_(block.problem, graph, frame.k, frame.cols, w.gradient, w.half, w.near) {}
 
-  // Prices its share of the rows each time that the leader asks for it, until that has enough.
-  TFGW_DEVICE void help_pricing() {
-    auto pricing = this->pricing();
-    const int warp = Team::warp();
-#pragma unroll 1
-    while (true) {
-      Team::meet();
-      if (memory.which < 0) return;
-      const auto found = pricing.price(memory.which, memory.number);
+  TFGW_DEVICE double total(int at) const {
+    double sum = memory.sums[0][at];
 #pragma unroll
-      for (int q = 0; q < Shape<P>::kColumnsPerLane; ++q) {
-        const int k = lane() + 32 * q;
-        if (k < P) memory.lowest[warp][k] = found.lowest[q], memory.row[warp][k] = found.row[q];
-      }
-      Team::meet();
-    }
+    for (int w = 1; w < Team::kSize; ++w) sum += memory.sums[w][at];
+    return sum;
   }
 
-  // What is read often comes near, and the first plan, if there is one, gets its place among the atoms.
-  TFGW_DEVICE void load() {
-    if constexpr (kNear) load_structure<P, Team>(p, graph, b, k, m, w.near);
-    const Beginning from = begin();
-    const auto both = [&](int e) { return Pairwise{from.gradient[e], first_cross(from, e)}; };
-    ahead<4>(Team::thread(), n * P, Team::kThreads, both, [&](int e, const Pairwise& v) {
-      w.gradient[e] = v.gradient;
-      if (alpha > 0) w.new_cross[e] = w.cross(0)[e] = v.cross;
-    });
-    if (!p.start || alpha <= 0) return;
-    for (int e = Team::thread(); e < n * P; e += Team::kThreads) w.given[e] = from.given[e];
-  }
-  struct Pairwise {
-    double gradient, cross;
-  };
-  TFGW_DEVICE double first_cross(const Beginning& from, int e) const {
-    return alpha <= 0 ? 0.0 : p.start ? from.cross[e] : product_cross<P>(p, graph.first + e / P, k, e % P);
-  }
-
-  // visit(e, from(e) + Σ factor · cross term), over all atoms in use. That of the newest is near, those of others are far:
-  // two of them are on their way at a time.
+  // visit(e, from(e) + Σ factor · cross term), over all atoms in use, for every second e: two numbers each. The cross term
+  // of the newest is near, those of others are far: two of them are on their way at a time.
   template <class From, class Visit>
-  TFGW_DEVICE void sum_atoms(int newest, From from, Visit visit) {
-    constexpr int kAhead = !Team::kAlone ? 8 : P < 32 ? 2 : 4;
-    const double* const factor = memory.factor[leader()];
-    u32 others = memory.atoms[leader()];
+  TFGW_DEVICE void sum_atoms(u32 others, int newest, From from, Visit visit) {
+    constexpr int kAhead = !Team::kAlone ? 4 : P < 32 ? 2 : 4;
+    const double* const factor = memory.factor[thread_in_block() / 32];
     double of_newest = 0;
     if (newest >= 0 && (others >> newest & 1)) of_newest = factor[newest], others &= ~(u32(1) << newest);
+    const int end = n * P;
 #pragma unroll 1
-    for (int first = Team::thread(); first < n * P; first += kAhead * Team::kThreads) {
-      double sum[kAhead];
+    for (int first = 2 * Team::thread(); first < end; first += 2 * kAhead * Team::kThreads) {
+      Two sum[kAhead];
       int at[kAhead];
 #pragma unroll
       for (int s = 0; s < kAhead; ++s) {
-        at[s] = first + s * Team::kThreads < n * P ? first + s * Team::kThreads : first;
+        at[s] = first + 2 * s * Team::kThreads < end ? first + 2 * s * Team::kThreads : first;
         sum[s] = from(at[s]);
       }
 #pragma unroll 1
@@ -193,9 +244,9 @@ class Pair {
         left &= left - 1;
         const double of_one = factor[one];
         const double* const X = w.cross(one);
-        double x[kAhead], y[kAhead] = {};
+        Two x[kAhead], y[kAhead] = {};
 #pragma unroll
-        for (int s = 0; s < kAhead; ++s) x[s] = X[at[s]];
+        for (int s = 0; s < kAhead; ++s) x[s] = *two_at(X + at[s]);
         double of_two = 0;
         if (left) {
           const int two = lowest_bit(left);
@@ -203,60 +254,25 @@ class Pair {
           of_two = factor[two];
           const double* const Y = w.cross(two);
 #pragma unroll
-          for (int s = 0; s < kAhead; ++s) y[s] = Y[at[s]];
+          for (int s = 0; s < kAhead; ++s) y[s] = *two_at(Y + at[s]);
         }
 #pragma unroll
-        for (int s = 0; s < kAhead; ++s) sum[s] += of_one * x[s] + of_two * y[s];
+        for (int s = 0; s < kAhead; ++s) {
+          sum[s].first += fused(of_one, x[s].first, of_two * y[s].first);
+          sum[s].second += fused(of_one, x[s].second, of_two * y[s].second);
+        }
       }
 #pragma unroll
       for (int s = 0; s < kAhead; ++s) {
-        if (newest >= 0) sum[s] += of_newest * w.new_cross[at[s]];
-        if (first + s * Team::kThreads < n * P) visit(at[s], sum[s]);
+        if (newest >= 0) {
+          const Two x = *two_at(w.new_cross + at[s]);
+          sum[s].first += of_newest * x.first, sum[s].second += of_newest * x.second;
+        }
+        if (first + 2 * s * Team::kThreads < end) visit(at[s], sum[s]);
       }
     }
-  }
-  // X(T) of the iterate, which becomes atom 0.
-  TFGW_DEVICE void cross_of_iterate() {
-    sum_atoms(-1, [](int) { return 0.0; }, [&](int e, double v) { w.new_cross[e] = w.cross(0)[e] = v; });
-  }
-
-  // X of the newest plan, which is that of atom s, into `new_cross`, and to where it outlives the next atom.
-  TFGW_DEVICE void cross_of_plan(int s) {
-    double* const kept = w.cross(s);
-    const bool symmetric = cross_.halves() == 1;
-    for (int half = 0; half < cross_.halves(); ++half) {
-      if (cross_.structure_first()) {
-        cross_.structure_times_plan(w.new_plan, half, half == 0 ? w.new_cross : w.half);
-        Team::meet();
-        cross_.times_template(half, w.new_cross, symmetric ? kept : nullptr);
-      } else {
-        cross_.plan_times_template(w.new_plan, half);
-        Team::meet();
-        cross_.structure_times(half, w.new_cross, symmetric ? kept : nullptr);
-      }
-      if (!symmetric) Team::meet();
-    }
-    if (symmetric) return;
-    cross_.average(w.new_cross);
-    Team::meet();
-#pragma unroll 2
-    for (int e = Team::thread(); e < n * P; e += Team::kThreads) kept[e] = w.new_cross[e];
-  }
-  // The iterate T as a matrix, in the gradient's memory: first what is no vertex, then the vertices.
-  TFGW_DEVICE void merge_base(Base kind, double weight) {
-    each_entry<P, Team>(n, [&](int e, int i, int k) {
-      const double entry = kind == Base::given ? w.given[e] : kind == Base::product ? h(i) * t_h(k) : 0.0;
-      w.gradient[e] = weight * entry;
-    });
   }
   CrossOperator<P, Team, kNear> cross_;
 };
-
-// A function: tasks are asked for in many places, and copies of all of them would be far more code than a multiprocessor
-// keeps near.
-template <class Kind>
-TFGW_FUNCTION void perform(Task task, int which, double number) {
-  Pair<Kind>().carry_out(task, which, number);
-}
 
 }  // namespace tfgw

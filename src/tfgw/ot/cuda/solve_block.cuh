@@ -8,6 +8,9 @@ namespace tfgw {
 // Words of masks: up to 32, 64, 96, 128 and 160 arcs of a pair.
 constexpr int kTiny = 1, kSmall = 2, kMedium = 3, kLarge = 4, kHuge = 5;
 
+// For so many pairs of each block, there is a kind of its own for the smallest ones.
+constexpr int kMany = 16;
+
 // Bytes of shared memory for each of the pairs that a block has at a time.
 template <int P>
 TFGW_DEVICE int pair_shared(const Problem& p, int pairs) {
@@ -26,10 +29,10 @@ TFGW_DEVICE i64 near_bytes(int n, int cols, int packed) {
   const int arcs = n + cols - 1;
   NearSize size;
   Workspace<P, true>(size, n, cols, packed);
-  return size.bytes() + (arcs <= 32 * kSmall    ? tree(sizeof(typename FlatTree<P, kSmall>::Memory))
-                         : arcs <= 32 * kMedium ? tree(sizeof(typename FlatTree<P, kMedium>::Memory))
-                         : arcs <= 32 * kLarge  ? tree(sizeof(typename FlatTree<P, kLarge>::Memory))
-                                                : tree(sizeof(typename FlatTree<P, kHuge>::Memory)));
+  return size.bytes() + (arcs <= 32 * kSmall    ? tree(sizeof(typename Near<P, kSmall, kBlockWarps>::Tree::Memory))
+                         : arcs <= 32 * kMedium ? tree(sizeof(typename Near<P, kMedium, kBlockWarps>::Tree::Memory))
+                         : arcs <= 32 * kLarge  ? tree(sizeof(typename Near<P, kLarge, kBlockWarps>::Tree::Memory))
+                                                : tree(sizeof(typename Near<P, kHuge, kBlockWarps>::Tree::Memory)));
 }
 
 // Where a prepared graph is small, but cannot be solved by one warp, none is.
@@ -141,7 +144,8 @@ class SolveBlock {
     if (frame.graph.n == 0) return write_empty(p_, i64(frame.b) * templates_ + frame.k);
     if (lane() == 0) memory_.frame[warp] = frame;
     sync();
-    if (arcs <= 32 * kTiny) return solve_pair<Near<P, kTiny, 1>>();
+    // Few pairs are of all sizes at the same time, and more code for them is more to wait for.
+    if (arcs <= 32 * kTiny && pairs_ > kMany * blocks_in_grid()) return solve_pair<Near<P, kTiny, 1>>();
     if (arcs <= 32 * kSmall) return solve_pair<Near<P, kSmall, 1>>();
     solve_pair<Near<P, kMedium, 1>>();
   }

@@ -12,48 +12,59 @@ namespace tfgw {
 constexpr int kTieHops = 3;
 constexpr double kTieShare = 1e-6;
 
-// A pair is "near" if its matrices, the template's table and the graph's structure have room in shared memory.
+// What has room in shared memory besides what makes a pair "near": a matrix, the template's table and the graph's rows.
+struct StartRoom {
+  bool matrix = false, packed = false, gradient = false;
+};
+
 template <int P, bool kNear>
 struct StartMemory {
   template <class Arena>
-  TFGW_DEVICE StartMemory(Arena& arena, int rows, int cols, int packed) {
+  TFGW_DEVICE StartMemory(Arena& arena, int rows, int cols, int packed, const StartRoom& room) {
     first.regret = arena.template take<double>(rows), first.supply = arena.template take<i64>(rows);
     first.order = arena.template take<int>(rows);
-    if constexpr (kNear) near.take(arena, rows, cols, packed, P, Shape<P>::groups(rows));
-    matrix = arena.template take<double>(rows * P), product = arena.template take<double>(rows * P);
-    if constexpr (!kNear) {
+    product = arena.template take<double>(rows * kPitch<P>);
+    if constexpr (kNear) {
+      near.take(arena, rows, cols, room.packed ? packed : 0, kPitch<P>, Shape<P>::groups(rows));
+      matrix = room.matrix ? arena.template take<double>(rows * P) : arena.template take_global<double>(rows * P);
+      if (room.gradient) gradient = arena.template take<double>(rows * P);
+    } else {
+      matrix = arena.template take<double>(rows * P);
       other = arena.template take<double>(rows * P), half = arena.template take<double>(rows * P);
     }
     first.centred = reinterpret_cast<u64*>(product);
   }
-  TFGW_DEVICE static i64 size(int rows) { return i64(rows) * (4 * P + 3) + 16; }  // in doubles
+  TFGW_DEVICE static i64 size(int rows) { return i64(rows) * (4 * P + 7) + 16; }  // in doubles
 
-  typename FirstBasis<P, Team<kStartWarps>>::Memory first;
+  FirstBasisMemory first;
   double *matrix, *product, *other = nullptr, *half = nullptr;  // (rows, P)
+  double* gradient = nullptr;
   NearStructure near{};
 };
 
-template <int P, bool kNear>
+template <int P, bool kNear, class Team>
 class Start {
-  using Team = tfgw::Team<kStartWarps>;
   using Memory = StartMemory<P, kNear>;
 
  public:
   // `share` has a number for each warp.
   template <class Arena>
-  TFGW_DEVICE Start(const Problem& p, const GraphView& graph, int b, int k, int packed, double* share, Arena arena)
+  TFGW_DEVICE Start(const Problem& p, const GraphView& graph, int b, int k, int packed, const StartRoom& room,
+                    double* share, Arena arena)
       : p_(p), graph_(graph), b_(b), k_(k), n_(graph.n), m_(p.live_count[k]),
-        alpha_(has_structure(p) ? p.alpha[k] : 0.0), share_(share), w_(arena, n_, m_, packed),
-        begin_(beginning_of(p, graph, b, k)), cross_(p, graph, k, m_, w_.product, w_.half, w_.near) {}
+        alpha_(has_structure(p) ? p.alpha[k] : 0.0), share_(share), w_(arena, n_, m_, packed, room),
+        begin_(beginning_of(p, graph, b, k)), gradient_(w_.gradient ? w_.gradient : begin_.gradient),
+        cross_(p, graph, k, m_, w_.product, w_.half, w_.near) {}
 
   TFGW_DEVICE void run() {
     const i64* const supply = p_.supply + graph_.first;
     for (int i = Team::thread(); i < n_; i += Team::kThreads) w_.first.supply[i] = read_only(supply + i);
     if constexpr (kNear) load_structure<P, Team>(p_, graph_, b_, k_, m_, w_.near);
     linear_cost();
+    copies_are_there();
     Team::meet();
     if (alpha_ <= 0) {
-      each_entry<P, Team>(n_, [&](int e, int, int) { begin_.gradient[e] = w_.matrix[e] = begin_.linear[e]; });
+      each_entry<P, Team>(n_, [&](int e, int, int) { begin_.gradient[e] = w_.product[e] = w_.matrix[e]; });
     } else if (p_.start) {
       from_given();
     } else {
@@ -61,7 +72,7 @@ class Start {
     }
     Team::meet();
     FirstBasis<P, Team> first(n_, m_, w_.first);
-    first.compute_regrets(w_.matrix);
+    first.compute_regrets(w_.product);
     Team::meet();
     first.order_rows();
     Team::meet();
@@ -94,60 +105,100 @@ class Start {
     Team::meet();
   }
 
-  // (1−α) M; at α = 1 features play no role and may be anything finite.
+  // (1−α) M, in `matrix` too; at α = 1 features play no role and may be anything finite.
   TFGW_DEVICE void linear_cost() {
     if (p_.cost) {
       each_entry<P, Team>(n_, [&](int e, int i, int k) {
         const double* const row = p_.cost + (i64(graph_.first + i) * p_.templates + k_) * p_.columns;
-        begin_.linear[e] = k < m_ ? read_only(row + live(k)) : kPadCost;
+        begin_.linear[e] = w_.matrix[e] = k < m_ ? read_only(row + live(k)) : kPadCost;
       });
     } else {
       squared_distances();
     }
   }
 
+  // As many features at a time as have room in `product`.
   TFGW_DEVICE void squared_distances() {
+    const int d = alpha_ < 1 ? int(p_.features) : 0, room = n_ * kPitch<P> / (n_ + P);
+    double* const there = w_.product;
+    double* const here = there + room * P;
+    int first = 0;
+#pragma unroll 1
+    do {
+      const int count = d - first < room ? d - first : room;
+      const double* const from = p_.ft + (i64(k_) * p_.features + first) * P;
+#pragma unroll 1
+      for (int e = 2 * Team::thread(); e < count * P; e += 2 * Team::kThreads) bring(two_at(there + e), two_at(from + e));
+#pragma unroll 1
+      for (int i = Team::warp(); i < n_; i += Team::kSize) {
+        const double* const x = p_.x + i64(graph_.first + i) * p_.features + first;
+        for (int c = lane(); c < count; c += 32) bring(here + i * count + c, x + c);
+      }
+      copies_are_there();
+      Team::meet();
+      add_squares(there, here, count, first == 0, first + count == d);
+      first += count;
+      Team::meet();
+    } while (first < d);
+  }
+  template <class T>
+  TFGW_DEVICE static void bring(T* to, const T* from) {
+    if constexpr (kNear) copy_ahead(to, from);
+    else *to = *from;
+  }
+
+  // Of so many features: of the template, feature by feature, and of the graph, node by node.
+  TFGW_DEVICE void add_squares(const double* there, const double* here, int count, bool first, bool last) {
     constexpr int kRowsEach = 4;  // that share what is read of the template
     constexpr int kTogether = Team::kThreads / P;
     static_assert(Team::kThreads % P == 0, "a thread stays in its column");
-    const int d = alpha_ < 1 ? int(p_.features) : 0, k = Team::thread() % P;
-    const double* const there = p_.ft + i64(k_) * p_.features * P + k;
+    const int k = Team::thread() % P;
 #pragma unroll 1
-    for (int first = Team::thread() / P; first < n_; first += kRowsEach * kTogether) {
+    for (int row = Team::thread() / P; row < n_; row += kRowsEach * kTogether) {
       const double* x[kRowsEach];
-      double sum[kRowsEach] = {};
+      double sum[kRowsEach];
 #pragma unroll
       for (int s = 0; s < kRowsEach; ++s) {
-        const int i = first + s * kTogether;
-        x[s] = p_.x + i64(graph_.first + (i < n_ ? i : first)) * p_.features;
+        const int i = row + s * kTogether < n_ ? row + s * kTogether : row;
+        x[s] = here + i * count, sum[s] = first ? 0.0 : w_.matrix[i * P + k];
       }
-#pragma unroll 4
-      for (int c = 0; c < d; ++c) {
-        const double f = read_only(there + c * P);
+#pragma unroll 2
+      for (int c = 0; c < count; ++c) {
+        const double f = there[c * P + k];
 #pragma unroll
         for (int s = 0; s < kRowsEach; ++s) {
-          const double difference = read_only(x[s] + c) - f;
+          const double difference = x[s][c] - f;
           sum[s] += difference * difference;
         }
       }
 #pragma unroll
       for (int s = 0; s < kRowsEach; ++s) {
-        const int i = first + s * kTogether;
-        if (i < n_) begin_.linear[i * P + k] = k < m_ ? (1 - alpha_) * sum[s] : kPadCost;
+        const int i = row + s * kTogether, e = i * P + k;
+        if (i >= n_) break;
+        if (last) begin_.linear[e] = sum[s] = k < m_ ? (1 - alpha_) * sum[s] : kPadCost;
+        w_.matrix[e] = sum[s];
       }
     }
   }
 
-  // From hh̄ᵀ, of which everything has a closed form: X = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ).
+  // From hh̄ᵀ, of which everything has a closed form.
   TFGW_DEVICE void from_product() {
+    struct Node {
+      double cross, h, norm, cost;
+    };
+    const int k = Team::thread() % P;
+    const ProductCross<P> cross(p_, graph_, k_, k);
+    const double t_mass = t_h(k), t_norm = read_only(p_.t_norm + i64(k_) * P + k);
     double linear = 0, highest = 0;
-    each_entry<P, Team>(n_, [&](int e, int i, int k) {
-      const double cost = begin_.linear[e];
-      const double g = cost + -4 * alpha_ * product_cross<P>(p_, graph_.first + i, k_, k);
-      begin_.gradient[e] = g;
-      if (k < m_) linear += h(i) * t_h(k) * cost, highest = larger(highest, magnitude(g));
-      const double norms = read_only(p_.x_norm + graph_.first + i) + read_only(p_.t_norm + i64(k_) * P + k);
-      w_.matrix[e] = k < m_ ? 0.5 * ((1 - alpha_) * norms - cost) + alpha_ : 0.0;
+    const auto node = [&](int i) {
+      return Node{cross.at(i), h(i), read_only(p_.x_norm + graph_.first + i), w_.matrix[i * P + k]};
+    };
+    ahead<4>(Team::thread() / P, n_, Team::kThreads / P, node, [&](int i, const Node& v) {
+      const int e = i * P + k;
+      const double cost = v.cost, g = cost + -4 * alpha_ * v.cross;
+      gradient_[e] = g;
+      if (k < m_) linear += v.h * t_mass * cost, highest = larger(highest, magnitude(g));
+      w_.matrix[e] = k < m_ ? 0.5 * ((1 - alpha_) * (v.norm + t_norm) - cost) + alpha_ : 0.0;
     });
     linear = total(linear);
     double graph_mean = 0, template_mean = 0;
@@ -159,23 +210,28 @@ class Start {
   }
 
   // Ties of the first linear problem are broken by how alike the surroundings of two nodes are:
-  // S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). S₀ is in `matrix`, which gets the gradient in the end.
+  // S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). S₀ is in `matrix`; in the end the gradient is in `product`.
   TFGW_DEVICE void break_ties(double weight) {
     double* now = w_.matrix;
 #pragma unroll 1
     for (int hop = 0; hop < kTieHops; ++hop) {
       now = apply(now);
       double peak = 0;
-      each_entry<P, Team>(n_, [&](int e, int, int k) {
-        if (k < m_) peak = larger(peak, magnitude(now[e]));
-      });
+      const bool live = Team::thread() % P < m_;  // a thread stays in its column
+      ahead<4>(Team::thread(), n_ * P, Team::kThreads, [&](int e) { return now[e]; },
+               [&](int, double v) { peak = larger(peak, live ? magnitude(v) : 0.0); });
       peak = largest(peak);
       if (peak == 0) break;
       const double scale = 1 / peak;
-      each_entry<P, Team>(n_, [&](int e, int, int) { begin_.gradient[e] -= weight * (now[e] *= scale); });
+      const auto both = [&](int e) { return Two{now[e], gradient_[e]}; };
+      ahead<4>(Team::thread(), n_ * P, Team::kThreads, both, [&](int e, const Two& v) {
+        now[e] = scale * v.first;
+        gradient_[e] = v.second - weight * now[e];
+      });
       Team::meet();
     }
-    each_entry<P, Team>(n_, [&](int e, int, int) { w_.matrix[e] = begin_.gradient[e]; });
+    ahead<4>(Team::thread(), n_ * P, Team::kThreads, [&](int e) { return gradient_[e]; },
+             [&](int e, double v) { begin_.gradient[e] = w_.product[e] = v; });
   }
 
   // X(matrix), in place where C is symmetric; else in the other one of two matrices. Returns where.
@@ -205,7 +261,7 @@ class Start {
       const double cost = begin_.linear[e], x = cross[e];
       begin_.cross[e] = x;
       if (k < m_) linear += begin_.given[e] * cost, square += begin_.given[e] * x;
-      begin_.gradient[e] = w_.matrix[e] = cost + -4 * alpha_ * x;
+      begin_.gradient[e] = w_.product[e] = cost + -4 * alpha_ * x;
     });
     linear = total(linear), square = total(square);
     keep_costs(linear, square);
@@ -265,6 +321,7 @@ class Start {
   double* const share_;
   const Memory w_;
   const Beginning begin_;
+  double* const gradient_;
   CrossOperator<P, Team, kNear> cross_;
 };
 
@@ -275,14 +332,15 @@ struct alignas(16) StartBlockMemory {
 };
 
 // As many blocks as the working memory has room for take pairs from a queue, largest graphs first.
-template <int P>
+template <int P, class Team>
 TFGW_DEVICE void start_pairs(const Problem& p) {
   StartBlockMemory& memory = *reinterpret_cast<StartBlockMemory*>(dynamic_memory());
   char* const shared = dynamic_memory() + sizeof(StartBlockMemory);
   const int shared_size = int(p.start_shared) - int(sizeof(StartBlockMemory));
   const i64 least = StartMemory<P, false>::size(p.queue[kLargestGraph]), equal = p.scratch_size / blocks_in_grid();
-  const i64 room = (equal < least ? least + 1 : equal) / 2 * 2;
-  if ((block_index() + 1) * room > p.scratch_size) return;
+  const i64 each = (equal < least ? least + 1 : equal) / 2 * 2;
+  if ((block_index() + 1) * each > p.scratch_size) return;
+  char* const global = reinterpret_cast<char*>(p.scratch + block_index() * each);
 #pragma unroll 1
   while (true) {
     if (thread_in_block() == 0) memory.item = fetch_add(&p.queue[kNextStart], 1);
@@ -293,17 +351,23 @@ TFGW_DEVICE void start_pairs(const Problem& p) {
     const GraphView graph = graph_view(p, b);
     if (graph.n > 0) {
       const int packed = packed_entries<P>(p, graph, b);
+      StartRoom room;
       bool near = false;
       if constexpr (P <= 32) {
-        NearSize size;
-        StartMemory<P, true>(size, graph.n, p.live_count[k], packed);
-        near = graph.symmetric && !p.dense && size.bytes() <= shared_size;
-        if (near) Start<P, true>(p, graph, b, k, packed, memory.share, NearArena(shared)).run();
+        const auto fits = [&](const StartRoom& room) {
+          NearSize size;
+          StartMemory<P, true>(size, graph.n, p.live_count[k], packed, room);
+          return size.bytes() <= shared_size;
+        };
+        near = graph.symmetric && !p.dense && fits(room);
+        room.matrix = fits({true, false, false});
+        room.packed = fits({room.matrix, true, false});
+        room.gradient = fits({room.matrix, room.packed, true});
+        const NearArena arena(shared, shared_size, global);
+        if (near) Start<P, true, Team>(p, graph, b, k, packed, room, memory.share, arena).run();
       }
-      if (!near) {
-        char* const global = reinterpret_cast<char*>(p.scratch + block_index() * room);
-        Start<P, false>(p, graph, b, k, packed, memory.share, FarArena(shared, shared_size, global)).run();
-      }
+      const FarArena arena(shared, shared_size, global);
+      if (!near) Start<P, false, Team>(p, graph, b, k, packed, room, memory.share, arena).run();
     }
     sync_block();
   }

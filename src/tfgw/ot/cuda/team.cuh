@@ -1,5 +1,5 @@
-// The warps that solve one pair: one on its own, or all of a block. The first warp leads: it runs the algorithm, and
-// the others help with what goes over whole matrices.
+// The warps that solve one pair: one on its own, or all of a block. They all run the algorithm side by side and come to
+// the same decisions; what goes over matrices or arcs, each does its share of.
 #pragma once
 
 #include "warp.cuh"
@@ -16,6 +16,11 @@ struct Team {
   TFGW_DEVICE static void meet() {
     if constexpr (kAlone) sync();
     else sync_block();
+  }
+  TFGW_DEVICE static bool any(bool mine) {  // a meeting, too
+    if constexpr (!kAlone) return any_in_block(mine);
+    sync();  // a ballot does not wait for memory
+    return ballot(mine) != 0;
   }
 };
 

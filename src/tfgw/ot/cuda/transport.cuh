@@ -1,5 +1,4 @@
-// Exact linear optimal transport: the counterpart of cpp/transport.cpp, with the same order of pivots. One warp has the
-// basis.
+// Exact linear optimal transport: the counterpart of cpp/transport.cpp, with the same order of pivots.
 #pragma once
 
 #include "beginning.cuh"
@@ -9,8 +8,16 @@ namespace tfgw {
 
 enum class Outcome { optimal, improved };
 
-template <class Tree>
+// What the warp that leads tells the others.
+struct Told {
+  double eps;
+  bool pivoted, moved;
+};
+
+// The warps of a team have the basis together, or the first one has it, and the others wait for it.
+template <class Tree, class Team>
 class Transport {
+  static constexpr bool kLed = Tree::Team::kSize < Team::kSize;
   static constexpr int P = Tree::kColumns;
   using S = Shape<P>;
 
@@ -19,31 +26,41 @@ class Transport {
 
   // `cost` is (rows, P), of which `block` rows are priced together.
   TFGW_DEVICE Transport(typename Tree::Memory* memory, int rows, int cols, int block, const double* cost,
-                        const i64* supply, const RowArrays& arrays)
-      : tree_(memory, rows, cols, supply, arrays), rows_(rows), cols_(cols), block_(block), cost_(cost) {}
+                        const i64* supply, const RowArrays& arrays, Told* told)
+      : tree_(memory, rows, cols, supply, arrays), rows_(rows), cols_(cols), block_(block), cost_(cost), told_(told) {}
 
   // The first basis.
-  TFGW_DEVICE void begin(const Arc* arcs) { tree_.begin(arcs, rows_ + cols_ - 1); }
+  TFGW_DEVICE void begin(const Arc* arcs) {
+    if (has_arcs()) tree_.begin(arcs, rows_ + cols_ - 1);
+  }
 
   // From the last basis to an optimal flow for the costs, or, with `max_sweeps` > 0, not further than so many sweeps
-  // over them lead. `price_together(first, eps)` is to have every warp price the rows from `first` on, after a meeting,
-  // and to return what they found.
+  // over them lead. `price(first, eps)` is to return what all warps found in the rows from `first` on.
   template <class Price>
-  TFGW_DEVICE Outcome solve(int max_sweeps, Price price_together) {
+  TFGW_DEVICE Outcome solve(int max_sweeps, Price price) {
     const double unit = 4 * 2.220446049250313e-16 * (rows_ + cols_);  // reduced costs below unit · cost are rounding
-    double eps = unit * tree_.compute_potentials(cost_);
-    int first = 0, clean_rows = 0, sweeps = 0;
+    double eps = 0;
     moved_ = false;
-    while (clean_rows < rows_ && (max_sweeps == 0 || sweeps < max_sweeps)) {
+    if (has_arcs()) {
+      eps = unit * tree_.compute_potentials(cost_);
       tree_.publish();
-      const Found found = price_together(first, eps);
+    }
+    meet(eps);
+    int first = 0, clean_rows = 0, sweeps = 0;
+#pragma unroll 1
+    while (clean_rows < rows_ && (max_sweeps == 0 || sweeps < max_sweeps)) {
+      const Found found = price(first, eps);
       const int last = first + block_ < rows_ ? first + block_ : rows_;
-      clean_rows = tree_.pivot_on(found, unit, eps, moved_) ? 0 : clean_rows + last - first;
+      bool pivoted = false;
+      if (has_arcs()) {
+        pivoted = tree_.pivot_on(found, unit, eps, moved_);
+        if (pivoted) tree_.publish();
+      }
+      pivoted = meet(eps, pivoted);
+      clean_rows = pivoted ? 0 : clean_rows + last - first;
       first = last == rows_ ? 0 : last;
       sweeps += first == 0;
     }
-    tree_.publish();
-    sync();
     return clean_rows < rows_ ? Outcome::improved : Outcome::optimal;
   }
 
@@ -56,13 +73,29 @@ class Transport {
     }
   }
 
-  TFGW_DEVICE const Tree& tree() const { return tree_; }
+  // Calls visit(row, col, flow, whether the row is below the column) for every arc, each by one lane of the team.
+  template <class Visit>
+  TFGW_DEVICE void for_each_arc(Visit visit) const {
+    if (has_arcs()) tree_.for_each_arc(visit);
+  }
   TFGW_DEVICE bool moved() const { return moved_; }  // whether the last solve changed the flow
 
  private:
+  TFGW_DEVICE static bool has_arcs() { return !kLed || Team::warp() == 0; }
+
+  // After this, all warps know what the one that leads knows. Returns `pivoted`.
+  TFGW_DEVICE bool meet(double& eps, bool pivoted = false) {
+    if (kLed && Team::thread() == 0) *told_ = {eps, pivoted, moved_};
+    Team::meet();
+    if constexpr (!kLed) return pivoted;
+    eps = told_->eps, moved_ = told_->moved;
+    return told_->pivoted;
+  }
+
   Tree tree_;
   const int rows_, cols_, block_;
   const double* const cost_;
+  Told* const told_;
   bool moved_ = false;
 };
 

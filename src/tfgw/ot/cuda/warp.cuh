@@ -43,11 +43,37 @@ TFGW_DEVICE int bits_set(u32 v) { return __popc(v); }
 TFGW_DEVICE int lowest_bit(u32 v) { return __ffs(int(v)) - 1; }
 TFGW_DEVICE u64 bits_of(double v) { return u64(__double_as_longlong(v)); }
 TFGW_DEVICE double double_of(u64 b) { return __longlong_as_double(i64(b)); }
+// a b + c, rounded once. Of a b + c d, the compiler would round either product, another one in each kind of code.
+TFGW_DEVICE double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 // What no thread writes while a kernel runs; the compiler may read it early.
 template <class T>
 TFGW_DEVICE T read_only(const T* at) {
   return __ldg(at);
 }
+// c += a b, the product of 16 × 4 and 4 × 8 numbers. Lane l has a[l / 4][l % 4], b[l % 4][l / 4], and of c the row l / 4
+// with the columns 2 (l % 4) and 2 (l % 4) + 1; of a and c then the same 8 rows below.
+TFGW_DEVICE void multiply_add(double (&c)[2][2], const double (&a)[2], double b) {
+#if __CUDA_ARCH__ >= 900  // there in half the time
+  asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+               : "+d"(c[0][0]), "+d"(c[0][1]), "+d"(c[1][0]), "+d"(c[1][1])
+               : "d"(a[0]), "d"(a[1]), "d"(b));
+#else
+  for (int s = 0; s < 2; ++s)
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+d"(c[s][0]), "+d"(c[s][1])
+                 : "d"(a[s]), "d"(b));
+#endif
+}
+// 4, 8 or 16 bytes from global to shared memory, for which the thread does not wait before `copies_are_there`.
+template <class T>
+TFGW_DEVICE void copy_ahead(T* shared, const T* global) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+               :
+               : "r"(u32(__cvta_generic_to_shared(shared))), "l"(global), "n"(int(sizeof(T)))
+               : "memory");
+}
+TFGW_DEVICE void copies_are_there() { asm volatile("cp.async.wait_all;" : : : "memory"); }
 TFGW_DEVICE int fetch_add(int* at, int v) { return atomicAdd(at, v); }
 TFGW_DEVICE void raise_to(int* at, int v) { atomicMax(at, v); }
 TFGW_DEVICE void set_bits(u32* at, u32 bits) { atomicOr(at, bits); }
@@ -80,6 +106,11 @@ TFGW_DEVICE u64 warp_min(u64 v) {
   const u32 low = warp_min(u32(v >> 32) == high ? u32(v) : ~0u);
   return u64(high) << 32 | low;
 }
+
+// The upper bits of a number, and a lane: of such keys the least says at once who has it. Two that are the same but for
+// the lane may belong to different numbers.
+TFGW_DEVICE u32 with_lane(u64 v, int of = lane()) { return (u32(v >> 32) & ~u32(31)) | u32(of); }
+TFGW_DEVICE bool same_but_lane(u32 a, u32 b) { return (a ^ b) < 32; }
 
 // The lane that holds the least value; among several, the one with the least `rank`, which must be unique. The upper
 // half of the value decides nearly always.
@@ -121,6 +152,13 @@ TFGW_DEVICE Int running_sum(Int v) {
   }
   return v;
 }
+
+// Two numbers that are read or written at once.
+struct alignas(16) Two {
+  double first, second;
+};
+TFGW_DEVICE Two* two_at(double* at) { return reinterpret_cast<Two*>(at); }
+TFGW_DEVICE const Two* two_at(const double* at) { return reinterpret_cast<const Two*>(at); }
 
 TFGW_DEVICE double larger(double a, double b) { return a < b ? b : a; }
 TFGW_DEVICE double smaller(double a, double b) { return b < a ? b : a; }

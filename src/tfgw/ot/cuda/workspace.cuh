@@ -77,11 +77,11 @@ class FarArena : public GlobalArena {
 template <int P, bool kNear>
 class Workspace {
  public:
-  TFGW_DEVICE static i64 size(int rows) {  // in doubles, if all of it is in global memory
+  TFGW_DEVICE static i64 size(int rows) {  // in doubles, if all of it is in global memory; even, as 16 bytes are read at once
     const i64 entries = rows + P;
     return i64(rows) * P * (4 + kMaxAtoms)                // matrices
            + 2 * entries * (1 + kMaxAtoms)                // plans
-           + 5 * entries                                  // per row
+           + 6 * entries + 4 * i64(rows)                   // per row
            + 3 * kMaxAtoms * kMaxAtoms + 64;
   }
 
@@ -94,12 +94,12 @@ class Workspace {
     qp.hessian.small = arena.template take<double>(AtomMatrix::kSmall * AtomMatrix::kSmall);
     qp.move = arena.template take<double>(kMaxAtoms), qp.atom = arena.template take<int>(kMaxAtoms);
     if constexpr (kNear) {
-      near.take(arena, rows, cols, packed, P, Shape<P>::groups(rows));
+      near.take(arena, rows, cols, packed, kPitch<P>, Shape<P>::groups(rows));
     } else {
       row_arrays.anchor = arena.template take<int>(rows), row_arrays.base = arena.template take<double>(rows);
       row_arrays.u = arena.template take<double>(rows);
     }
-    gradient = arena.template take<double>(rows * P), new_cross = arena.template take<double>(rows * P);
+    gradient = arena.template take<double>(rows * kPitch<P>), new_cross = arena.template take<double>(rows * P);
     given = arena.template take_global<double>(i64(rows) * P);
     if constexpr (!kNear) half = arena.template take_global<double>(i64(rows) * P);
     Q.large = arena.template take_global<double>(kMaxAtoms * kMaxAtoms);
@@ -111,7 +111,7 @@ class Workspace {
   TFGW_DEVICE double* cross(int atom) const { return cross_ + i64(atom) * rows_ * P; }
   TFGW_DEVICE Entry* plan(int atom) const { return plans_ + i64(atom) * (rows_ + P); }
 
-  double *gradient, *new_cross;                      // (rows, P)
+  double *gradient, *new_cross;                      // (rows, P); the gradient's has room for kPitch numbers per row
   double *given, *half = nullptr;                    // (rows, P), in global memory
   RowArrays row_arrays{};
   VertexPlan<P> new_plan;

@@ -77,7 +77,7 @@ void bind(nb::module_& module) {
   module.def(
       "gpu_solve_shape",
       [](i64 shared, i64 graphs, i64 nodes, i64 edges, i64 columns) {
-        const SolveShape shape = solve_shape(counts(graphs, nodes, 0, edges, 1, columns), shared);
+        const SolveShape shape = solve_shape(counts(graphs, nodes, 0, edges, 1, columns), shared, graphs);
         return std::make_tuple(shape.per_processor, shape.shared, shape.small_graphs, shape.start_shared);
       },
       nb::kw_only(), nb::arg("shared"), nb::arg("graphs"), nb::arg("nodes"), nb::arg("edges"), nb::arg("columns"));

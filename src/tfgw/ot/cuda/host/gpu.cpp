@@ -10,10 +10,15 @@ struct KernelKind {
   unsigned threads;
 };
 constexpr KernelKind kKinds[kKernels] = {
-    {"tfgw_index", kIndexThreads},         {"tfgw_expand", kEntryThreads},
-    {"tfgw_prepare", kPrepareThreads},     {"tfgw_start", kStartThreads},
-    {"tfgw_solve", kSolveThreads},         {"tfgw_backward_nodes", kNodeThreads},
-    {"tfgw_backward_edges", kEdgeThreads}, {"tfgw_backward_templates", kTemplateThreads},
+    {"tfgw_index", kIndexThreads},
+    {"tfgw_expand", kEntryThreads},
+    {"tfgw_prepare", kPrepareThreads},
+    {"tfgw_start", kStartThreads},
+    {"tfgw_start_many", kStartThreads / 2},
+    {"tfgw_solve", kSolveThreads},
+    {"tfgw_backward_nodes", kNodeThreads},
+    {"tfgw_backward_edges", kEdgeThreads},
+    {"tfgw_backward_templates", kTemplateThreads},
     {"tfgw_fold", kEntryThreads},
 };
 
@@ -115,7 +120,7 @@ bool Gpu::is_plain(nb::tuple given) const {
 nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, bool with_plans) {
   Described d = describe(given, nb::none());
   Problem& p = d.problem;
-  const SolveShape shape = solve_shape(p, properties_.shared);
+  const SolveShape shape = solve_shape(p, properties_.shared, properties_.processors);
   const i64 count = p.graphs * p.templates, blocks = std::min(count, shape.per_processor * properties_.processors);
   p.shared_size = shape.shared, p.start_shared = shape.start_shared;
   p.for_two = shape.small_graphs[0], p.for_three = shape.small_graphs[1], p.for_four = shape.small_graphs[2];
@@ -146,7 +151,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
   {
     nb::gil_scoped_release other_threads;
     const i64 starts = std::min(count, shape.start_per_processor * properties_.processors);
-    launch(kStart, p.padded, starts, shape.start_shared, stream, p);
+    launch(shape.starts_many ? kStartMany : kStart, p.padded, starts, shape.start_shared, stream, p);
     launch(kSolve, p.padded, blocks, shape.shared, stream, p);
     valid = !check || check->passed();
   }

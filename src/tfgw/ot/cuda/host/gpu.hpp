@@ -21,7 +21,8 @@ enum Argument {
 constexpr int kPlaces = 3;  // in problem.py's `SharedEntries`
 
 enum Kernel {
-  kIndex, kExpand, kPrepare, kStart, kSolve, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold, kKernels
+  kIndex, kExpand, kPrepare, kStart, kStartMany, kSolve, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold,
+  kKernels
 };
 
 struct Properties {

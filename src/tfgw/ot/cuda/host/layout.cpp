@@ -7,7 +7,7 @@ namespace {
 
 constexpr i64 kReserved = 1 << 10;  // bytes of shared memory that each block takes besides
 // Of a block besides its pairs, and of a basis of so many nodes (flat_tree.cuh).
-constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20, kMediumTree = 98 * 24, kHugeTree = 162 * 32;
+constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20 + 128, kMediumTree = 98 * 24 + 160, kHugeTree = 162 * 32 + 480;
 
 // Bytes that the blocks of a solve work in at most, if a single graph of all its nodes can do with them.
 constexpr i64 kLargestScratch = i64(2) << 30;
@@ -23,27 +23,30 @@ std::optional<int> size_class(i64 columns) {
 i64 workspace_size(i64 rows, i64 padded) {
   constexpr i64 kAtoms = 32;
   const i64 entries = rows + padded;
-  return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 5 * entries + 3 * kAtoms * kAtoms + 64;
+  return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows + 3 * kAtoms * kAtoms + 64;
 }
 
 // A graph of three times the average size is to have room in a block's shared memory (solve_block.cuh), and as many
 // blocks as possible are to have room at a time.
-SolveShape solve_shape(const Problem& p, i64 shared) {
+SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
   const auto share = [&](i64 blocks) { return (shared / blocks - kReserved) / 16 * 16; };
   if (p.padded > 32)  // what is used most has room, the rest does not
-    return {kSolveBlocks, share(kSolveBlocks), {0, 0, 0}, kStartBlocks, share(kStartBlocks)};
-  const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * p.padded;
-  const i64 per_row = 32 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
+    return {kSolveBlocks, share(kSolveBlocks), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false};
+  const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * (p.padded + 4);
+  const i64 per_row = 64 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
   const i64 fixed = 5632 + 16 * p.padded + table;                   // workspace.cuh
   const auto blocks = [&](i64 bytes, i64 most) { return std::clamp(shared / (bytes + kReserved), i64(1), most); };
   const i64 solves = blocks(kBlock + fixed + kHugeTree + 3 * average * per_row, kSolveBlocks);
-  const i64 starts = blocks(1024 + table + 5 * average * per_row / 2, kStartBlocks);  // start.cuh
+  const auto start_bytes = [&](i64 rows) { return 1024 + table + rows * per_row; };  // start.cuh
+  constexpr i64 kMany = 2 * kStartBlocks;
+  const bool many = p.graphs * p.templates >= 4 * kMany * processors && start_bytes(2 * average) <= share(kMany);
+  const i64 starts = many ? kMany : blocks(start_bytes(5 * average / 2), kStartBlocks);
   const auto nodes = [&](i64 pairs, i64 arcs, i64 tree) {
     const i64 rows = ((share(solves) - kBlock) / pairs - fixed - tree) / per_row;
     return std::max(i64(0), std::min(rows, arcs + 1 - p.columns));
   };
   return {solves, share(solves), {nodes(2, 96, kMediumTree), nodes(3, 64, kSmallTree), nodes(4, 64, kSmallTree)},
-          starts, share(starts)};
+          starts, share(starts), many};
 }
 
 i64 team_pairs(const Problem& p, i64 blocks) {

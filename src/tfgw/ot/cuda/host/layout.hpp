@@ -13,7 +13,7 @@ constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 // Padded number of template nodes for which there are kernels; none where there are too many.
 std::optional<int> size_class(i64 columns);
 
-// Doubles that one pair's solve works in: `Workspace::size` of workspace.cuh.
+// Doubles that one pair's solve works in, an even number: `Workspace::size` of workspace.cuh.
 i64 workspace_size(i64 rows, i64 padded);
 
 // How the blocks of a solve share a multiprocessor.
@@ -22,10 +22,11 @@ struct SolveShape {
   i64 shared;         // bytes of shared memory that each of them gets
   std::array<i64, 3> small_graphs;  // most nodes of graphs that two, three and four warps of a block solve at a time
   i64 start_per_processor, start_shared;  // the same of the kernel that finds where solves begin
+  bool starts_many;   // whether that is the one for many small pairs
 };
 
-// For a problem of which the counts are known, and so many bytes of shared memory per multiprocessor.
-SolveShape solve_shape(const Problem& p, i64 shared);
+// For a problem of which the counts are known, and multiprocessors with so many bytes of shared memory.
+SolveShape solve_shape(const Problem& p, i64 shared, i64 processors);
 
 // How many of the pairs, the largest ones, are solved by a whole block each, however small they are: half as many as there
 // are blocks, or as many where a block has not even room for four average pairs (docs/gpu.md).
