@@ -66,7 +66,6 @@ TFGW_DEVICE void load_structure(const Problem& p, const GraphView& graph, int b,
 template <int P, class Team, bool kNear>
 class CrossOperator {
   using S = Shape<P>;
-  static constexpr int kRows = 4, kRowsAtATime = kRows * S::kRowsAtOnce;  // of a product, by one warp
 
  public:
   TFGW_DEVICE CrossOperator(const Problem& p, const GraphView& graph, int k, int cols, double* scratch, double* half,
@@ -93,7 +92,7 @@ class CrossOperator {
         if (a.weight > 0) other[a.row * P + a.col] = a.weight;
       }
       Team::meet();
-      dense_times(half, {other, P}, scratch(), nullptr);
+      dense_times(half, {other, P}, scratch());
       return;
     }
     if constexpr (kNear) {
@@ -113,18 +112,18 @@ class CrossOperator {
     }
   }
 
-  // out = C · scratch, or Cᵀ · scratch. The same goes to `kept`, if there is such a matrix.
-  TFGW_DEVICE void structure_times(int half, double* out, double* kept) {
-    if (graph_.dense) return dense_times(half, scratch(), {to(half, out), P}, kept);
+  // out = C · scratch, or Cᵀ · scratch.
+  TFGW_DEVICE void structure_times(int half, double* out) {
+    if (graph_.dense) return dense_times(half, scratch(), {to(half, out), P});
     if constexpr (kNear) {
-      packed_times(out, kept);
+      packed_times(out);
     } else {
       sparse_times((half == 1 ? p_.t_start : p_.row_start) + graph_.first, half == 1 ? p_.t_entry : p_.entry,
-                   to(half, out), kept);
+                   to(half, out));
     }
   }
 
-  // out = scratch · table, and `kept` as above.
+  // out = scratch · table. The same goes to `kept`, if there is such a matrix.
   TFGW_DEVICE void times_template(int half, double* out, double* kept) {
     multiply<P, Team, 2>(scratch_, kPitch<P>, 1, graph_.n, cols_, cols_, table(half), {to(half, out), P}, kept);
   }
@@ -175,13 +174,14 @@ class CrossOperator {
   }
 
   // out = C · B, or Cᵀ · B, where C is a matrix.
-  TFGW_DEVICE void dense_times(int half, const Rows& B, const Rows& out, double* kept) {
+  TFGW_DEVICE void dense_times(int half, const Rows& B, const Rows& out) {
     const i64 n = graph_.n;
-    multiply<P, Team, 4>(graph_.dense, half == 1 ? i64(1) : n, half == 1 ? n : i64(1), int(n), int(n), cols_, B, out, kept);
+    const i64 row_step = half == 1 ? 1 : n, col_step = half == 1 ? n : 1;
+    multiply<P, Team, 4>(graph_.dense, row_step, col_step, graph_.n, graph_.n, cols_, B, out, nullptr);
   }
 
   // out = C · scratch, rows in groups of about equal length.
-  TFGW_DEVICE void packed_times(double* out, double* kept) {
+  TFGW_DEVICE void packed_times(double* out) {
     const double* const B = scratch_ + S::my_column();
     const int groups = S::groups(graph_.n);
     const Entry* const far = p_.packed + packed_at(p_, graph_.first);
@@ -202,19 +202,17 @@ class CrossOperator {
       for (int s = 0; s < kGroupRows; ++s) {
         const int at = g * kGroup + S::my_row() + s * S::kRowsAtOnce;
         if (at >= graph_.n) break;
-        const int e = near_.row[at] * P + S::my_column();
-        out[e] = sum[s];
-        if (kept) kept[e] = sum[s];
+        out[near_.row[at] * P + S::my_column()] = sum[s];
       }
     }
   }
 
   // out = A · scratch, A given by its entries, row by row. Several rows at a time: many numbers are on their way.
-  TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, double* out, double* kept) {
-    constexpr int kAhead = 2;
+  TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, double* out) {
+    constexpr int kAhead = 2, kRows = 4, kRowsAtATime = kRows * S::kRowsAtOnce;
     const double* const B = scratch_ + S::my_column();
 #pragma unroll 1
-    for (int first = first_row(); first < graph_.n; first += kRowsAtATime * Team::kSize) {
+    for (int first = Team::warp() * kRowsAtATime + S::my_row(); first < graph_.n; first += kRowsAtATime * Team::kSize) {
       double sum[kRows][S::kColumnsPerLane] = {};
       int at[kRows], end[kRows], longest = 0, some = 0;
 #pragma unroll
@@ -243,27 +241,15 @@ class CrossOperator {
               if (there) sum[s][q] += a[s][d].weight * row[32 * q];
           }
       }
-      store_rows(first, sum, out, kept);
-    }
-  }
-
-  // Of the rows `first`, `first` + kRowsAtOnce, …, those that there are.
-  TFGW_DEVICE void store_rows(int first, const double (&sum)[kRows][S::kColumnsPerLane], double* out,
-                              double* kept) const {
 #pragma unroll
-    for (int s = 0; s < kRows; ++s) {
-      const int i = first + s * S::kRowsAtOnce;
-      if (i >= graph_.n) break;
+      for (int s = 0; s < kRows; ++s) {
+        const int i = first + s * S::kRowsAtOnce;
+        if (i >= graph_.n) break;
 #pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q) {
-        const int e = i * P + S::my_column() + 32 * q;
-        out[e] = sum[s][q];
-        if (kept) kept[e] = sum[s][q];
+        for (int q = 0; q < S::kColumnsPerLane; ++q) out[i * P + S::my_column() + 32 * q] = sum[s][q];
       }
     }
   }
-
-  TFGW_DEVICE static int first_row() { return Team::warp() * kRowsAtATime + S::my_row(); }
 
   const Problem& p_;
   const GraphView graph_;

@@ -242,7 +242,7 @@ class Start {
     for (int half = 0; half < halves; ++half) {
       cross_.matrix_times_template(matrix, half);
       Team::meet();
-      cross_.structure_times(half, to, nullptr);
+      cross_.structure_times(half, to);
       Team::meet();
     }
     if (halves == 2) cross_.average(to);

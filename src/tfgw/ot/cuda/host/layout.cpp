@@ -7,7 +7,7 @@ namespace {
 
 constexpr i64 kReserved = 1 << 10;  // bytes of shared memory that each block takes besides
 // Of a block besides its pairs, and of a basis of so many nodes (flat_tree.cuh).
-constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20 + 128, kMediumTree = 98 * 24 + 160, kHugeTree = 162 * 32 + 480;
+constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20 + 128, kMediumTree = 98 * 24 + 160, kHugeTree = 162 * 32 + 496;
 
 // Bytes that the blocks of a solve work in at most, if a single graph of all its nodes can do with them.
 constexpr i64 kLargestScratch = i64(2) << 30;
