@@ -134,8 +134,10 @@ def test_repeated_solves_give_equal_bits() -> None:
 @pytest.mark.parametrize("size", [12, 33, 61])
 def test_whether_one_warp_or_four_solve_a_pair_changes_no_bit(size: int) -> None:
     sizes = (70, 69, 68, 67, size)
-    few = with_near_neighbours(random_problem(7, "sparse", sizes=sizes, template_nodes=8, templates=2))
+    few = with_near_neighbours(random_problem(7, "sparse", sizes=sizes, template_nodes=8, templates=5))
     first = sum(sizes[:-1])
+    counts = {"graphs": 5, "nodes": sum(sizes), "edges": few.graphs.edge_index.shape[1], "columns": 8}
+    assert _core.gpu_solve_shape(shared=228 << 10, **counts)[2][0] >= size
     among_others = emulation.solve(as_input(few))
     edges = few.graphs.edge_index[:, few.graphs.edge_index[0] >= first] - first
     alone = GraphBatch(
