@@ -71,6 +71,29 @@ def test_the_same_bits_each_time() -> None:
     assert all(torch.equal(grads[name], grads_again[name]) for name in grads)
 
 
+def test_the_same_bits_of_graphs_of_equal_size() -> None:
+    """Which of them are solved by four warps, and which by one, is not always the same."""
+    problem = random_problem(5, "sparse", sizes=(60,) * 50, template_nodes=9, templates=8)
+    first, grads = solve(problem, "cuda")
+    for _ in range(5):
+        again, grads_again = solve(problem, "cuda")
+        assert torch.equal(first.distances, again.distances)
+        assert all(torch.equal(grads[name], grads_again[name]) for name in grads)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "template_nodes", "templates"),
+    [((3, 9, 5, 31, 4, 7, 6, 8) * 70, 5, 8), ((45, 20, 33), 40, 2), ((45, 20, 33), 100, 2), ((211, 90, 130), 30, 2)],
+    ids=["thousands of small pairs", "templates of 40 nodes", "templates of 100 nodes", "large graphs"],
+)
+def test_values_and_gradients_of_other_sizes(sizes: tuple[int, ...], template_nodes: int, templates: int) -> None:
+    problem = random_problem(6, "sparse", sizes=sizes, template_nodes=template_nodes, templates=templates)
+    (cpu, cpu_grads), (gpu, gpu_grads) = solve(problem, "cpu"), solve(problem, "cuda")
+    torch.testing.assert_close(gpu.distances.cpu(), cpu.distances, rtol=1e-10, atol=1e-12)
+    for name, grad in cpu_grads.items():
+        torch.testing.assert_close(gpu_grads[name], grad, rtol=1e-8, atol=1e-10, msg=name)
+
+
 def test_linear_transport() -> None:
     cost = torch.randn(7, 4, generator=torch.Generator().manual_seed(0)).double()
     torch.testing.assert_close(
