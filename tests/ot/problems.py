@@ -4,7 +4,7 @@ Sizes of different things are different (graphs, features, templates, template n
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +115,15 @@ def random_problem(
         ),
         torch.from_numpy(alphas),
     )
+
+
+def with_near_neighbours(problem: Problem, distance: int = 2) -> Problem:
+    """So few edges that they are multiplied one by one; of those of `random_problem`, the kernels make a matrix."""
+    edges, weights = problem.graphs.edge_index, problem.graphs.edge_weight
+    near = (edges[0] - edges[1]).abs() <= distance
+    weights = None if weights is None else weights[near]
+    graphs = replace(problem.graphs, edge_index=edges[:, near], edge_weight=weights)
+    return Problem(graphs, problem.templates, problem.alpha)
 
 
 def _weights(rng: np.random.Generator, count: int) -> Array:

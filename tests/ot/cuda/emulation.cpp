@@ -1,7 +1,6 @@
-// The kernels as functions for the tests to call: launch_NAME(blocks, bytes of shared memory, problem[, gradients]). They
+// The kernels as functions for the tests to call: launch_NAME(blocks, bytes of shared memory, struct[, another]). They
 // return whether a block wrote beyond its shared memory.
 #include "kernels.cu"
-#include "shared_entries.cu"
 
 template <class Kernel>
 bool launch(int blocks, int shared, int threads, Kernel kernel) {
@@ -19,22 +18,22 @@ bool launch(int blocks, int shared, int threads, Kernel kernel) {
   extern "C" int launch_##NAME(int blocks, int shared, const STRUCT* p) {      \
     return launch(blocks, shared, THREADS, [&] { NAME(*p); });                 \
   }
-#define TFGW_LAUNCH_BACKWARD(NAME, THREADS)                                                       \
-  extern "C" int launch_##NAME(int blocks, int shared, const Problem* p, const Gradients* g) {    \
-    return launch(blocks, shared, THREADS, [&] { NAME(*p, *g); });                                \
+#define TFGW_LAUNCH_WITH(STRUCT, NAME, THREADS)                                                   \
+  extern "C" int launch_##NAME(int blocks, int shared, const Problem* p, const STRUCT* more) {    \
+    return launch(blocks, shared, THREADS, [&] { NAME(*p, *more); });                             \
   }
 
-TFGW_LAUNCH(tfgw_index, 64)
+TFGW_LAUNCH_WITH(SharedEntries, tfgw_index, 64)
 TFGW_LAUNCH(tfgw_prepare, 64)
 TFGW_LAUNCH(tfgw_start, 32 * kStartWarps)
 #if TFGW_COLUMNS <= 32
-TFGW_LAUNCH(tfgw_start_many, 16 * kStartWarps)
+TFGW_LAUNCH(tfgw_start_many, 32)
+TFGW_LAUNCH(tfgw_solve_small, 32 * kBlockWarps)
 #endif
 TFGW_LAUNCH(tfgw_solve, 32 * kBlockWarps)
-TFGW_LAUNCH_BACKWARD(tfgw_backward_nodes, 64)
-TFGW_LAUNCH_BACKWARD(tfgw_backward_edges, 128)
-TFGW_LAUNCH_BACKWARD(tfgw_backward_templates, 64)
-TFGW_LAUNCH_OF(SharedEntries, tfgw_expand, 64)
+TFGW_LAUNCH_WITH(Gradients, tfgw_backward_nodes, 64)
+TFGW_LAUNCH_WITH(Gradients, tfgw_backward_edges, 128)
+TFGW_LAUNCH_WITH(Gradients, tfgw_backward_templates, 64)
 TFGW_LAUNCH_OF(SharedEntries, tfgw_fold, 64)
 
 extern "C" i64 workspace_size(int rows) { return Workspace<TFGW_COLUMNS, false>::size(rows); }
@@ -51,7 +50,15 @@ extern "C" i64 workspace_taken(int rows, int shared) {
 // Bytes of shared memory that a pair takes whose structure has so many entries, besides those of its block.
 extern "C" int near_bytes(int rows, int cols, int packed) {
 #if TFGW_COLUMNS <= 32
-  return int(near_bytes<TFGW_COLUMNS>(rows, cols, packed));
+  return int(near_bytes<TFGW_COLUMNS, kNearAtoms>(rows, cols, packed));
+#else
+  return 0;
+#endif
+}
+// The same where there are many small pairs.
+extern "C" int small_bytes(int rows, int cols, int packed) {
+#if TFGW_COLUMNS <= 32
+  return int(near_bytes<TFGW_COLUMNS, kSmallNearAtoms>(rows, cols, packed));
 #else
   return 0;
 #endif

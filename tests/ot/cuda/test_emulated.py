@@ -5,15 +5,17 @@ import dataclasses
 import itertools
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from tests.ot.cuda import emulation
-from tests.ot.cuda.emulation import EmulatedGpu
-from tests.ot.problems import STRUCTURES, Problem, random_problem
+from tests.ot.cuda.emulation import EmulatedDriver, EmulatedGpu
+from tests.ot.problems import STRUCTURES, Problem, random_problem, with_near_neighbours
 from tfgw.ot import GraphBatch, Status, Templates, Transport, _core, fgw, linear_transport
 from tfgw.ot.cuda.compile import SOURCES
 from tfgw.ot.cuda.run import Input
@@ -70,15 +72,6 @@ def test_solves_like_the_core_in_every_size_class(nodes: int, sizes: tuple[int, 
     assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
 
 
-def with_near_neighbours(problem: Problem, distance: int = 2) -> Problem:
-    """So few edges that they are multiplied one by one; of those of `random_problem`, the kernels make a matrix."""
-    edges, weights = problem.graphs.edge_index, problem.graphs.edge_weight
-    near = (edges[0] - edges[1]).abs() <= distance
-    weights = None if weights is None else weights[near]
-    graphs = dataclasses.replace(problem.graphs, edge_index=edges[:, near], edge_weight=weights)
-    return Problem(graphs, problem.templates, problem.alpha)
-
-
 @pytest.mark.parametrize("size", [45, 70, 110, 140, 160])  # two words of arcs, three, four, five, more than are flat
 @pytest.mark.parametrize("kind", ["sparse", "directed"])
 def test_graphs_with_few_edges(kind: str, size: int) -> None:
@@ -91,20 +84,61 @@ def test_one_warp_for_a_pair_or_four() -> None:
     sizes = (4, 55, 70, 20, 43)
     few = with_near_neighbours(random_problem(4, "sparse", sizes=sizes, template_nodes=9, templates=2))
     counts = {"graphs": len(sizes), "nodes": sum(sizes), "edges": few.graphs.edge_index.shape[1], "columns": 9}
-    _, _, (two, three, four), _ = _core.gpu_solve_shape(shared=200 << 10, **counts)
+    _, _, (two, three, four), *_ = _core.gpu_solve_shape(shared=200 << 10, **counts)
     assert 20 <= 43 <= four < 55 <= three < 70 <= two
     assert_same(
         emulation.solve(as_input(few), gpu=EmulatedGpu(shared=200 << 10)), fgw(few.graphs, few.templates, few.alpha)
     )
 
 
-def test_many_small_pairs() -> None:
-    """Then two warps find where each of them begins, and the smallest have a kind of kernel of their own."""
-    sizes = (9, 3, 14, 5, 8, 4, 12, 6, 30)
-    few = with_near_neighbours(random_problem(8, "sparse", sizes=sizes, template_nodes=7, templates=4))
-    gpu = EmulatedGpu(processors=1)
-    assert_same(emulation.solve(as_input(few), gpu=gpu), fgw(few.graphs, few.templates, few.alpha))
-    assert [launch[:3] for launch in gpu.driver.launches[2:]] == [("tfgw_start_many", 8, 64), ("tfgw_solve", 2, 128)]
+class WithoutLargePairs(EmulatedDriver):
+    """Leaves out what `solve` would do."""
+
+    def function(self, name: str, columns: int) -> Callable[..., Any]:
+        return (lambda *_: 0) if name == "tfgw_solve" else super().function(name, columns)
+
+
+SMALL = (9, 3, 12, 5, 8, 4, 11, 6, 7, 2, 10, 1) * 2
+
+
+@pytest.mark.parametrize(("template_nodes", "largest"), [(7, (38, 39)), (20, (13, 14))])
+def test_many_small_pairs(template_nodes: int, largest: tuple[int, int]) -> None:
+    """Then one warp finds where each of them begins, and they are solved by a kernel of their own. The last graph is
+    empty."""
+    sizes = (*SMALL, *largest)
+    problem = random_problem(8, "sparse", sizes=sizes, template_nodes=template_nodes, templates=3)
+    few = with_near_neighbours(problem, distance=1)
+    few = dataclasses.replace(few, graphs=dataclasses.replace(few.graphs, batch_size=len(sizes) + 1))
+    core, gpu = fgw(few.graphs, few.templates, few.alpha), EmulatedGpu()
+    assert_same(emulation.solve(as_input(few), gpu=gpu), core)
+    assert gpu.launched[2:] == ["tfgw_start_many", "tfgw_solve", "tfgw_solve_small"]
+    assert [launch[1:3] for launch in gpu.driver.launches[3:]] == [(2, 128), (3, 128)]
+
+    # Other features than before, for memory may still have the results.
+    other = dataclasses.replace(few, graphs=dataclasses.replace(few.graphs, x=2 * few.graphs.x))
+    found = emulation.solve(as_input(other), gpu=EmulatedGpu(driver=WithoutLargePairs()))
+    assert found is not None
+    is_same = torch.isclose(found[0]["distance"], fgw(other.graphs, other.templates, other.alpha).distances)
+    assert is_same.all(1).tolist() == [*(n < largest[1] for n in sizes), True]
+
+
+@pytest.mark.parametrize("kind", ["directed", "dense"])
+def test_many_small_pairs_for_four_warps(kind: str) -> None:
+    problem = random_problem(8, kind, sizes=SMALL, template_nodes=7, templates=3)
+    assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
+
+
+def test_which_kernel_solves_a_pair_changes_no_bit() -> None:
+    problem = with_near_neighbours(random_problem(8, "sparse", sizes=SMALL, template_nodes=7, templates=2))
+    few, many = EmulatedGpu(processors=9), EmulatedGpu(processors=1)
+    first, second = (emulation.solve(as_input(problem), gpu=gpu) for gpu in (few, many))
+    assert "tfgw_solve_small" in many.launched
+    assert "tfgw_solve_small" not in few.launched
+    assert "tfgw_start_many" not in few.launched + many.launched
+    assert first is not None
+    assert second is not None
+    for name, result in first[0].items():
+        assert torch.equal(result, second[0][name]), name
 
 
 @pytest.mark.parametrize("leaves", [9, 42])
@@ -171,9 +205,7 @@ def test_structures_that_have_no_room_in_shared_memory() -> None:
     kernels = emulation.compiled(16)
     reserved, needed = 1 << 10, kernels.block_bytes() + kernels.near_bytes(nodes, columns, 0)
     gpu = EmulatedGpu(shared=reserved + needed)
-    _, shared, _, _ = _core.gpu_solve_shape(
-        shared=reserved + needed, graphs=1, nodes=nodes, edges=edges, columns=columns
-    )
+    _, shared, *_ = _core.gpu_solve_shape(shared=reserved + needed, graphs=1, nodes=nodes, edges=edges, columns=columns)
     assert needed <= shared < kernels.block_bytes() + kernels.near_bytes(nodes, columns, edges)
     assert_same(emulation.solve(as_input(few), gpu=gpu), fgw(few.graphs, few.templates, few.alpha))
 
@@ -192,13 +224,26 @@ def test_whatever_has_room_in_shared_memory(shared: int) -> None:
 )
 def test_graphs_of_three_times_the_average_size_have_room(rows: int, degree: int, columns: int) -> None:
     padded = _core.gpu_size_class(columns)
-    _, shared, small_graphs, _ = _core.gpu_solve_shape(
-        shared=228 << 10, graphs=100, nodes=100 * rows, edges=100 * rows * degree, columns=columns
-    )
+    counts = {"graphs": 100, "nodes": 100 * rows, "edges": 100 * rows * degree, "columns": columns}
+    _, shared, small_graphs, *_ = _core.gpu_solve_shape(shared=228 << 10, **counts)
     kernels = emulation.compiled(padded)
     assert kernels.block_bytes() + kernels.near_bytes(3 * rows, columns, 3 * rows * degree) <= shared
     for pairs, nodes in enumerate(small_graphs, start=2):
         assert kernels.block_bytes() + pairs * kernels.near_bytes(nodes, columns, nodes * degree) <= shared
+
+
+@pytest.mark.parametrize(
+    ("rows", "degree", "columns", "least"), [(14, 2, 13, 30), (18, 2, 17, 14), (12, 3, 9, 30), (30, 2, 27, -1)]
+)
+def test_many_small_graphs_have_room(rows: int, degree: int, columns: int, least: int) -> None:
+    counts = {"graphs": 100, "nodes": 100 * rows, "edges": 100 * rows * degree, "columns": columns}
+    *_, nodes, shared = _core.gpu_solve_shape(shared=228 << 10, processors=3, **counts)
+    assert (nodes == -1) if least == -1 else nodes >= least
+    kernels = emulation.compiled(_core.gpu_size_class(columns))
+    if nodes >= 0:
+        assert kernels.block_bytes() + 4 * kernels.small_bytes(nodes, columns, nodes * degree) <= shared
+    *_, nodes, shared = _core.gpu_solve_shape(shared=228 << 10, processors=4, **counts)
+    assert nodes == -1  # too few
 
 
 def test_degenerate_problems() -> None:
@@ -207,19 +252,21 @@ def test_degenerate_problems() -> None:
     assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
 
 
-@pytest.mark.parametrize("listed", [False, True])  # as a matrix, or as edges with weights, which a lone warp solves
-def test_many_atoms_are_collapsed_like_in_the_core(listed: bool) -> None:
+# As a matrix; as edges with weights, which a lone warp solves; among so many lone nodes that it has less memory.
+@pytest.mark.parametrize(("listed", "others"), [(False, 0), (True, 0), (True, 40)])
+def test_many_atoms_are_collapsed_like_in_the_core(listed: bool, others: int) -> None:
     """Gradients alone lead inside the polytope here, so that many vertices stay in use."""
     generator = torch.Generator().manual_seed(0)
     negative = -torch.eye(9).double() + 0.1 * torch.randn(9, 9, generator=generator).double()
     negative = negative + negative.T
-    problem = random_problem(5, "dense", sizes=(9,), template_nodes=8, templates=1, alpha=0.9)
+    problem = random_problem(5, "dense", sizes=(9, *(1,) * others), template_nodes=8, templates=1, alpha=0.9)
     edges = {"edge_index": negative.nonzero().T, "edge_weight": negative.flatten()}
     graphs = GraphBatch(
         problem.graphs.x, batch=problem.graphs.batch, **(edges if listed else {"structure": negative.flatten()})
     )
-    convex = Problem(graphs, problem.templates, problem.alpha)
-    assert_same(emulation.solve(as_input(convex)), fgw(graphs, problem.templates, problem.alpha))
+    convex, gpu = Problem(graphs, problem.templates, problem.alpha), EmulatedGpu()
+    assert_same(emulation.solve(as_input(convex), gpu=gpu), fgw(graphs, problem.templates, problem.alpha))
+    assert ("tfgw_solve_small" in gpu.launched) == (others > 0)
 
 
 @pytest.mark.parametrize(("kind", "alpha"), [("sparse", 0.0), ("sparse", 1.0), *((kind, None) for kind in STRUCTURES)])

@@ -27,14 +27,19 @@ DOUBLES = {"packed": 2 * (41 + 8 * 20), "dense_at": 4, "value": 41, "h": 20, "su
 
 
 class Listener(EmulatedDriver):
-    """Does nothing, but keeps the first words of the structs: counts, where the input is."""
+    """Does nothing, but keeps the first words of each launch's first and last struct: counts, where the input is."""
 
     def __init__(self) -> None:
         super().__init__()
         self.words: list[list[int]] = []
+        self.last_words: list[list[int]] = []
 
     def function(self, name: str, columns: int) -> Callable[..., Any]:
-        return lambda blocks, shared, *structs: self.words.append(list(cast(structs[0], POINTER(c_int64))[:8]))
+        def listen(blocks: int, shared: int, *structs: c_void_p) -> None:
+            for kept, struct in ((self.words, structs[0]), (self.last_words, structs[-1])):
+                kept.append(list(cast(struct, POINTER(c_int64))[:8]))
+
+        return listen
 
 
 def problem(**changes: Any) -> Input:
@@ -102,7 +107,9 @@ def test_launches_of_a_solve() -> None:
     driver = Listener()
     given = problem()
     assert solve(EmulatedGpu(processors=5, driver=driver), given) is not None
-    _, solve_shared, _, start_shared = _core.gpu_solve_shape(shared=228 << 10, graphs=3, nodes=20, edges=41, columns=11)
+    _, solve_shared, _, start_shared, *_ = _core.gpu_solve_shape(
+        shared=228 << 10, graphs=3, nodes=20, edges=41, columns=11
+    )
     assert driver.launches == [
         Launch("tfgw_index", 1, 1024, 0),
         Launch("tfgw_prepare", 3 + 7, 256, 0),
@@ -145,9 +152,10 @@ def test_entries_that_are_shared_are_expanded_and_folded() -> None:
     gpu = EmulatedGpu(driver=driver)
     solution = solve(gpu, given)
     assert solution is not None
-    assert driver.launches[1] == Launch("tfgw_expand", 7, 256, 0)
-    assert driver.words[1] == [7, 121, 3, 0, shared.places.data_ptr(), entries.data_ptr(), given.alpha.data_ptr(),
-                               driver.words[1][7]]  # fmt: skip
+    assert driver.launches[0] == Launch("tfgw_index", 1 + 7, 1024, 0)
+    words = driver.last_words[0]
+    assert words[:4] == [7, 121, 3, 0]
+    assert words[4:7] == [shared.places.data_ptr(), entries.data_ptr(), given.alpha.data_ptr()]
     grads = gradients(gpu, given, solution, 4, 7)
     assert driver.launches[-1] == Launch("tfgw_fold", 7, 256, 0)
     assert grads[4] is not None

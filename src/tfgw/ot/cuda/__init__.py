@@ -2,6 +2,6 @@
 
 run ──▶ solved: what a solve writes
     └─▶ gpu: a device ──▶ host/ (C++): describes a problem to the kernels, in the structs of structs.cuh; launches them
-                      ├─▶ compile: kernels.cu for a size class, shared_entries.cu
+                      ├─▶ compile: kernels.cu for a size class
                       └─▶ driver: where the CUDA driver's functions are
 """

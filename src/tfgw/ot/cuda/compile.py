@@ -13,9 +13,8 @@ MISSING = "tensors on a GPU need CuPy, which is not installed: pip install 'tfgw
 def kernel(device: int, name: str, columns: int) -> int:
     """The driver's handle of a kernel of a size class, loaded on a device."""
     with load_cupy().cuda.Device(device):
-        source = "shared_entries.cu" if name in ("tfgw_expand", "tfgw_fold") else "kernels.cu"
-        found = _module(source, columns, device).get_function(name)
-        if name in ("tfgw_start", "tfgw_start_many", "tfgw_solve"):
+        found = _module(columns, device).get_function(name)
+        if name.startswith(("tfgw_start", "tfgw_solve")):
             found.max_dynamic_shared_size_bytes = shared_memory(device) - found.shared_size_bytes - 1024
         _loaded.append(found)
         return int(found.kernel.ptr)
@@ -26,11 +25,11 @@ _loaded: list[Any] = []
 
 
 @cache
-def _module(source: str, columns: int, device: int) -> Any:
+def _module(columns: int, device: int) -> Any:
     # CuPy's cache knows the source it is given, not what that includes.
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(SOURCES.glob("*.cu*")))).hexdigest()[:16]
     return load_cupy().RawModule(
-        code=(SOURCES / source).read_text(),
+        code=(SOURCES / "kernels.cu").read_text(),
         options=("--std=c++17", f"-I{SOURCES}", f"-DTFGW_COLUMNS={columns}", f"-DTFGW_SOURCES=0x{digest}"),
     )
 

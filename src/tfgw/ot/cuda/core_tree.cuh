@@ -195,6 +195,12 @@ class CoreTree {
     for (int j = 0; j < kShare; ++j)
       if (used_.has_mine(j)) visit(row_[j], col_[j], flow_[j], row_is_child_.has_mine(j));
   }
+  // The same with visit(flow, load(row, col)), after meanwhile().
+  template <class Load, class Meanwhile, class Visit>
+  TFGW_DEVICE void for_each_arc(Load load, Meanwhile meanwhile, Visit visit) const {
+    meanwhile();
+    for_each_arc([&](int row, int col, i64 flow, bool) { visit(flow, load(row, col)); });
+  }
 
  private:
   // Arcs come row by row: one arc makes a leaf, more make a core row.

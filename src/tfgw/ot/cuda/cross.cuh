@@ -87,16 +87,16 @@ class CrossOperator {
     Team::meet();
     if (graph_.dense) {
 #pragma unroll 1
-      for (int e = Team::thread(); e < n + cols_; e += Team::kThreads) {
+      for (int e = Team::thread(); e < n + cols_ - 1; e += Team::kThreads) {  // nothing is above the root
         const Entry a = plan.entries[e];
-        if (a.weight > 0) other[a.row * P + a.col] = a.weight;
+        other[a.row * P + a.col] = a.weight;
       }
       Team::meet();
       dense_times(half, {other, P}, scratch());
       return;
     }
     if constexpr (kNear) {
-      const Entry* const far = p_.packed + packed_at(p_, graph_.first);
+      const Entry* const far = far_entries();
       const auto edge = [&](int e) { return near_.has_packed ? near_.packed[e] : read_only(far + e); };
 #pragma unroll 1
       for (int at = Team::thread(); at < n; at += Team::kThreads) {
@@ -141,6 +141,9 @@ class CrossOperator {
     if constexpr (kNear) return {near_.table, kPitch<P>};
     return {(graph_.symmetric ? p_.mean : half == 0 ? p_.Ct : p_.C) + i64(k_) * P * P, P};
   }
+  TFGW_DEVICE const Entry* far_entries() const {  // where they are not near
+    return near_.has_packed ? nullptr : p_.packed + packed_at(p_, graph_.first);
+  }
   TFGW_DEVICE Rows scratch() const { return {scratch_, kPitch<P>}; }
 
   TFGW_DEVICE void clear(double* matrix, int pitch) {
@@ -184,7 +187,7 @@ class CrossOperator {
   TFGW_DEVICE void packed_times(double* out) {
     const double* const B = scratch_ + S::my_column();
     const int groups = S::groups(graph_.n);
-    const Entry* const far = p_.packed + packed_at(p_, graph_.first);
+    const Entry* const far = far_entries();
 #pragma unroll 1
     for (int g = Team::warp(); g < groups; g += Team::kSize) {
       constexpr int kGroup = S::kGroup, kGroupRows = kGroup / S::kRowsAtOnce;
@@ -252,7 +255,7 @@ class CrossOperator {
   }
 
   const Problem& p_;
-  const GraphView graph_;
+  const GraphView& graph_;
   const int k_, cols_;
   double* const scratch_;  // its rows are kPitch apart
   double* const half_;

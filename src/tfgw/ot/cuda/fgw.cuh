@@ -18,8 +18,8 @@ class FgwSolver {
 
  public:
   TFGW_DEVICE FgwSolver()
-      : p_(block_memory<P>().problem), b_(pair_.b), k_(pair_.k), n_(pair_.n), m_(pair_.m), alpha_(pair_.alpha),
-        transport_(pair_.tree_memory, n_, m_, pair_.rows_at_once, pair_.w.gradient, p_.supply + pair_.graph.first,
+      : p_(block_memory<P>().problem), frame_(pair_.frame), n_(pair_.n), m_(pair_.m),
+        transport_(pair_.tree_memory, n_, m_, frame_.rows_at_once, pair_.w.gradient, p_.supply + frame_.graph.first,
                    pair_.w.row_arrays, &pair_.memory.told) {}
 
   TFGW_DEVICE void run() {
@@ -33,7 +33,7 @@ class FgwSolver {
     keep_potentials();
     if (p_.plan) pair_.write_plan();
     if (Team::warp() > 0) return;
-    PairWriter<P, Team> writer(p_, pair_.graph, b_, k_, alpha_, pair_.potentials());
+    PairWriter<P, Team> writer(p_, frame_.graph, frame_.b, frame_.k, frame_.alpha, pair_.potentials());
     writer.write(result, pair_.w.gradient, pair_.w.given);
   }
 
@@ -43,7 +43,7 @@ class FgwSolver {
     if (rebuild) {
       if (!linear_is_coming_) pair_.fetch_linear();
       linear_is_coming_ = false;
-      publish_atoms(-4 * alpha_);
+      publish_atoms(-4 * frame_.alpha);
       pair_.rebuild_gradient(live_, newest_);
       Team::meet();
     }
@@ -57,7 +57,7 @@ class FgwSolver {
   TFGW_DEVICE void begin() {
     const Beginning from = pair_.begin();
     transport_.begin(from.arcs);
-    if (alpha_ <= 0) return;
+    if (frame_.alpha <= 0) return;
     base_ = p_.start ? Base::given : Base::product;
     only_atom(from.costs[0], from.costs[1]);
   }
@@ -73,10 +73,9 @@ class FgwSolver {
 
   // Frank-Wolfe from the first atom. `result` gets everything but the two separate costs.
   TFGW_DEVICE void descend(PairResult& result) {
-    const double structure_scale = alpha_ > 0 ? alpha_ * (p_.constant[b_] + p_.t_constant[k_]) : 0.0;
     bool lazy = false;
     while (true) {
-      const bool tie_break = alpha_ > 0 && result.iterations == 0 && !p_.start;
+      const bool tie_break = frame_.alpha > 0 && result.iterations == 0 && !p_.start;
       const bool last = result.iterations + 1 >= p_.max_iter;
       const Outcome outcome = solve_linear_problem(result.iterations > 0, lazy && !last ? kLazySweeps : 0);
       ++result.iterations;
@@ -86,16 +85,16 @@ class FgwSolver {
       // Where ties were broken, the gradient is not that of T, which is still the first atom.
       const auto [linear, squared, sloped, own_linear, mixed] = measure_vertex(fresh, tie_break);
       take_vertex(fresh);  // from here on, the gradient's memory serves other purposes
-      const double value = structure_scale + linear - 2 * alpha_ * squared;
-      const double scale = structure_scale + magnitude(linear);
+      const double value = frame_.structure_scale + linear - 2 * frame_.alpha * squared;
+      const double scale = frame_.structure_scale + magnitude(linear);
       result.distance = value;
-      result.gap = larger(0.0, linear - 4 * alpha_ * squared - sloped);
+      result.gap = larger(0.0, linear - 4 * frame_.alpha * squared - sloped);
 
       const double tolerance = p_.tol * magnitude(value) + kRounding * scale;
       const bool flat = result.gap <= tolerance;
       lazy = !flat;  // while there is a way down, any vertex that leads there will do
       const bool stationary = flat && !tie_break;
-      if (alpha_ > 0) {
+      if (frame_.alpha > 0) {
         if (flat && outcome == Outcome::improved) continue;
         if (last) {
           result.status = stationary ? Status::converged : Status::max_iter;
@@ -104,11 +103,11 @@ class FgwSolver {
         if (stationary && unmoved_vertex) return;
       }
       const double own = add_atom(fresh, own_linear);
-      if (alpha_ <= 0) {  // one linear problem, whose solution is all
+      if (frame_.alpha <= 0) {  // one linear problem, whose solution is all
         weight_ = lane() == 0, result.gap = 0;
         return;
       }
-      const double curvature = -2 * alpha_ * (own - 2 * mixed + squared);
+      const double curvature = -2 * frame_.alpha * (own - 2 * mixed + squared);
       // A flat point may be a saddle: the vertex then lies downhill though the gradient does not say so.
       const bool saddle = curvature - result.gap < -4 * tolerance;
       if (flat && !saddle) {
@@ -126,9 +125,11 @@ class FgwSolver {
     weight_ = lane() == fresh ? step : weight_ * (1 - step);
     if (step < 1 && bits_set(live_) > 2) {  // of two, the segment is the hull
       if (Team::warp() == 0) {
-        const bool small = live_ >> AtomMatrix::kSmall == 0;
-        weight_ = small ? descend_over_simplex<SmallMatrix>(pair_.w.Q, linear_, alpha_, pair_.w.qp, weight_)
-                        : descend_over_simplex<AtomMatrix>(pair_.w.Q, linear_, alpha_, pair_.w.qp, weight_);
+        const bool small = live_ >> Kind::kAtoms == 0;
+        const auto& Q = pair_.w.Q;
+        const auto& memory = pair_.w.qp;
+        weight_ = small ? descend_over_simplex<SmallMatrix<Kind::kAtoms>>(Q, linear_, frame_.alpha, memory, weight_)
+                        : descend_over_simplex<AtomMatrix<Kind::kAtoms>>(Q, linear_, frame_.alpha, memory, weight_);
         weight_ /= warp_sum(weight_);
         if (!Team::kAlone) pair_.w.qp.move[lane()] = weight_;
       }
@@ -176,41 +177,55 @@ class FgwSolver {
     double linear, squared, slope, own_linear, mixed;
   };
   TFGW_DEVICE Measures measure_vertex(int fresh, bool at_first_atom) {
-    constexpr int kAtoms = Team::kAlone ? 2 : 4;  // at a time: most of their cross terms are far
-    const double* const linear_cost = pair_.begin().linear;
+    constexpr int kAtOnce = Team::kAlone ? 2 : 4;  // atoms, for most of their cross terms are far
+    const double* const linear_cost = frame_.linear;
+    const double* const slopes = at_first_atom ? pair_.w.new_cross : pair_.w.gradient;
+    struct Cell {
+      double X[kAtOnce], cost, slope;
+    };
     Measures sum;
-    const double linear = weight_ * linear_, squared = weight_ * quadratic();
-    double mixed = 0;
+    double squared = 0, mixed = 0;
     u32 left = live_;
 #pragma unroll 1
     do {
-      sum = {linear, squared, 0, 0, 0};
-      int atom[kAtoms];
-      const double* X[kAtoms];
-      double q[kAtoms] = {}, share[kAtoms];
+      const bool first = left == live_;
+      int atom[kAtOnce];
+      const double* X[kAtOnce];
+      double q[kAtOnce] = {}, share[kAtOnce];
 #pragma unroll
-      for (int s = 0; s < kAtoms; ++s) {  // where there are not so many, something that is near
+      for (int s = 0; s < kAtOnce; ++s) {  // where there are not so many, something that is near
         atom[s] = left ? lowest_bit(left) : newest_;
         share[s] = left ? from_lane(weight_, atom[s]) : 0.0;
         left &= left - 1;
         X[s] = atom[s] == newest_ ? pair_.w.new_cross : pair_.w.cross(atom[s]);
       }
-      transport_.for_each_arc([&](int row, int col, i64 flow, bool) {
+      const auto load = [&](int row, int col) {
         const int e = row * P + col;
-        const double mass = double(flow) * kMassUnit, cost = linear_cost[e];
+        Cell cell;
+        cell.cost = linear_cost[e], cell.slope = slopes[e];
 #pragma unroll
-        for (int s = 0; s < kAtoms; ++s) q[s] += mass * (live_ ? X[s][e] : 0.0);  // else there is nothing there
-        sum.slope += mass * (at_first_atom ? cost - 4 * alpha_ * pair_.w.new_cross[e] : pair_.w.gradient[e]);
-        sum.own_linear += mass * cost;
+        for (int s = 0; s < kAtOnce; ++s) cell.X[s] = live_ ? X[s][e] : 0.0;  // else there is nothing there
+        return cell;
+      };
+      const auto of_iterate = [&] {
+        if (first) squared = weight_ * quadratic();
+        sum = {weight_ * linear_, squared, 0, 0, 0};
+      };
+      transport_.for_each_arc(load, of_iterate, [&](i64 flow, const Cell& cell) {
+        const double mass = double(flow) * kMassUnit;
+#pragma unroll
+        for (int s = 0; s < kAtOnce; ++s) q[s] += mass * cell.X[s];
+        sum.slope += mass * (at_first_atom ? cell.cost - 4 * frame_.alpha * cell.slope : cell.slope);
+        sum.own_linear += mass * cell.cost;
       });
-      if constexpr (kAtoms == 2) {
+      if constexpr (kAtOnce == 2) {
         warp_sums(sum.linear, sum.squared, sum.slope, sum.own_linear, q[0], q[1]);
       } else {
         warp_sums(sum.linear, sum.squared, sum.slope, sum.own_linear, q[0], q[1], q[2], q[3]);
         pair_.add_over_team(sum.slope, sum.own_linear, q[0], q[1], q[2], q[3]);
       }
 #pragma unroll
-      for (int s = 0; s < kAtoms; ++s) {
+      for (int s = 0; s < kAtOnce; ++s) {
         mixed += share[s] * q[s];
         if (share[s] == 0 || Team::thread() > 0) continue;
         pair_.w.Q.set(atom[s], fresh, q[s]), pair_.w.Q.set(fresh, atom[s], q[s]);
@@ -231,7 +246,6 @@ class FgwSolver {
       kept[at] = entries[at] = {double(flow) * kMassUnit, row, col};
       if (!row_is_child && flow > 0) set_bits(&pair_.w.new_plan.more[row].word[col >> 5], u32(1) << (col & 31));
     });
-    if (Team::thread() == 0) kept[n_ + m_ - 1] = entries[n_ + m_ - 1] = {0, 0, m_ - 1};  // nothing is above the root
     flow_ = s;
     Team::meet();
   }
@@ -277,9 +291,9 @@ class FgwSolver {
       const Entry* const entries = pair_.w.plan(s);
       const double w = from_lane(weight_, s);
 #pragma unroll 1
-      for (int e = Team::thread(); e < n_ + m_; e += Team::kThreads) {
+      for (int e = Team::thread(); e < n_ + m_ - 1; e += Team::kThreads) {  // nothing is above the root
         const Entry a = entries[e];
-        if (a.weight > 0) out[a.row * P + a.col] += w * a.weight;  // the root's entry is at another one's place
+        out[a.row * P + a.col] += w * a.weight;
       }
       Team::meet();
     }
@@ -293,27 +307,27 @@ class FgwSolver {
 
   // Both terms at the plan that was kept, whatever α: it may be learned, and its gradient is their difference.
   TFGW_DEVICE void split_costs(PairResult& result) {
-    if (alpha_ < 1) {
-      result.feature_cost = warp_sum(weight_ * linear_) / (1 - alpha_);
+    if (frame_.alpha < 1) {
+      result.feature_cost = warp_sum(weight_ * linear_) / (1 - frame_.alpha);
     } else {
       double sum = 0;
 #pragma unroll 1
       for (int e = lane(); e < n_ * P; e += 32)
         if (e % P < m_ && pair_.w.gradient[e] > 0)
-          sum += pair_.w.gradient[e] * squared_distance(p_, pair_.graph.first + e / P, k_, pair_.live(e % P));
+          sum += pair_.w.gradient[e] * squared_distance(p_, frame_.graph.first + e / P, frame_.k, pair_.live(e % P));
       result.feature_cost = warp_sum(sum);
     }
     if (has_structure(p_)) {
       const double squared = warp_sum(weight_ * quadratic());
-      result.structure_cost = larger(0.0, p_.constant[b_] + p_.t_constant[k_] - 2 * squared);
+      result.structure_cost = larger(0.0, p_.constant[frame_.b] + p_.t_constant[frame_.k] - 2 * squared);
     }
-    result.distance = fused(alpha_, result.structure_cost, (1 - alpha_) * result.feature_cost);
+    result.distance = fused(frame_.alpha, result.structure_cost, (1 - frame_.alpha) * result.feature_cost);
   }
 
   Pair<Kind> pair_;
   const Problem& p_;
-  const int b_, k_, n_, m_;
-  const double alpha_;
+  const Frame& frame_;
+  const int n_, m_;
   Transport<Tree, Team> transport_;
   u32 live_ = 0;                       // places in use
   Base base_ = Base::vertex;           // what sits in base_place_, unless a vertex

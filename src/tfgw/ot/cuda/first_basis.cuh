@@ -155,8 +155,9 @@ class FirstBasis {
     return c;
   }
   TFGW_DEVICE static int owner_of(const Cheapest& c) {
-    const u32 near = ballot(same_but_lane(c.mine, c.lowest));
-    return near & (near - 1) ? lane_of_least(c.key, u32(lane() + 32 * c.q)) : int(c.lowest & 31);
+    const bool near = same_but_lane(c.mine, c.lowest);
+    const u32 all = ballot(near);
+    return all & (all - 1) ? lane_of_least_near(c.key, near, u32(lane() + 32 * c.q)) : int(c.lowest & 31);
   }
 
   const int rows_, cols_;

@@ -155,11 +155,12 @@ class FlatTree {
       improved = true;
       const auto enter_mine = [&] { entering() = {from_row, from_col, ends, v, reduced, cost}; };
       if (mine == lowest) enter_mine();
-      const u32 near = ballot(same_but_lane(mine, lowest));
+      const bool near = same_but_lane(mine, lowest);
+      const u32 all = ballot(near);
       sync();
       Entering in = entering();
-      if (near & (near - 1)) {  // hardly ever
-        const int owner = lane_of_least(key, u32(lane()));
+      if (all & (all - 1)) {
+        const int owner = lane_of_least_near(key, near, u32(lane()));
         sync();
         if (lane() == owner) enter_mine();
         sync();
@@ -181,6 +182,17 @@ class FlatTree {
 #pragma unroll
     for (int j = 0; j < kShare; ++j)
       if (is_used(j)) visit(row_of(ends_[j]), col_of(ends_[j]), flow_[j], row_is_child_[j] != 0);
+  }
+  // Calls visit(flow, load(row, col)) for every arc, and before that, when all is on its way, meanwhile().
+  template <class Load, class Meanwhile, class Visit>
+  TFGW_DEVICE void for_each_arc(Load load, Meanwhile meanwhile, Visit visit) const {
+    decltype(load(0, 0)) value[kShare];
+#pragma unroll
+    for (int j = 0; j < kShare; ++j) value[j] = load(row_of(ends_[j]), col_of(ends_[j]));
+    meanwhile();
+#pragma unroll
+    for (int j = 0; j < kShare; ++j)
+      if (is_used(j)) visit(flow_[j], value[j]);
   }
 
  private:

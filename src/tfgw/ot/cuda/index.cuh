@@ -1,4 +1,4 @@
-// Kernel `index`, one block: where each graph and each row of C begins.
+// Kernel `index`, the first block: where each graph and each row of C begins.
 #pragma once
 
 #include "block.cuh"
@@ -113,7 +113,11 @@ class Indexer {
     });
     if (p_.dense && thread_in_block() == 0) p_.dense_at[0] = 0;
     sync_block();
-    accumulate(shared_.bucket, kBuckets);
+    accumulate(shared_.bucket, kBuckets);  // each then counts the graphs of its size, and all that are larger
+    if (thread_in_block() == 0)
+      p_.queue[kFirstSmall] = p_.queue[kNextSmall] =
+          int(p_.templates) * shared_.bucket[p_.for_small < 0 ? kBuckets - 1 : bucket_of(int(p_.for_small) + 1)];
+    sync_block();
     if (p_.dense) {
       accumulate(p_.dense_at, p_.graphs + 1);
       if (thread_in_block() == 0 && p_.dense_at[p_.graphs] != p_.dense_size) report_invalid(p_);

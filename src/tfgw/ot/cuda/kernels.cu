@@ -3,14 +3,16 @@
 #include "index.cuh"
 #include "prepare_graph.cuh"
 #include "prepare_template.cuh"
+#include "shared_entries.cuh"
 #include "solve_block.cuh"
 #include "start.cuh"
 
 using namespace tfgw;
 
-// One block.
-TFGW_KERNEL(kIndexThreads) tfgw_index(const TFGW_PARAMETER Problem p) {
+// One block, then one per template whose entries are shared.
+TFGW_KERNEL(kIndexThreads) tfgw_index(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER SharedEntries s) {
   TFGW_SHARED IndexMemory memory;
+  if (block_index() > 0) return expand_entries(s, block_index() - 1);
   Indexer(p, memory).run();
 }
 
@@ -32,19 +34,25 @@ TFGW_KERNEL(kStartThreads, kStartBlocks) tfgw_start(const TFGW_PARAMETER Problem
   start_pairs<TFGW_COLUMNS, Team<kStartWarps>>(p);
 }
 
-#if TFGW_COLUMNS <= 32
-// The same with fewer threads for each pair: slower for one, faster for many small ones.
-TFGW_KERNEL(kStartThreads / 2, 2 * kStartBlocks) tfgw_start_many(const TFGW_PARAMETER Problem p) {
-  if (p.queue[kInvalid]) return;
-  start_pairs<TFGW_COLUMNS, Team<kStartWarps / 2>>(p);
-}
-#endif
-
 // The same.
 TFGW_KERNEL(kSolveThreads, kSolveBlocks) tfgw_solve(const TFGW_PARAMETER Problem p) {
   if (p.queue[kInvalid]) return;
-  SolveBlock<TFGW_COLUMNS>(p).run();
+  SolveBlock<TFGW_COLUMNS, kNearAtoms>(p, p.shared_size).run();
 }
+
+#if TFGW_COLUMNS <= 32
+// `start` with one warp for each pair: slower for one, faster for many small ones, as no warp waits for another.
+TFGW_KERNEL(32, kStartWarps * kStartBlocks) tfgw_start_many(const TFGW_PARAMETER Problem p) {
+  if (p.queue[kInvalid]) return;
+  start_pairs<TFGW_COLUMNS, Team<1>>(p);
+}
+
+// `solve` for small pairs that there are many of: fewer registers, more blocks at a time.
+TFGW_KERNEL(kSolveThreads, kSmallBlocks) tfgw_solve_small(const TFGW_PARAMETER Problem p) {
+  if (p.queue[kInvalid]) return;
+  SolveBlock<TFGW_COLUMNS, kSmallNearAtoms>(p, p.small_shared).run_small();
+}
+#endif
 
 // One block per node.
 TFGW_KERNEL(kNodeThreads) tfgw_backward_nodes(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
@@ -65,3 +73,6 @@ tfgw_backward_templates(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gra
   const int tiles = backward.tiles(), node = block_index() / tiles, m = int(p.columns);
   backward.template_node(node / m, node % m, block_index() % tiles, memory);
 }
+
+// One block per template.
+TFGW_KERNEL(kEntryThreads) tfgw_fold(const TFGW_PARAMETER SharedEntries s) { fold_entries(s, block_index()); }

@@ -15,16 +15,18 @@ namespace tfgw {
 constexpr int kLedWords = 3;
 
 // A pair that has room in shared memory, and one that has not, or whose structure is directed or given as a matrix.
-template <int P, int W, int kWarps>
+template <int P, int W, int kWarps, int kAtomsNear = kNearAtoms>
 struct Near {
+  static constexpr int kAtoms = kAtomsNear;
   using Team = tfgw::Team<kWarps>;
   using Tree = FlatTree<P, W, tfgw::Team<(W > kLedWords ? kWarps : 1)>>;
-  using Memory = Workspace<P, true>;
+  using Memory = Workspace<P, true, kAtoms>;
   using Arena = NearArena;
   static constexpr bool kNear = true;
 };
 template <int P, int kWarps>
 struct Far {
+  static constexpr int kAtoms = kNearAtoms;
   using Team = tfgw::Team<kWarps>;
   using Tree = CoreTree<P>;
   using Memory = Workspace<P, false>;
@@ -35,16 +37,18 @@ struct Far {
 // A plan that is not the basis' own: hh̄ᵀ, or one that was given.
 enum class Base { product, given, vertex };
 
-// What tells a pair from others.
+// What tells a pair from others. It stays in shared memory, for registers are few.
 struct Frame {
   int b, k, cols;
   int packed;                  // entries of its structure that have room in shared memory
   bool near;
   double alpha;
+  double structure_scale;      // α (hᵀ C² h + h̄ᵀ C̄² h̄)
   GraphView graph;
   int rows_at_once;            // that are priced together
   int shared_at, shared_size;  // where its part of the block's shared memory begins, in bytes
   char* global;
+  double* linear;              // its linear cost (beginning.cuh)
 };
 
 // A block's memory, besides that of its pairs, which comes behind it.
@@ -82,35 +86,37 @@ class Pair {
   // What is read often comes near, and the first plan, if there is one, gets its place among the atoms.
   TFGW_DEVICE void load() {
     const Beginning from = begin();
-    if constexpr (kNear) load_structure<P, Team>(p, graph, b, k, m, w.near);
+    if constexpr (kNear) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.near);
 #pragma unroll 1
     for (int e = 2 * Team::thread(); e < n * P; e += 2 * Team::kThreads) {
       if constexpr (kNear) copy_ahead(two_at(w.gradient + e), two_at(from.gradient + e));
       else *two_at(w.gradient + e) = *two_at(from.gradient + e);
     }
-    if (alpha > 0) {
+    if (frame.alpha > 0) {
       const int col = Team::thread() % P;
-      const ProductCross<P> product(p, graph, k, col);
+      const ProductCross<P> product(p, frame.graph, frame.k, col);
       const auto first = [&](int i) { return p.start ? from.cross[i * P + col] : product.at(i); };
       ahead<4>(Team::thread() / P, n, Team::kThreads / P, first,
                [&](int i, double x) { w.new_cross[i * P + col] = w.cross(0)[i * P + col] = x; });
     }
-    for (int e = Team::thread(); e < n * P && alpha > 0 && p.start; e += Team::kThreads) w.given[e] = from.given[e];
+    for (int e = Team::thread(); e < n * P && frame.alpha > 0 && p.start; e += Team::kThreads)
+      w.given[e] = from.given[e];
     copies_are_there();
   }
 
   // Where the gradient was, the linear cost may come near before it is needed: each thread gets what it will read.
   TFGW_DEVICE void fetch_linear() {
-    const double* const linear = begin().linear;
+    if constexpr (!kNear) return;
+    const double* const from = frame.linear;
 #pragma unroll 1
-    for (int e = 2 * Team::thread(); e < n * P && kNear; e += 2 * Team::kThreads)
-      copy_ahead(two_at(w.gradient + e), two_at(linear + e));
+    for (int e = 2 * Team::thread(); e < n * P; e += 2 * Team::kThreads)
+      copy_ahead(two_at(w.gradient + e), two_at(from + e));
   }
   // The gradient at Σ factor · atom, after that; the cross term of atom `newest` is in `new_cross`.
   TFGW_DEVICE void rebuild_gradient(u32 atoms, int newest) {
-    const double* const linear = kNear ? w.gradient : begin().linear;
+    const double* const from = kNear ? w.gradient : frame.linear;
     copies_are_there();
-    sum_atoms(atoms, newest, [&](int e) { return *two_at(linear + e); },
+    sum_atoms(atoms, newest, [&](int e) { return *two_at(from + e); },
               [&](int e, Two v) { *two_at(w.gradient + e) = v; });
   }
 
@@ -146,7 +152,7 @@ class Pair {
   }
 
   TFGW_DEVICE void write_plan() {
-    PairWriter<P, Team>(p, graph, b, k, alpha, potentials()).write_plan(w.gradient);
+    PairWriter<P, Team>(p, frame.graph, frame.b, frame.k, frame.alpha, potentials()).write_plan(w.gradient);
   }
 
   // Of the rows from `first` on, for each column what the simplex should look at. Each lane sees that of all warps.
@@ -185,20 +191,19 @@ class Pair {
     }
   }
 
-  TFGW_DEVICE double h(int i) const { return read_only(p.h + graph.first + i); }
-  TFGW_DEVICE double t_h(int l) const { return l < m ? read_only(p.t_h + i64(k) * P + l) : 0.0; }
-  TFGW_DEVICE int live(int l) const { return read_only(p.live + i64(k) * P + l); }
+  TFGW_DEVICE double h(int i) const { return read_only(p.h + frame.graph.first + i); }
+  TFGW_DEVICE double t_h(int l) const { return l < m ? read_only(p.t_h + i64(frame.k) * P + l) : 0.0; }
+  TFGW_DEVICE int live(int l) const { return read_only(p.live + i64(frame.k) * P + l); }
   TFGW_DEVICE typename Tree::View published() const { return {tree_memory, m, w.row_arrays}; }
-  TFGW_DEVICE Pricing<Tree, Team> pricing() const { return {n, rows_at_once, w.gradient, published()}; }
-  TFGW_DEVICE Beginning begin() const { return beginning_of(p, graph, b, k); }
+  TFGW_DEVICE Pricing<Tree, Team> pricing() const { return {n, frame.rows_at_once, w.gradient, published()}; }
+  TFGW_DEVICE Beginning begin() const { return beginning_of(p, frame.graph, frame.b, frame.k); }
   // Nothing else needs the linear cost and the cross term at the end.
-  TFGW_DEVICE Potentials potentials() const { return {begin().linear, w.new_cross}; }
+  TFGW_DEVICE Potentials potentials() const { return {frame.linear, w.new_cross}; }
 
   const Problem& p;
   BlockMemory<P>& memory;
-  const int b, k, n, m, rows_at_once;
-  const double alpha;
-  const GraphView graph;
+  const Frame& frame;
+  const int n, m;
   typename Tree::Memory* const tree_memory;
   const Memory w;
 
@@ -207,11 +212,10 @@ class Pair {
       : Pair(block, frame,
              typename Kind::Arena(dynamic_memory() + frame.shared_at, frame.shared_size, frame.global)) {}
   TFGW_DEVICE Pair(BlockMemory<P>& block, const Frame& frame, typename Kind::Arena arena)
-      : p(block.problem), memory(block), b(frame.b), k(frame.k), n(frame.graph.n), m(frame.cols),
-        rows_at_once(frame.rows_at_once), alpha(frame.alpha), graph(frame.graph),
+      : p(block.problem), memory(block), frame(frame), n(frame.graph.n), m(frame.cols),
         tree_memory(arena.template take<typename Tree::Memory>(1)),
         w(arena, frame.graph.n, frame.cols, frame.packed),
-        cross_(block.problem, graph, frame.k, frame.cols, w.gradient, w.half, w.near) {}
+        cross_(block.problem, frame.graph, frame.k, frame.cols, w.gradient, w.half, w.near) {}
 
   TFGW_DEVICE double total(int at) const {
     double sum = memory.sums[0][at];

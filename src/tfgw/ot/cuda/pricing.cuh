@@ -34,39 +34,14 @@ class Pricing {
   // This warp's share of a block of rows, from `first` on: for each column the row of the smallest cost − u, if that is
   // below v − eps; else −1. Every lane has the columns `my_column` + 32 q, but may have seen some rows only.
   TFGW_DEVICE Found price(int first, double eps) {
-    const Share rows = share(first, first + block_ < rows_ ? first + block_ : rows_);
+    const Rows rows = share({first, first + block_ < rows_ ? first + block_ : rows_});
     tree_.hold_rows(rows.first, rows.last);
     Found found;
 #pragma unroll
     for (int q = 0; q < S::kColumnsPerLane; ++q)
       found.row[q] = -1, found.lowest[q] = tree_.col(S::my_column() + 32 * q) - eps;
-    const double* const from = cost_ + S::my_column();
-    // Rows that are compared with each other before the lowest waits for them.
-    constexpr int kAhead = !Team::kAlone ? 8 : P < 32 ? 2 : 4;
-#pragma unroll 1
-    for (int i = rows.first + S::my_row(); i < rows.last; i += kAhead * S::kRowsAtOnce) {
-      double c[kAhead][S::kColumnsPerLane];
-      int at[kAhead][S::kColumnsPerLane];
-#pragma unroll
-      for (int s = 0; s < kAhead; ++s) {
-        const int row = i + s * S::kRowsAtOnce, there = row < rows.last ? row : i;  // the first one again is no better
-        const double u = tree_.held_row(there);
-#pragma unroll
-        for (int q = 0; q < S::kColumnsPerLane; ++q) c[s][q] = from[there * P + 32 * q] - u, at[s][q] = there;
-      }
-#pragma unroll
-      for (int step = 1; step < kAhead; step *= 2)
-#pragma unroll
-        for (int s = 0; s < kAhead; s += 2 * step)
-#pragma unroll
-          for (int q = 0; q < S::kColumnsPerLane; ++q) {
-            const bool later = c[s + step][q] < c[s][q];
-            c[s][q] = later ? c[s + step][q] : c[s][q], at[s][q] = later ? at[s + step][q] : at[s][q];
-          }
-#pragma unroll
-      for (int q = 0; q < S::kColumnsPerLane; ++q)
-        if (c[0][q] < found.lowest[q]) found.lowest[q] = c[0][q], found.row[q] = at[0][q];
-    }
+    if (Team::kAlone || !look_through<8>(rows, found))
+      if (!look_through<4>(rows, found)) look_through<1>(rows, found);
     for (int distance = P; distance < 32; distance *= 2) {  // the lanes that looked at other rows of the same column
       const double lowest = across(found.lowest[0], distance);
       const int row = across(found.row[0], distance);
@@ -78,12 +53,50 @@ class Pricing {
   }
 
  private:
-  struct Share {
+  struct Rows {
     int first, last;
   };
-  TFGW_DEVICE Share share(int first, int last) const {
-    const int each = (last - first + Team::kSize - 1) / Team::kSize, from = first + Team::warp() * each;
-    return {from < last ? from : last, from + each < last ? from + each : last};
+  TFGW_DEVICE static Rows share(const Rows& all) {
+    const int each = (all.last - all.first + Team::kSize - 1) / Team::kSize, from = all.first + Team::warp() * each;
+    return {from < all.last ? from : all.last, from + each < all.last ? from + each : all.last};
+  }
+
+  // So many at a time are compared with each other before the lowest waits for them. The last ones may be among those
+  // before, or those of other lanes: seen twice, they are no better. False if there are not so many.
+  template <int kCount>
+  TFGW_DEVICE bool look_through(const Rows& rows, Found& found) const {
+    if (rows.last - rows.first < kCount) return false;
+    const int each = (rows.last - rows.first + S::kRowsAtOnce - 1) / S::kRowsAtOnce, last = rows.last - kCount;
+    int i = rows.first + S::my_row() * each;
+#pragma unroll 1
+    for (int seen = 0; seen < each; seen += kCount, i += kCount) look_at<kCount>(i < last ? i : last, found);
+    return true;
+  }
+
+  // So many rows from `first` on.
+  template <int kCount>
+  TFGW_DEVICE void look_at(int first, Found& found) const {
+    const double* const from = cost_ + first * P + S::my_column();
+    double c[kCount][S::kColumnsPerLane];
+    int at[kCount][S::kColumnsPerLane];
+#pragma unroll
+    for (int s = 0; s < kCount; ++s) {
+      const double u = tree_.held_row(first + s);
+#pragma unroll
+      for (int q = 0; q < S::kColumnsPerLane; ++q) c[s][q] = from[s * P + 32 * q] - u, at[s][q] = s;
+    }
+#pragma unroll
+    for (int step = 1; step < kCount; step *= 2)
+#pragma unroll
+      for (int s = 0; s < kCount; s += 2 * step)
+#pragma unroll
+        for (int q = 0; q < S::kColumnsPerLane; ++q) {
+          const bool later = c[s + step][q] < c[s][q];
+          c[s][q] = later ? c[s + step][q] : c[s][q], at[s][q] = later ? at[s + step][q] : at[s][q];
+        }
+#pragma unroll
+    for (int q = 0; q < S::kColumnsPerLane; ++q)
+      if (c[0][q] < found.lowest[q]) found.lowest[q] = c[0][q], found.row[q] = first + at[0][q];
   }
 
   const int rows_, block_;

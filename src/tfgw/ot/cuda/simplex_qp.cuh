@@ -8,8 +8,9 @@ namespace tfgw {
 constexpr int kMaxAtoms = 32;
 
 // A number for each pair of atoms; there are rarely many, and those in the first places are in nearer memory.
+template <int kSmall>
 struct AtomMatrix {
-  static constexpr int kSmall = 16;
+  static_assert((kSmall & (kSmall - 1)) == 0, "s | t is as small as both");
   double *small, *large;
   TFGW_DEVICE double get(int s, int t) const {
     return (s | t) < kSmall ? small[s * kSmall + t] : large[s * kMaxAtoms + t];
@@ -21,25 +22,27 @@ struct AtomMatrix {
 };
 
 // The same where all of them are in the first places.
+template <int kSmall>
 struct SmallMatrix {
   double* small;
-  TFGW_DEVICE explicit SmallMatrix(const AtomMatrix& m) : small(m.small) {}
-  TFGW_DEVICE double get(int s, int t) const { return small[s * AtomMatrix::kSmall + t]; }
-  TFGW_DEVICE void set(int s, int t, double v) const { small[s * AtomMatrix::kSmall + t] = v; }
+  TFGW_DEVICE explicit SmallMatrix(const AtomMatrix<kSmall>& m) : small(m.small) {}
+  TFGW_DEVICE double get(int s, int t) const { return small[s * kSmall + t]; }
+  TFGW_DEVICE void set(int s, int t, double v) const { small[s * kSmall + t] = v; }
 };
 
+template <int kSmall>
 struct QpMemory {
-  AtomMatrix hessian;
+  AtomMatrix<kSmall> hessian;
   double* move;  // of each free position
   int* atom;
 };
 
 // Moves the weights (each lane's own; they lie on the simplex) downhill to a local minimum of
 // linear·w − 2α wᵀ Q w  over the face that they span.
-template <class Matrix>
+template <class Matrix, int kSmall>
 class SimplexQp {
  public:
-  TFGW_DEVICE SimplexQp(const AtomMatrix& Q, double linear, double alpha, const QpMemory& memory)
+  TFGW_DEVICE SimplexQp(const AtomMatrix<kSmall>& Q, double linear, double alpha, const QpMemory<kSmall>& memory)
       : Q_(Q), hessian_(memory.hessian), linear_(linear), alpha_(alpha), m_(memory) {}
 
   TFGW_DEVICE void descend(double& weight) {
@@ -164,15 +167,16 @@ class SimplexQp {
 
   const Matrix Q_, hessian_;
   const double linear_, alpha_;
-  const QpMemory m_;
+  const QpMemory<kSmall> m_;
   int reference_ = 0, count_ = 0;
   double gradient_ = 0, inverse_ = 0;
 };
 
 // Functions of their own, for they are large and rarely needed.
-template <class Matrix>
-TFGW_FUNCTION double descend_over_simplex(AtomMatrix Q, double linear, double alpha, QpMemory memory, double weight) {
-  SimplexQp<Matrix>(Q, linear, alpha, memory).descend(weight);
+template <class Matrix, int kSmall>
+TFGW_FUNCTION double descend_over_simplex(AtomMatrix<kSmall> Q, double linear, double alpha, QpMemory<kSmall> memory,
+                                          double weight) {
+  SimplexQp<Matrix, kSmall>(Q, linear, alpha, memory).descend(weight);
   return weight;
 }
 

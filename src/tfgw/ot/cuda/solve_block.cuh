@@ -8,13 +8,10 @@ namespace tfgw {
 // Words of masks: up to 32, 64, 96, 128 and 160 arcs of a pair.
 constexpr int kTiny = 1, kSmall = 2, kMedium = 3, kLarge = 4, kHuge = 5;
 
-// For so many pairs of each block, there is a kind of its own for the smallest ones.
-constexpr int kMany = 16;
-
-// Bytes of shared memory for each of the pairs that a block has at a time.
+// Bytes of shared memory for each of the pairs that a block has at a time, of so many.
 template <int P>
-TFGW_DEVICE int pair_shared(const Problem& p, int pairs) {
-  return (int(p.shared_size) - int(sizeof(BlockMemory<P>))) / pairs / 16 * 16;
+TFGW_DEVICE int pair_shared(i64 bytes, int pairs) {
+  return (int(bytes) - int(sizeof(BlockMemory<P>))) / pairs / 16 * 16;
 }
 
 // How many pairs of a graph of so many nodes a block has at a time. If several, then each warp has its own.
@@ -23,12 +20,12 @@ TFGW_DEVICE int pairs_at_a_time(const Problem& p, int n) {
 }
 
 // Bytes of shared memory that a near pair takes at most, `packed` entries of its structure included.
-template <int P>
+template <int P, int kAtoms>
 TFGW_DEVICE i64 near_bytes(int n, int cols, int packed) {
   const auto tree = [](int bytes) { return bytes_of<char>(bytes); };
   const int arcs = n + cols - 1;
   NearSize size;
-  Workspace<P, true>(size, n, cols, packed);
+  Workspace<P, true, kAtoms>(size, n, cols, packed);
   return size.bytes() + (arcs <= 32 * kSmall    ? tree(sizeof(typename Near<P, kSmall, kBlockWarps>::Tree::Memory))
                          : arcs <= 32 * kMedium ? tree(sizeof(typename Near<P, kMedium, kBlockWarps>::Tree::Memory))
                          : arcs <= 32 * kLarge  ? tree(sizeof(typename Near<P, kLarge, kBlockWarps>::Tree::Memory))
@@ -41,49 +38,69 @@ TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
   if constexpr (P <= 32) {
     if (p.queue[kInvalid]) return;
     const GraphView graph = graph_view(p, b);
-    const int pairs = pairs_at_a_time(p, graph.n);
-    if (graph.n == 0 || pairs == 1) return;
-    const bool has_room = near_bytes<P>(graph.n, int(p.columns), 0) <= pair_shared<P>(p, pairs);
+    const int n = graph.n, cols = int(p.columns), pairs = pairs_at_a_time(p, n);
+    if (n == 0 || (n > p.for_small && pairs == 1)) return;
+    const bool small = n <= p.for_small;
+    const int room = small ? pair_shared<P>(p.small_shared, kBlockWarps) : pair_shared<P>(p.shared_size, pairs);
+    const bool has_room =
+        (small ? near_bytes<P, kSmallNearAtoms>(n, cols, 0) : near_bytes<P, kNearAtoms>(n, cols, 0)) <= room;
     if (!has_room || !graph.symmetric || p.dense) p.queue[kNoneAlone] = 1;
   }
 }
 
 // Blocks take pairs from the queue, largest first. Large pairs are solved by all warps of a block together, smaller ones
 // by one warp each, as many at a time as have room.
-template <int P>
+template <int P, int kAtoms>
 class SolveBlock {
  public:
-  TFGW_DEVICE explicit SolveBlock(const Problem& p)
-      : p_(p), memory_(block_memory<P>()), templates_(int(p.templates)), pairs_(int(p.graphs) * templates_) {}
+  TFGW_DEVICE SolveBlock(const Problem& p, i64 shared_size)
+      : p_(p), memory_(block_memory<P>()), shared_size_(shared_size), templates_(int(p.templates)) {}
 
+  // Kernel `solve`: all pairs, or those before the small ones.
   TFGW_DEVICE void run() {
-    if (!find_memory()) return;
-    // Functions cannot read a kernel's parameter where it is.
-    const u64* const from = reinterpret_cast<const u64*>(&p_);
-    u64* const to = reinterpret_cast<u64*>(&memory_.problem);
-    for (int e = thread_in_block(); e < int(sizeof(Problem) / 8); e += threads_in_block()) to[e] = from[e];
+    if (!begin(Workspace<P, false>::size(p_.queue[kLargestGraph]))) return;
+    end_ = p_.queue[kNoneAlone] ? pairs() : p_.queue[kFirstSmall];
     int item = 0;
     while (true) {
-      if (thread_in_block() == 0) memory_.item = next();
+      if (thread_in_block() == 0) memory_.item = fetch_add(&p_.queue[kNextPair], 1);
       sync_block();
       item = memory_.item;
       sync_block();
-      if (item >= pairs_) return;
+      if (item >= end_) return;
       if (at_a_time(item) > 1) break;  // and so it is for all that come after it
       solve_together(item);
     }
     if constexpr (P <= 32) solve_alone_from(item);
   }
 
- private:
-  // The block's part of the working memory. False if there is none.
-  TFGW_DEVICE bool find_memory() {
-    const i64 least = Workspace<P, false>::size(p_.queue[kLargestGraph]), equal = p_.scratch_size / blocks_in_grid();
-    room_ = equal / 2 * 2 < least ? least : equal / 2 * 2;
-    return (block_index() + 1) * room_ <= p_.scratch_size;
+  // Kernel `solve_small`: those that come then, one for each warp.
+  TFGW_DEVICE void run_small() {
+    if (p_.queue[kNoneAlone] || !begin(kBlockWarps * Workspace<P, false>::size(int(p_.for_small)))) return;
+    sync_block();
+#pragma unroll 1
+    while (true) {
+      const int item = next_of_warp(kNextSmall);
+      if (item >= pairs()) return;
+      if (!has_nodes(item, thread_in_block() / 32, kBlockWarps)) continue;
+      if (arcs(mine()) <= 32 * kTiny) solve_pair<Near<P, kTiny, 1, kAtoms>>();
+      else solve_pair<Near<P, kSmall, 1, kAtoms>>();
+    }
   }
 
-  TFGW_DEVICE int next() const { return fetch_add(&p_.queue[kNextPair], 1); }
+ private:
+  TFGW_DEVICE int pairs() const { return int(p_.graphs) * templates_; }
+
+  // False if there is no working memory for the block, of at least so many doubles.
+  TFGW_DEVICE bool begin(i64 least) {
+    const i64 equal = p_.scratch_size / blocks_in_grid();
+    room_ = equal / 2 * 2 < least ? least : equal / 2 * 2;
+    if ((block_index() + 1) * room_ > p_.scratch_size) return false;
+    // Functions cannot read a kernel's parameter where it is.
+    const u64* const from = reinterpret_cast<const u64*>(&p_);
+    u64* const to = reinterpret_cast<u64*>(&memory_.problem);
+    for (int e = thread_in_block(); e < int(sizeof(Problem) / 8); e += threads_in_block()) to[e] = from[e];
+    return true;
+  }
 
   // Does not fall along the queue.
   TFGW_DEVICE int at_a_time(int item) const {
@@ -96,7 +113,6 @@ class SolveBlock {
 
   TFGW_DEVICE void solve_together(int item) {
     const Frame frame = frame_of(item, 0, 1);
-    const int arcs = frame.graph.n + frame.cols - 1;
     if (frame.graph.n == 0) {
       if (thread_in_block() < 32) write_empty(p_, i64(frame.b) * templates_ + frame.k);
       return;
@@ -105,10 +121,10 @@ class SolveBlock {
     sync_block();
     if constexpr (P <= 32) {
       if (frame.near) {
-        if (arcs <= 32 * kSmall) return solve_pair<Near<P, kSmall, kBlockWarps>>();
-        if (arcs <= 32 * kMedium) return solve_pair<Near<P, kMedium, kBlockWarps>>();
-        if (arcs <= 32 * kLarge) return solve_pair<Near<P, kLarge, kBlockWarps>>();
-        return solve_pair<Near<P, kHuge, kBlockWarps>>();
+        if (arcs(frame) <= 32 * kSmall) return solve_pair<Near<P, kSmall, kBlockWarps, kAtoms>>();
+        if (arcs(frame) <= 32 * kMedium) return solve_pair<Near<P, kMedium, kBlockWarps, kAtoms>>();
+        if (arcs(frame) <= 32 * kLarge) return solve_pair<Near<P, kLarge, kBlockWarps, kAtoms>>();
+        return solve_pair<Near<P, kHuge, kBlockWarps, kAtoms>>();
       }
     }
     solve_pair<Far<P, kBlockWarps>>();
@@ -123,8 +139,8 @@ class SolveBlock {
     for (int pairs = first; pairs <= kBlockWarps; ++pairs) {
 #pragma unroll 1
       while (warp < pairs) {
-        if (!has_item) item = next_of_warp();
-        has_item = item >= pairs_ || at_a_time(item) != pairs;
+        if (!has_item) item = next_of_warp(kNextPair);
+        has_item = item >= end_ || at_a_time(item) != pairs;
         if (has_item) break;
         solve_alone(item, pairs);
       }
@@ -132,23 +148,32 @@ class SolveBlock {
     }
   }
 
-  TFGW_DEVICE int next_of_warp() const {
+  TFGW_DEVICE int next_of_warp(Counter counter) const {
     sync();
-    return from_lane(lane() == 0 ? next() : 0, 0);
+    return from_lane(lane() == 0 ? fetch_add(&p_.queue[counter], 1) : 0, 0);
   }
 
   TFGW_DEVICE void solve_alone(int item, int pairs) {
-    const int warp = thread_in_block() / 32;
-    const Frame frame = frame_of(item, warp, pairs);
-    const int arcs = frame.graph.n + frame.cols - 1;
-    if (frame.graph.n == 0) return write_empty(p_, i64(frame.b) * templates_ + frame.k);
-    if (lane() == 0) memory_.frame[warp] = frame;
-    sync();
+    if (!has_nodes(item, thread_in_block() / 32, pairs)) return;
     // Few pairs are of all sizes at the same time, and more code for them is more to wait for.
-    if (arcs <= 32 * kTiny && pairs_ > kMany * blocks_in_grid()) return solve_pair<Near<P, kTiny, 1>>();
-    if (arcs <= 32 * kSmall) return solve_pair<Near<P, kSmall, 1>>();
-    solve_pair<Near<P, kMedium, 1>>();
+    if (arcs(mine()) <= 32 * kTiny && end_ > kMany * blocks_in_grid()) return solve_pair<Near<P, kTiny, 1, kAtoms>>();
+    if (arcs(mine()) <= 32 * kSmall) return solve_pair<Near<P, kSmall, 1, kAtoms>>();
+    solve_pair<Near<P, kMedium, 1, kAtoms>>();
   }
+
+  // Tells this warp what its next pair is, unless that has no nodes: it is done then.
+  TFGW_DEVICE bool has_nodes(int item, int part, int parts) {
+    const Frame frame = frame_of(item, part, parts);
+    if (frame.graph.n == 0) {
+      write_empty(p_, i64(frame.b) * templates_ + frame.k);
+      return false;
+    }
+    if (lane() == 0) memory_.frame[part] = frame;
+    sync();
+    return true;
+  }
+  TFGW_DEVICE const Frame& mine() const { return memory_.frame[thread_in_block() / 32]; }
+  TFGW_DEVICE static int arcs(const Frame& frame) { return frame.graph.n + frame.cols - 1; }
 
   // Of a pair in one of several equal parts of the block's memory.
   TFGW_DEVICE Frame frame_of(int item, int part, int parts) const {
@@ -157,15 +182,17 @@ class SolveBlock {
     f.graph = graph_view(p_, f.b);
     f.cols = p_.live_count[f.k];
     f.alpha = has_structure(p_) ? p_.alpha[f.k] : 0.0;
+    f.structure_scale = f.alpha > 0 && f.graph.n > 0 ? f.alpha * (p_.constant[f.b] + p_.t_constant[f.k]) : 0.0;
     f.rows_at_once = priced_rows(f.cols);
-    f.shared_size = pair_shared<P>(p_, parts);
+    f.shared_size = pair_shared<P>(shared_size_, parts);
     f.shared_at = int(sizeof(BlockMemory<P>)) + part * f.shared_size;
     f.global = reinterpret_cast<char*>(p_.scratch + block_index() * room_ + part * (room_ / parts / 2 * 2));
+    f.linear = beginning_of(p_, f.graph, f.b, f.k).linear;
     f.near = false, f.packed = 0;
     if constexpr (P <= 32) {
       // There may be room for all but the graph's entries.
       f.packed = f.graph.n ? packed_entries<P>(p_, f.graph, f.b) : 0;
-      const i64 bytes = near_bytes<P>(f.graph.n, f.cols, 0);
+      const i64 bytes = near_bytes<P, kAtoms>(f.graph.n, f.cols, 0);
       if (bytes + bytes_of<Entry>(f.packed) > f.shared_size) f.packed = 0;
       f.near = f.graph.symmetric && !p_.dense && f.graph.n + f.cols - 1 <= 32 * kHuge && bytes <= f.shared_size;
     }
@@ -174,7 +201,9 @@ class SolveBlock {
 
   const Problem& p_;  // the kernel's parameter
   BlockMemory<P>& memory_;
-  const int templates_, pairs_;
+  const i64 shared_size_;
+  const int templates_;
+  int end_ = 0;   // of the items
   i64 room_ = 0;  // in doubles
 };
 

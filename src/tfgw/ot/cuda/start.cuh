@@ -54,7 +54,7 @@ class Start {
       : p_(p), graph_(graph), b_(b), k_(k), n_(graph.n), m_(p.live_count[k]),
         alpha_(has_structure(p) ? p.alpha[k] : 0.0), share_(share), w_(arena, n_, m_, packed, room),
         begin_(beginning_of(p, graph, b, k)), gradient_(w_.gradient ? w_.gradient : begin_.gradient),
-        cross_(p, graph, k, m_, w_.product, w_.half, w_.near) {}
+        cross_(p, graph_, k, m_, w_.product, w_.half, w_.near) {}
 
   TFGW_DEVICE void run() {
     const i64* const supply = p_.supply + graph_.first;
@@ -129,10 +129,14 @@ class Start {
       const double* const from = p_.ft + (i64(k_) * p_.features + first) * P;
 #pragma unroll 1
       for (int e = 2 * Team::thread(); e < count * P; e += 2 * Team::kThreads) bring(two_at(there + e), two_at(from + e));
+      const double* const x = p_.x + i64(graph_.first) * p_.features + first;
+      const int wide = count ? count : 1, down = Team::kThreads / wide, right = Team::kThreads % wide;
+      int i = Team::thread() / wide, c = Team::thread() % wide;  // a node and a feature
 #pragma unroll 1
-      for (int i = Team::warp(); i < n_; i += Team::kSize) {
-        const double* const x = p_.x + i64(graph_.first + i) * p_.features + first;
-        for (int c = lane(); c < count; c += 32) bring(here + i * count + c, x + c);
+      for (int e = Team::thread(); e < n_ * count; e += Team::kThreads) {
+        bring(here + e, x + i * p_.features + c);
+        i += down, c += right;
+        if (c >= count) ++i, c -= count;
       }
       copies_are_there();
       Team::meet();
@@ -315,7 +319,7 @@ class Start {
   }
 
   const Problem& p_;
-  const GraphView graph_;
+  const GraphView& graph_;
   const int b_, k_, n_, m_;
   const double alpha_;
   double* const share_;

@@ -78,6 +78,13 @@ class Transport {
   TFGW_DEVICE void for_each_arc(Visit visit) const {
     if (has_arcs()) tree_.for_each_arc(visit);
   }
+  // Calls visit(flow, load(row, col)) for every arc, each by one lane of the team; what has to be done by all of them
+  // besides is done while the lanes wait for what they load.
+  template <class Load, class Meanwhile, class Visit>
+  TFGW_DEVICE void for_each_arc(Load load, Meanwhile meanwhile, Visit visit) const {
+    if (has_arcs()) tree_.for_each_arc(load, meanwhile, visit);
+    else meanwhile();
+  }
   TFGW_DEVICE bool moved() const { return moved_; }  // whether the last solve changed the flow
 
  private:

@@ -111,6 +111,14 @@ TFGW_DEVICE u64 warp_min(u64 v) {
 // the lane may belong to different numbers.
 TFGW_DEVICE u32 with_lane(u64 v, int of = lane()) { return (u32(v >> 32) & ~u32(31)) | u32(of); }
 TFGW_DEVICE bool same_but_lane(u32 a, u32 b) { return (a ^ b) < 32; }
+// Then, of these numbers, the lane of the least; among equal ones that of the least `rank`, which is below 128 and whose
+// lower bits say the lane.
+TFGW_DEVICE int lane_of_least_near(u64 v, bool near, u32 rank) {
+  const u32 middle = near ? u32(v >> 5) : ~0u, least = warp_min(middle);
+  const u32 holders = ballot(near && middle == least);
+  if (!(holders & (holders - 1))) return lowest_bit(holders);
+  return int(warp_min(near && middle == least ? (u32(v) & 31) << 7 | rank : ~0u) & 31);
+}
 
 // The lane that holds the least value; among several, the one with the least `rank`, which must be unique. The upper
 // half of the value decides nearly always.
@@ -133,11 +141,28 @@ TFGW_DEVICE double warp_sum(double v) {
   return v;
 }
 
-// Several sums at once wait no longer than one.
+// Several sums at once, of the same pairs. In each round, two of them share a shuffle: half of the lanes go on with
+// one, half with the other. In the end lane 0 has the first sum, lane 1 the second, and so on.
 template <class... Doubles>
 TFGW_DEVICE void warp_sums(Doubles&... v) {
+  double sum[] = {v...};
+  int count = sizeof...(v);
 #pragma unroll
-  for (int distance = 1; distance < 32; distance *= 2) ((v += across(v, distance)), ...);
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const bool upper = lane() & distance;
+#pragma unroll
+    for (int s = 0; s < int(sizeof...(v)); s += 2) {
+      if (s + 1 < count) {
+        const double own = upper ? sum[s + 1] : sum[s], other = upper ? sum[s] : sum[s + 1];
+        sum[s / 2] = own + across(other, distance);
+      } else if (s < count) {
+        sum[s / 2] = sum[s] + across(sum[s], distance);
+      }
+    }
+    count = (count + 1) / 2;
+  }
+  int which = 0;
+  ((v = from_lane(sum[0], which++)), ...);
 }
 
 TFGW_DEVICE double warp_max(double v) { return from_sortable(~warp_min(~sortable(v))); }

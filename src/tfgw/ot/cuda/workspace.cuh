@@ -74,7 +74,7 @@ class FarArena : public GlobalArena {
 
 // For a graph of `rows` nodes and a template of `cols`. What is used most comes first. The cross terms and plans of all
 // atoms are in global memory; those of the newest one are also here.
-template <int P, bool kNear>
+template <int P, bool kNear, int kAtoms = kNearAtoms>
 class Workspace {
  public:
   TFGW_DEVICE static i64 size(int rows) {  // in doubles, if all of it is in global memory; even, as 16 bytes are read at once
@@ -90,8 +90,8 @@ class Workspace {
   TFGW_DEVICE Workspace(Arena& arena, int rows, int cols, int packed) : rows_(rows) {
     new_plan.entries = arena.template take<Entry>(rows + P);
     new_plan.more = arena.template take<typename VertexPlan<P>::More>(rows);
-    Q.small = arena.template take<double>(AtomMatrix::kSmall * AtomMatrix::kSmall);
-    qp.hessian.small = arena.template take<double>(AtomMatrix::kSmall * AtomMatrix::kSmall);
+    Q.small = arena.template take<double>(kAtoms * kAtoms);
+    qp.hessian.small = arena.template take<double>(kAtoms * kAtoms);
     qp.move = arena.template take<double>(kMaxAtoms), qp.atom = arena.template take<int>(kMaxAtoms);
     if constexpr (kNear) {
       near.take(arena, rows, cols, packed, kPitch<P>, Shape<P>::groups(rows));
@@ -115,8 +115,8 @@ class Workspace {
   double *given, *half = nullptr;                    // (rows, P), in global memory
   RowArrays row_arrays{};
   VertexPlan<P> new_plan;
-  AtomMatrix Q;
-  QpMemory qp;
+  AtomMatrix<kAtoms> Q;
+  QpMemory<kAtoms> qp;
   NearStructure near{};
 
  private:

@@ -11,11 +11,11 @@ struct KernelKind {
 };
 constexpr KernelKind kKinds[kKernels] = {
     {"tfgw_index", kIndexThreads},
-    {"tfgw_expand", kEntryThreads},
     {"tfgw_prepare", kPrepareThreads},
     {"tfgw_start", kStartThreads},
-    {"tfgw_start_many", kStartThreads / 2},
+    {"tfgw_start_many", 32},
     {"tfgw_solve", kSolveThreads},
+    {"tfgw_solve_small", kSolveThreads},
     {"tfgw_backward_nodes", kNodeThreads},
     {"tfgw_backward_edges", kEdgeThreads},
     {"tfgw_backward_templates", kTemplateThreads},
@@ -124,6 +124,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
   const i64 count = p.graphs * p.templates, blocks = std::min(count, shape.per_processor * properties_.processors);
   p.shared_size = shape.shared, p.start_shared = shape.start_shared;
   p.for_two = shape.small_graphs[0], p.for_three = shape.small_graphs[1], p.for_four = shape.small_graphs[2];
+  p.for_small = shape.smallest_graphs, p.small_shared = shape.small_shared;
   p.team_pairs = team_pairs(p, blocks);
   p.max_iter = max_iter, p.tol = tol, p.weight_tolerance = weight_tolerance;
   const Handle stream = current_stream();
@@ -137,7 +138,8 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
     if (check) check->record(stream);
   }
   // While those run.
-  p.scratch_size = scratch_size(p, blocks);
+  const i64 small_blocks = kSmallBlocks * properties_.processors;
+  p.scratch_size = scratch_size(p, blocks, small_blocks);
   const nb::object distance = torch_.doubles(d.device, p.graphs, p.templates);
   const nb::object pairs = torch_.doubles(d.device, 4, p.graphs, p.templates);
   const nb::object plans = with_plans ? torch_.doubles(d.device, plan_words(p)) : nb::none();
@@ -153,6 +155,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
     const i64 starts = std::min(count, shape.start_per_processor * properties_.processors);
     launch(shape.starts_many ? kStartMany : kStart, p.padded, starts, shape.start_shared, stream, p);
     launch(kSolve, p.padded, blocks, shape.shared, stream, p);
+    if (p.for_small >= 0) launch(kSolveSmall, p.padded, small_blocks, p.small_shared, stream, p);
     valid = !check || check->passed();
   }
   if (!valid) return nb::none();
@@ -284,8 +287,7 @@ Described Gpu::describe(nb::tuple given, nb::object prepared) const {
 
 void Gpu::prepare(const Described& d, Handle stream) {
   const Problem& p = d.problem;
-  launch(kIndex, p.padded, 1, 0, stream, p);
-  if (d.entries.where) launch(kExpand, p.padded, p.templates, 0, stream, d.entries);
+  launch(kIndex, p.padded, 1 + (d.entries.where ? p.templates : 0), 0, stream, p, d.entries);
   launch(kPrepare, p.padded, p.graphs + p.templates, 0, stream, p);
 }
 

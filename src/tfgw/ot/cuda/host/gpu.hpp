@@ -21,7 +21,7 @@ enum Argument {
 constexpr int kPlaces = 3;  // in problem.py's `SharedEntries`
 
 enum Kernel {
-  kIndex, kExpand, kPrepare, kStart, kStartMany, kSolve, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold,
+  kIndex, kPrepare, kStart, kStartMany, kSolve, kSolveSmall, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold,
   kKernels
 };
 

@@ -31,33 +31,41 @@ i64 workspace_size(i64 rows, i64 padded) {
 SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
   const auto share = [&](i64 blocks) { return (shared / blocks - kReserved) / 16 * 16; };
   if (p.padded > 32)  // what is used most has room, the rest does not
-    return {kSolveBlocks, share(kSolveBlocks), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false};
+    return {kSolveBlocks, share(kSolveBlocks), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false, -1, 0};
   const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * (p.padded + 4);
   const i64 per_row = 64 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
-  const i64 fixed = 5632 + 16 * p.padded + table;                   // workspace.cuh
+  const auto fixed_of = [&](i64 atoms) { return 1536 + 16 * atoms * atoms + 16 * p.padded + table; };  // workspace.cuh
+  const i64 fixed = fixed_of(kNearAtoms);
   const auto blocks = [&](i64 bytes, i64 most) { return std::clamp(shared / (bytes + kReserved), i64(1), most); };
   const i64 solves = blocks(kBlock + fixed + kHugeTree + 3 * average * per_row, kSolveBlocks);
   const auto start_bytes = [&](i64 rows) { return 1024 + table + rows * per_row; };  // start.cuh
-  constexpr i64 kMany = 2 * kStartBlocks;
-  const bool many = p.graphs * p.templates >= 4 * kMany * processors && start_bytes(2 * average) <= share(kMany);
-  const i64 starts = many ? kMany : blocks(start_bytes(5 * average / 2), kStartBlocks);
-  const auto nodes = [&](i64 pairs, i64 arcs, i64 tree) {
-    const i64 rows = ((share(solves) - kBlock) / pairs - fixed - tree) / per_row;
-    return std::max(i64(0), std::min(rows, arcs + 1 - p.columns));
+  const i64 alone = blocks(start_bytes(2 * average), kStartWarps * kStartBlocks);  // pairs that a warp each starts
+  const bool many = p.graphs * p.templates >= 4 * alone * processors && alone >= 2 * kStartBlocks;
+  const i64 starts = many ? alone : blocks(start_bytes(5 * average / 2), kStartBlocks);
+  const auto nodes_of = [&](i64 bytes, i64 arcs) {
+    return std::max(i64(0), std::min(bytes / per_row, arcs + 1 - p.columns));
   };
-  return {solves, share(solves), {nodes(2, 96, kMediumTree), nodes(3, 64, kSmallTree), nodes(4, 64, kSmallTree)},
-          starts, share(starts), many};
+  const auto nodes = [&](i64 pairs) {
+    const i64 bytes = (share(solves) - kBlock) / pairs - fixed;
+    return std::max(nodes_of(bytes - kSmallTree, 64), nodes_of(bytes - kMediumTree, 96));
+  };
+  const i64 small = nodes_of((share(kSmallBlocks) - kBlock) / kBlockWarps - fixed_of(kSmallNearAtoms) - kSmallTree, 64);
+  const bool many_small =
+      p.graphs * p.templates >= kMany * kSolveBlocks * processors && 4 * small >= 3 * average && !p.dense;
+  return {solves, share(solves), {nodes(2), nodes(3), nodes(4)}, starts, share(starts), many, many_small ? small : -1,
+          share(kSmallBlocks)};
 }
 
 i64 team_pairs(const Problem& p, i64 blocks) {
   return ceil_div(p.nodes, p.graphs) > p.for_four ? blocks : blocks / 2;
 }
 
-i64 scratch_size(const Problem& p, i64 blocks) {
+i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks) {
   i64 each = workspace_size(ceil_div(6 * p.nodes, p.graphs), p.padded);
   each = std::max({each, 2 * workspace_size(p.for_two, p.padded), 3 * workspace_size(p.for_three, p.padded),
                    4 * workspace_size(p.for_four, p.padded)});
-  return std::max(workspace_size(p.nodes, p.padded), std::min(kLargestScratch / 8, blocks * each));
+  const i64 small = p.for_small < 0 ? 0 : small_blocks * kBlockWarps * workspace_size(p.for_small, p.padded);
+  return std::max(workspace_size(p.nodes, p.padded), std::min(kLargestScratch / 8, std::max(blocks * each, small)));
 }
 
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start) {

@@ -23,6 +23,8 @@ struct SolveShape {
   std::array<i64, 3> small_graphs;  // most nodes of graphs that two, three and four warps of a block solve at a time
   i64 start_per_processor, start_shared;  // the same of the kernel that finds where solves begin
   bool starts_many;   // whether that is the one for many small pairs
+  i64 smallest_graphs;  // most nodes of graphs that the kernel for small pairs solves; −1 if all are for the other one
+  i64 small_shared;     // bytes of shared memory that each of its blocks gets
 };
 
 // For a problem of which the counts are known, and multiprocessors with so many bytes of shared memory.
@@ -32,8 +34,8 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors);
 // are blocks, or as many where a block has not even room for four average pairs (docs/gpu.md).
 i64 team_pairs(const Problem& p, i64 blocks);
 
-// Doubles that all blocks of a solve work in.
-i64 scratch_size(const Problem& p, i64 blocks);
+// Doubles that all blocks of a solve work in, which are so many; then, in the same memory, so many for small pairs.
+i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks);
 
 // Doubles that the solves of all pairs begin with (beginning.cuh); `start` is whether there are plans to start from.
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start);

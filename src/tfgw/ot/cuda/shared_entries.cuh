@@ -1,12 +1,13 @@
 // Between the parameters of a layer and what a problem takes: entries that several places of C̄ share, one α for all
-// templates. Written as one launch, because each of PyTorch's costs the host more than these do.
+// templates. Written as one launch or less, because each of PyTorch's costs the host more than these do.
+#pragma once
+
 #include "warp.cuh"
 
-using namespace tfgw;
+namespace tfgw {
 
-// From the entries to the structure. One block per template.
-TFGW_KERNEL(kEntryThreads) tfgw_expand(const TFGW_PARAMETER SharedEntries s) {
-  const i64 k = block_index();
+// From the entries to the structure of template k. One block.
+TFGW_DEVICE void expand_entries(const SharedEntries& s, i64 k) {
   double* structure = s.structure + k * s.places;
   for (i64 p = thread_in_block(); p < s.places; p += threads_in_block()) structure[p] = 0;
   sync_block();
@@ -15,9 +16,8 @@ TFGW_KERNEL(kEntryThreads) tfgw_expand(const TFGW_PARAMETER SharedEntries s) {
   if (thread_in_block() == 0) s.alphas[k] = s.alpha[k * s.alpha_step];
 }
 
-// From the gradients of the structure to those of the entries, the same for α. One block per template.
-TFGW_KERNEL(kEntryThreads) tfgw_fold(const TFGW_PARAMETER SharedEntries s) {
-  const i64 k = block_index();
+// From the gradients of the structure of template k to those of the entries, the same for α. One block.
+TFGW_DEVICE void fold_entries(const SharedEntries& s, i64 k) {
   const double* structure = s.structure + k * s.places;
   for (i64 e = thread_in_block(); e < s.entries && s.entry; e += threads_in_block()) {
     const i64 first = s.where[2 * e], second = s.where[2 * e + 1];
@@ -32,3 +32,5 @@ TFGW_KERNEL(kEntryThreads) tfgw_fold(const TFGW_PARAMETER SharedEntries s) {
     s.alpha[0] = sum;
   }
 }
+
+}  // namespace tfgw
