@@ -34,8 +34,8 @@ template <int P>
 class ProductCross {
  public:
   TFGW_DEVICE ProductCross(const Problem& p, const GraphView& graph, int k, int col)
-      : out_(p.out_mean + graph.first), in_(p.in_mean + graph.first), t_out_(read_only(p.t_mean_out + i64(k) * P + col)),
-        t_in_(read_only(p.t_mean_in + i64(k) * P + col)) {}
+      : out_(p.out_mean + graph.first), in_(p.in_mean + graph.first),
+        t_out_(read_only(p.t_mean_out + i64(k) * P + col)), t_in_(read_only(p.t_mean_in + i64(k) * P + col)) {}
   TFGW_DEVICE double at(int row) const {
     return 0.5 * fused(read_only(out_ + row), t_out_, read_only(in_ + row) * t_in_);
   }

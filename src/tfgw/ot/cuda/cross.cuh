@@ -55,7 +55,8 @@ TFGW_DEVICE void load_structure(const Problem& p, const GraphView& graph, int b,
 #pragma unroll 1
   for (int g = Team::thread(); g <= groups; g += Team::kThreads) copy_ahead(near.begin + g, begin + g);
 #pragma unroll 1
-  for (int i = Team::thread(); i < graph.n; i += Team::kThreads) copy_ahead(near.row + i, p.packed_row + graph.first + i);
+  for (int i = Team::thread(); i < graph.n; i += Team::kThreads)
+    copy_ahead(near.row + i, p.packed_row + graph.first + i);
   if (!near.has_packed) return;
   const Entry* const packed = p.packed + packed_at(p, graph.first);
   const int count = read_only(begin + groups);

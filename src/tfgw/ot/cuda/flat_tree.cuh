@@ -344,8 +344,8 @@ class FlatTree {
   }
   TFGW_DEVICE static u32 tag_of(int j, const Sides& at) { return u32(slot(j)) | (at.row[j] & bit(j) ? kRowSide : 0u); }
 
-  // Among the losing arcs with the least flow the last one met when the cycle is walked from its apex in the direction of
-  // the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
+  // Among the losing arcs with the least flow the last one met when the cycle is walked from its apex in the direction
+  // of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
   TFGW_DEVICE Leaving last_of_cycle(const Sides& sides) {
     const auto flow = [&](int j) { return is_losing(sides, j) ? u64(flow_[j]) : ~u64(0); };
     Leaving mine{~u64(0), 0, ~u32(0) << 16 | u32(lane())};

@@ -1,4 +1,5 @@
-// One pair, as every warp that works on it sees it, and what goes over whole matrices, of which each warp does its share.
+// One pair, as every warp that works on it sees it, and what goes over whole matrices, of which each warp does its
+// share.
 #pragma once
 
 #include "beginning.cuh"
@@ -10,8 +11,8 @@
 
 namespace tfgw {
 
-// Words of the masks of a basis that one warp has, though there are more. Such pairs may be solved by one warp, too, and
-// sums over arcs are then rounded in the same way. To meet for each pivot takes as long as it saves for them.
+// Words of the masks of a basis that one warp has, though there are more. Such pairs may be solved by one warp, too,
+// and sums over arcs are then rounded in the same way. To meet for each pivot takes as long as it saves for them.
 constexpr int kLedWords = 3;
 
 // A pair that has room in shared memory, and one that has not, or whose structure is directed or given as a matrix.
@@ -224,8 +225,8 @@ class Pair {
     return sum;
   }
 
-  // visit(e, from(e) + Σ factor · cross term), over all atoms in use, for every second e: two numbers each. The cross term
-  // of the newest is near, those of others are far: two of them are on their way at a time.
+  // visit(e, from(e) + Σ factor · cross term), over all atoms in use, for every second e: two numbers each. The cross
+  // term of the newest is near, those of others are far: two of them are on their way at a time.
   template <class From, class Visit>
   TFGW_DEVICE void sum_atoms(u32 others, int newest, From from, Visit visit) {
     constexpr int kAhead = !Team::kAlone ? 4 : P < 32 ? 2 : 4;

@@ -128,7 +128,8 @@ class Start {
       const int count = d - first < room ? d - first : room;
       const double* const from = p_.ft + (i64(k_) * p_.features + first) * P;
 #pragma unroll 1
-      for (int e = 2 * Team::thread(); e < count * P; e += 2 * Team::kThreads) bring(two_at(there + e), two_at(from + e));
+      for (int e = 2 * Team::thread(); e < count * P; e += 2 * Team::kThreads)
+        bring(two_at(there + e), two_at(from + e));
       const double* const x = p_.x + i64(graph_.first) * p_.features + first;
       const int wide = count ? count : 1, down = Team::kThreads / wide, right = Team::kThreads % wide;
       int i = Team::thread() / wide, c = Team::thread() % wide;  // a node and a feature

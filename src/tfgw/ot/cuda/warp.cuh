@@ -50,8 +50,8 @@ template <class T>
 TFGW_DEVICE T read_only(const T* at) {
   return __ldg(at);
 }
-// c += a b, the product of 16 × 4 and 4 × 8 numbers. Lane l has a[l / 4][l % 4], b[l % 4][l / 4], and of c the row l / 4
-// with the columns 2 (l % 4) and 2 (l % 4) + 1; of a and c then the same 8 rows below.
+// c += a b, the product of 16 × 4 and 4 × 8 numbers. Lane l has a[l / 4][l % 4], b[l % 4][l / 4], and of c the row
+// l / 4 with the columns 2 (l % 4) and 2 (l % 4) + 1; of a and c then the same 8 rows below.
 TFGW_DEVICE void multiply_add(double (&c)[2][2], const double (&a)[2], double b) {
 #if __CUDA_ARCH__ >= 900  // there in half the time
   asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
@@ -111,8 +111,8 @@ TFGW_DEVICE u64 warp_min(u64 v) {
 // the lane may belong to different numbers.
 TFGW_DEVICE u32 with_lane(u64 v, int of = lane()) { return (u32(v >> 32) & ~u32(31)) | u32(of); }
 TFGW_DEVICE bool same_but_lane(u32 a, u32 b) { return (a ^ b) < 32; }
-// Then, of these numbers, the lane of the least; among equal ones that of the least `rank`, which is below 128 and whose
-// lower bits say the lane.
+// Then, of these numbers, the lane of the least; among equal ones that of the least `rank`, which is below 128 and
+// whose lower bits say the lane.
 TFGW_DEVICE int lane_of_least_near(u64 v, bool near, u32 rank) {
   const u32 middle = near ? u32(v >> 5) : ~0u, least = warp_min(middle);
   const u32 holders = ballot(near && middle == least);

@@ -77,11 +77,12 @@ class FarArena : public GlobalArena {
 template <int P, bool kNear, int kAtoms = kNearAtoms>
 class Workspace {
  public:
-  TFGW_DEVICE static i64 size(int rows) {  // in doubles, if all of it is in global memory; even, as 16 bytes are read at once
+  // In doubles, if all of it is in global memory; even, as 16 bytes are read at once.
+  TFGW_DEVICE static i64 size(int rows) {
     const i64 entries = rows + P;
     return i64(rows) * P * (4 + kMaxAtoms)                // matrices
            + 2 * entries * (1 + kMaxAtoms)                // plans
-           + 6 * entries + 4 * i64(rows)                   // per row
+           + 6 * entries + 4 * i64(rows)                  // per row
            + 3 * kMaxAtoms * kMaxAtoms + 64;
   }
 
