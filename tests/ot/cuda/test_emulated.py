@@ -252,6 +252,18 @@ def test_degenerate_problems() -> None:
     assert_same(emulation.solve(as_input(problem)), fgw(problem.graphs, problem.templates, problem.alpha))
 
 
+@pytest.mark.parametrize("template_nodes", [7, 20, 50, 100])
+def test_tied_costs(template_nodes: int) -> None:
+    """Features are small integers, so that many cells cost the same. Plans may differ, but not what they cost."""
+    problem = random_problem(3, "none", sizes=(9, 33, 2, 14), template_nodes=template_nodes, templates=2, alpha=0.0)
+    graphs = dataclasses.replace(problem.graphs, x=problem.graphs.x.round())
+    templates = dataclasses.replace(problem.templates, features=problem.templates.features.round())
+    found = emulation.solve(as_input(Problem(graphs, templates, problem.alpha)))
+    assert found is not None
+    expected = fgw(graphs, templates, problem.alpha).distances
+    torch.testing.assert_close(found[0]["distance"], expected, rtol=1e-12, atol=0)
+
+
 # As a matrix; as edges with weights, which a lone warp solves; among so many lone nodes that it has less memory.
 @pytest.mark.parametrize(("listed", "others"), [(False, 0), (True, 0), (True, 40)])
 def test_many_atoms_are_collapsed_like_in_the_core(listed: bool, others: int) -> None:
