@@ -1,23 +1,41 @@
 """CUDA C++ to kernels: compiled at first use by CuPy (NVRTC), one module per size class, cached on disk."""
 
 import hashlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 SOURCES = Path(__file__).parent
+PATIENCE = 2.0
+"""Seconds after which a user is told what takes so long; what is in CuPy's cache is loaded before."""
 MISSING = "tensors on a GPU need CuPy, which is not installed: pip install 'tfgw[cuda]', or move the tensors to the CPU"
 
 
 @cache
 def kernel(device: int, name: str, columns: int) -> int:
     """The driver's handle of a kernel of a size class, loaded on a device."""
-    with load_cupy().cuda.Device(device):
+    with load_cupy().cuda.Device(device), _announced(columns):
         found = _module(columns, device).get_function(name)
         if name.startswith(("tfgw_start", "tfgw_solve")):
             found.max_dynamic_shared_size_bytes = shared_memory(device) - found.shared_size_bytes - 1024
         _loaded.append(found)
         return int(found.kernel.ptr)
+
+
+@contextmanager
+def _announced(columns: int) -> Iterator[None]:
+    text = "tfgw: compiling the GPU kernels for templates of up to %d nodes, once: about half a minute"
+    notice = Timer(PATIENCE, logging.getLogger("tfgw").warning, (text, columns))
+    notice.daemon = True
+    notice.start()
+    try:
+        yield
+    finally:
+        notice.cancel()
 
 
 _loaded: list[Any] = []
