@@ -22,6 +22,15 @@ def cycles_and_stars(count: int = 24, *, seed: int = 0) -> GraphDataset:
     return GraphDataset.from_graphs(graphs, name="small", classes=("star", "cycle"))
 
 
+def regression_data(values: int) -> GraphDataset:
+    """The same graphs with one or two values of their size to predict."""
+    graphs = [graph.clone() for graph in cycles_and_stars()]
+    for graph in graphs:
+        size = float(graph.num_nodes)
+        graph.y = torch.tensor([[size - 5, float(size > 5)][:values]])
+    return GraphDataset.from_graphs(graphs, name="values")
+
+
 def small_model(dataset: GraphDataset, *, layers: int = 1, dropout: float = 0.0, outputs: int = 2) -> TFGWModel:
     """The same weights at every call."""
     config = TFGWConfig(

@@ -3,21 +3,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.train.small import cycles_and_stars, same_weights, small_model
-from tfgw.datasets import GraphDataset
+from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.nn import GINModel
 from tfgw.train import EpochRecord, Kept, TrainConfig, evaluate, fit, outputs
 from tfgw.train.records import is_worth_keeping
 
 SHORT = TrainConfig(epochs=6, batch_size=7, accelerator="cpu")
-
-
-def regression_data(values: int) -> GraphDataset:
-    graphs = [graph.clone() for graph in cycles_and_stars()]
-    for graph in graphs:
-        size = float(graph.num_nodes)
-        graph.y = torch.tensor([[size - 5, float(size > 5)][:values]])
-    return GraphDataset.from_graphs(graphs, name="values")
 
 
 def test_a_model_learns_to_tell_cycles_from_stars() -> None:

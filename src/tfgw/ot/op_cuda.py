@@ -15,7 +15,7 @@ from torch.nn import Parameter
 from tfgw.ot.cuda import run
 from tfgw.ot.cuda.gpu import Gpu, gpu
 from tfgw.ot.cuda.run import Input, Solution
-from tfgw.ot.cuda.solved import Solved
+from tfgw.ot.cuda.solved import Solved, Wanted
 from tfgw.ot.op import Others, Outputs, call_fgw_op, fgw_backward_op, fgw_op, transport_op, weight_tolerance
 from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
@@ -47,29 +47,30 @@ def fgw(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:
         alpha = expand_alpha(alpha, len(weights))
     else:
         structure = shared.entries
-    given = Input._make((*arguments[:7], structure, features, weights, alpha, None, start, shared))
+    given = Input._make((*arguments[:7], structure, features, weights, alpha, None, start, shared, False))
     device = _device(given.x)
     if run.reason_not_to(device, given, n_starts, start_kinds) is not None:
         return call_fgw_op(*arguments, needs_grad=needs_grad)
-    solution = _solve(device, given, max_iter, tol, needs_grad or with_plans)
+    solution = _solve(device, given, max_iter, tol, Wanted.PLANS if needs_grad or with_plans else Wanted.PAIRS)
     return _differentiable(solution, given, needs_grad), partial(_others, solution, given, with_plans)
 
 
-def plain_distances(*arguments: Any, max_iter: int, tol: float) -> Tensor | None:
+def plain_distances(*arguments: Any, padded_nodes: bool, max_iter: int, tol: float) -> Tensor | None:
     """The distances of a layer, called eagerly with tensors on a GPU, if nothing about them needs a closer look.
 
-    ``arguments`` as for :func:`fgw`, with entries that are shared. Where this returns ``None``, the caller has to look,
-    and to say what is wrong.
+    ``arguments`` as for :func:`fgw`, with entries that are shared; ``padded_nodes`` as in :class:`Input`. Where this
+    returns ``None``, the caller has to look, and to say what is wrong.
     """
     if not (_is_on_gpu(arguments[0]) and _is_untraced()):
         return None
     shared = arguments[7]
-    given = Input._make((*arguments[:7], shared.entries, *arguments[8:], None, None, shared))
+    given = Input._make((*arguments[:7], shared.entries, *arguments[8:], None, None, shared, padded_nodes))
     device = _device(given.x)
     if not device.host.is_plain(given):
         return None
     needs_grad = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given.differentiable)
-    return _differentiable(_solve(device, given, max_iter, tol, needs_grad), given, needs_grad)
+    solution = _solve(device, given, max_iter, tol, Wanted.PLANS if needs_grad else Wanted.DISTANCES)
+    return _differentiable(solution, given, needs_grad)
 
 
 def _is_on_gpu(x: object) -> bool:
@@ -99,7 +100,7 @@ class _Differentiable(torch.autograd.Function):
         if grad is None:
             return (None,) * (2 + len(needs))
         prepared, pairs, plans, x, batch, *rest = ctx.saved_tensors
-        given = Input._make((x, batch, ctx.batch_size, *rest, None, None, ctx.shared))
+        given = Input._make((x, batch, ctx.batch_size, *rest, None, None, ctx.shared, False))  # all prepared already
         if torch.is_grad_enabled():  # a graph of the gradients is wanted: the operator says that there is none
             results = Solved(pairs, plans, x.shape[0], given.template_weights.shape[1]).tensors(with_plans=True)
             solved = (*results[:2], *results[5:])
@@ -122,7 +123,8 @@ def _fgw(
     if reason is not None:
         run.warn_once(reason)
         return tuple(_on_cpu(fgw_op, *given[:11], start, max_iter, tol, n_starts, start_kinds, num_threads, with_plans))
-    return _outputs(_solve(_device(x), given, max_iter, tol, with_plans), given, with_plans)
+    solution = _solve(_device(x), given, max_iter, tol, Wanted.PLANS if with_plans else Wanted.PAIRS)
+    return _outputs(solution, given, with_plans)
 
 
 @fgw_backward_op.register_kernel("cuda")
@@ -156,20 +158,20 @@ def _transport(
     if reason is not None:
         run.warn_once(reason)
         return tuple(_on_cpu(transport_op, cost, batch, batch_size, node_weights, template_weights, num_threads))
-    return _outputs(_solve(_device(cost), given, max_iter=2, tol=0.0, with_plans=True), given, with_plans=True)
+    return _outputs(_solve(_device(cost), given, max_iter=2, tol=0.0, wanted=Wanted.PLANS), given, with_plans=True)
 
 
 def _device(tensor: Tensor) -> Gpu:
     return gpu(tensor.device.index)
 
 
-def _solve(device: Gpu, given: Input, max_iter: int, tol: float, with_plans: bool) -> Solution:
+def _solve(device: Gpu, given: Input, max_iter: int, tol: float, wanted: Wanted) -> Solution:
     is_fgw = given.cost is None
     tolerance = weight_tolerance(given.x, given.template_features if is_fgw else given.template_weights)
-    found = run.solve(device, given, weight_tolerance=tolerance, max_iter=max_iter, tol=tol, with_plans=with_plans)
+    found = run.solve(device, given, weight_tolerance=tolerance, max_iter=max_iter, tol=tol, wanted=wanted)
     if found is None:  # the CPU finds the same, and raises the error that names it
         if is_fgw:
-            _on_cpu(fgw_op, *given.unshared(), given.start, max_iter, tol, 1, UNIFORM, 0, with_plans)
+            _on_cpu(fgw_op, *given.unpadded().unshared(), given.start, max_iter, tol, 1, UNIFORM, 0, False)
         else:
             _on_cpu(transport_op, given.cost, *given[1:4], given.template_weights, 0)
         raise AssertionError("the GPU's checks found an error that the CPU's did not")

@@ -112,6 +112,7 @@ def fgw_distances(
     template_weights: Tensor,
     alpha: Tensor,
     *,
+    padded_nodes: bool,
     max_iter: int,
     tol: float,
     n_starts: int,
@@ -119,15 +120,18 @@ def fgw_distances(
     num_threads: int | None,
 ) -> Tensor:
     """The distances of :func:`fgw`, without what a layer would not look at, for templates whose structures are
-    ``shared``."""
+    ``shared``. With ``padded_nodes``, which takes a GPU, nodes at the end may have ``batch_size`` as their graph, and
+    count for nothing."""
     usual = n_starts == 1 and start_kinds == START_KINDS and (num_threads is None or num_threads >= 1)
     if usual and max_iter >= 1 and tol >= 0:
         found = plain_distances(
             x, batch, batch_size, node_weights, edge_index, edge_weight, structure, shared, template_features,
-            template_weights, alpha, max_iter=max_iter, tol=tol,
+            template_weights, alpha, padded_nodes=padded_nodes, max_iter=max_iter, tol=tol,
         )  # fmt: skip
         if found is not None:
             return found
+    if padded_nodes:
+        raise ValueError("batch: padded nodes need the solver on a GPU, called eagerly, with a single start")
     distances, _ = _solve(
         GraphBatch(x, batch, batch_size, edge_index, edge_weight, structure, node_weights),
         Templates(template_features, weights=template_weights),

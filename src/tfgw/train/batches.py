@@ -39,8 +39,8 @@ class GraphStore:
             raise ValueError("dataset: the graphs have no features x; tfgw.datasets.from_data_list makes some")
         self.positions = torch.as_tensor(list(dataset.indices()), dtype=torch.int64)
         self.dtype, self.device = dtype, device
-        self._tensors = {key: tensor for key, tensor in dataset._data.to_dict().items() if key in dataset.slices}
-        self._bounds = {key: torch.as_tensor(dataset.slices[key]) for key in self._tensors}
+        self.tensors = {key: tensor for key, tensor in dataset._data.to_dict().items() if key in dataset.slices}
+        self.bounds = {key: torch.as_tensor(dataset.slices[key]) for key in self.tensors}
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -48,13 +48,13 @@ class GraphStore:
     @property
     def y(self) -> Tensor | None:
         """Targets of all graphs, stacked."""
-        return self._tensors["y"][self.positions] if "y" in self._tensors else None
+        return self.tensors["y"][self.positions] if "y" in self.tensors else None
 
     def batch(self, graphs: Tensor) -> Batch:
         """The graphs with these numbers, in this order, as one batch."""
         chosen = self.positions[graphs]
-        nodes = self._lengths("x", chosen)
-        edges = self._lengths("edge_index", chosen)
+        nodes = self.lengths("x", chosen)
+        edges = self.lengths("edge_index", chosen)
         first_node = nodes.cumsum(0) - nodes
         edge_index = self._rows("edge_index", chosen) + first_node.repeat_interleave(edges)
         inputs: dict[str, Any] = {
@@ -63,8 +63,8 @@ class GraphStore:
             "batch": torch.arange(len(chosen)).repeat_interleave(nodes).to(self.device),
             "batch_size": len(chosen),
         }
-        inputs |= {key: self._floats(key, chosen) for key in OPTIONAL_INPUTS if key in self._tensors}
-        y = self._tensors["y"][chosen].to(self.device) if "y" in self._tensors else None
+        inputs |= {key: self._floats(key, chosen) for key in OPTIONAL_INPUTS if key in self.tensors}
+        y = self.tensors["y"][chosen].to(self.device) if "y" in self.tensors else None
         return Batch(inputs, y)
 
     def in_order(self, batch_size: int) -> Iterator[Batch]:
@@ -72,15 +72,16 @@ class GraphStore:
         for graphs in torch.arange(len(self)).split(batch_size):
             yield self.batch(graphs)
 
-    def _lengths(self, key: str, chosen: Tensor) -> Tensor:
-        return self._bounds[key][chosen + 1] - self._bounds[key][chosen]
+    def lengths(self, key: str, chosen: Tensor) -> Tensor:
+        """How many rows of a stacked tensor belong to each of the graphs at these positions."""
+        return self.bounds[key][chosen + 1] - self.bounds[key][chosen]
 
     def _rows(self, key: str, chosen: Tensor) -> Tensor:
         """The parts of a stacked tensor that belong to the chosen graphs, end to end."""
-        lengths = self._lengths(key, chosen)
-        shift = self._bounds[key][chosen] - (lengths.cumsum(0) - lengths)
+        lengths = self.lengths(key, chosen)
+        shift = self.bounds[key][chosen] - (lengths.cumsum(0) - lengths)
         rows = torch.arange(int(lengths.sum())) + shift.repeat_interleave(lengths)
-        return self._tensors[key].index_select(1 if key == "edge_index" else 0, rows)
+        return self.tensors[key].index_select(1 if key == "edge_index" else 0, rows)
 
     def _floats(self, key: str, chosen: Tensor) -> Tensor:
         return self._rows(key, chosen).to(self.device, self.dtype)

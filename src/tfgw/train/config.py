@@ -29,7 +29,8 @@ class TrainConfig:
         accelerator: ``"cpu"``, ``"cuda"``, or ``"auto"`` for the best there is.
         devices: Processes that share each batch. With more than one, a script that trains needs the usual
             ``if __name__ == "__main__":``.
-        seed: Of the order of graphs and of dropout. Equal seeds give equal weights, bit for bit.
+        seed: Of the order of graphs and of dropout. Equal seeds give equal weights: on a CPU bit for bit, on a GPU to
+            rounding, for there PyTorch adds up over edges in any order.
     """
 
     task: Task = "classification"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from tfgw.nn import TemplateLayer, TFGWPooling
@@ -43,14 +43,14 @@ _SHORT = {
 }
 
 
-def template_figures(model: nn.Module) -> dict[str, float]:
-    """Mean α, and mean number of template nodes with weight, of the template layers of a model."""
-    figures: dict[str, float] = {}
+def template_figures(model: nn.Module) -> dict[str, Tensor]:
+    """Mean α, and mean number of template nodes with weight, of the template layers of a model, where they are."""
+    figures: dict[str, Tensor] = {}
     for layer in model.modules():
         if isinstance(layer, TemplateLayer):
-            figures["live_nodes"] = float(layer.live_nodes.double().mean())
+            figures["live_nodes"] = layer.live_nodes.double().mean()
             if isinstance(layer, TFGWPooling):
-                figures["alpha"] = float(layer.alpha.detach().mean())
+                figures["alpha"] = layer.alpha.detach().mean()
     return figures
 
 

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
 from tfgw.nn import TemplateLayer, project_after_step
-from tfgw.train.batches import GraphStore, epoch_batches, shuffled
+from tfgw.train.arriving import Arriving
+from tfgw.train.batches import GraphStore
+from tfgw.train.captured import CapturedPass, Pass, Recorder, can_be_captured, training_step, unchanged, validation_step
 from tfgw.train.checkpoint import FILE_NAME, Progress, load_checkpoint, save_checkpoint
 from tfgw.train.config import Precision, TrainConfig
+from tfgw.train.epoch_plan import EpochPlan
 from tfgw.train.evaluate import Evaluation, evaluation_mode
 from tfgw.train.records import EpochRecord, Kept, is_worth_keeping
 from tfgw.train.reporting import template_figures
@@ -60,6 +62,9 @@ class Run:
             self.progress = load_checkpoint(job.folder, self.module, self.plain_optimizer, job.config)
         self.checkpoint_folder = job.folder if fabric.is_global_zero else None
         self.last_checkpoint = time.monotonic()
+        self.model.train()
+        self.plan = self._plan(self.progress.epoch + 1)
+        self.captured_training, self.captured_validation = self._captured()
 
     def is_finished(self) -> bool:
         """Whether all epochs are done, or nothing was worth keeping for longer than the patience."""
@@ -69,8 +74,8 @@ class Run:
 
     def train_epoch(self) -> EpochRecord:
         """One pass over the training graphs, with validation and checkpoint when it is time for them."""
-        epoch = self.progress.epoch + 1
-        trained = self._pass(epoch)
+        epoch = self.plan.epoch
+        trained, templates = self._pass()
         is_time_to_validate = epoch == self.config.epochs or epoch % self.config.validate_every == 0
         validated = self._validate() if is_time_to_validate and self.validation is not None else None
         record = EpochRecord(
@@ -79,7 +84,7 @@ class Run:
             score=trained.score,
             validation_loss=validated.loss if validated else None,
             validation_score=validated.score if validated else None,
-            **template_figures(self.module),
+            **templates,
         )
         self._note(record)
         self._checkpoint()
@@ -88,6 +93,21 @@ class Run:
     def final_weights(self) -> dict[str, Tensor]:
         """The kept weights; without validation, those of now."""
         return self.progress.kept_weights if self.progress.kept else self.module.state_dict()
+
+    def _captured(self) -> tuple[CapturedPass | None, CapturedPass | None]:
+        """Training and validation as CUDA graphs, where that is possible."""
+        passes = [Pass(self.train, self._plan(1).batches)]
+        if self.validation is not None:
+            passes.append(Pass(self.validation, self._validation_batches()))
+        is_shared = self.fabric.world_size > 1
+        if is_shared or self.config.precision == "bf16" or not can_be_captured(self.module, passes):
+            return None, None
+        recorder, task, optimizer = Recorder(), self.config.task, self.plain_optimizer
+        with unchanged(self.module, optimizer):
+            training = CapturedPass(training_step(self.module, optimizer, task), passes[0], recorder)
+            if self.validation is None:
+                return training, None
+            return training, CapturedPass(validation_step(self.module, task), passes[1], recorder)
 
     def _note(self, record: EpochRecord) -> None:
         self.progress.epoch = record.epoch
@@ -103,42 +123,67 @@ class Run:
             save_checkpoint(self.checkpoint_folder, self.progress, self.module, self.plain_optimizer, self.config)
             self.last_checkpoint = time.monotonic()
 
-    def _pass(self, epoch: int) -> Evaluation:
-        self.model.train()
-        torch.manual_seed(_seed(self.config.seed, epoch, self.fabric.global_rank))
-        total = torch.zeros(2, dtype=torch.float64)
-        for graphs in self._batches(epoch):
-            total += self._step(graphs, epoch)
-        return self._mean(total, len(self.train))
+    def _plan(self, epoch: int) -> EpochPlan:
+        rank, processes = self.fabric.global_rank, self.fabric.world_size
+        return EpochPlan.of(epoch, self.config, self.train, rank=rank, processes=processes)
 
-    def _batches(self, epoch: int) -> list[Tensor]:
-        rng = np.random.default_rng([self.config.seed, epoch])
-        classes = self.train.y if self.config.stratified else None
-        order = shuffled(len(self.train), rng=rng, classes=classes)
-        return epoch_batches(order, self.config.batch_size, smallest=2 * self.fabric.world_size)
+    def _pass(self) -> tuple[Evaluation, dict[str, float]]:
+        """The planned epoch: means over the training graphs, and figures of the templates after it."""
+        plan, captured = self.plan, self.captured_training
+        plan.seed_generators(self.fabric.device)
+        total = torch.zeros(2, dtype=torch.float64)
+        for graphs in plan.batches:
+            if captured is None or not captured.take(graphs):
+                total += self._step(graphs, plan.epoch)
+        templates = {name: Arriving(figure) for name, figure in template_figures(self.module).items()}
+        self.plan = self._plan(plan.epoch + 1)  # while a GPU is busy
+        if captured is not None:
+            found = captured.total()
+            if not bool(found[0].isfinite()):
+                self._look_for_errors(self.train, plan.batches)
+            total += _finite(found, plan.epoch)
+        figures = {name: float(arriving.values()) for name, arriving in templates.items()}
+        return self._mean(total, len(self.train)), figures
+
+    @torch.no_grad()
+    def _look_for_errors(self, store: GraphStore, batches: list[Tensor]) -> None:
+        """Raise what a CUDA graph cannot tell: which graph is invalid."""
+        for graphs in batches:
+            self._forward(store, graphs)
 
     def _step(self, graphs: Tensor, epoch: int) -> Tensor:
         measured = self._forward(self.train, self._share(graphs))
-        figures = _Figures(measured)
+        figures = Arriving(torch.stack(measured))
         # Gradients are averaged over processes: this makes them those of the mean over the whole batch.
         loss = measured.loss * self.fabric.world_size / len(graphs)
         self.fabric.backward(loss + getattr(self.module, "auxiliary_loss", 0.0))
-        found = figures.values()  # waits for the forward only: a GPU has the backward to do meanwhile
-        if not bool(found[0].isfinite()):
-            raise FloatingPointError(f"the loss of epoch {epoch} is not finite; try a smaller learning rate")
+        # Waits for the forward only: a GPU has the backward to do meanwhile.
+        found = _finite(figures.values(), epoch)
         self.optimizer.step()
         self.optimizer.zero_grad()
         return found
 
     def _validate(self) -> Evaluation:
-        store = cast(GraphStore, self.validation)
+        store, captured = cast(GraphStore, self.validation), self.captured_validation
+        batches = self._validation_batches()
+        if captured is not None:
+            for graphs in batches:
+                captured.take(graphs)  # for which there is room, as they were recorded with
+            total = captured.total()
+            if not bool(total[0].isfinite()):
+                with evaluation_mode(self.model):
+                    self._look_for_errors(store, batches)
+            return self._mean(total, len(store))
         total = torch.zeros(2, dtype=torch.float64)
-        share = self._share(torch.arange(len(store)))
         with evaluation_mode(self.model):
-            found = [_Figures(self._forward(store, graphs)) for graphs in share.split(self.config.batch_size)]
+            found = [Arriving(torch.stack(self._forward(store, graphs))) for graphs in batches]
         for figures in found:
             total += figures.values()
         return self._mean(total, len(store))
+
+    def _validation_batches(self) -> list[Tensor]:
+        share = self._share(torch.arange(len(cast(GraphStore, self.validation))))
+        return list(share.split(self.config.batch_size))
 
     def _forward(self, store: GraphStore, graphs: Tensor) -> Sums:
         batch = store.batch(graphs)
@@ -150,12 +195,13 @@ class Run:
         return graphs[self.fabric.global_rank :: self.fabric.world_size]
 
     def _mean(self, total: Tensor, count: int) -> Evaluation:
-        summed = self.fabric.all_reduce(total.to(self.fabric.device), reduce_op="sum")
-        loss, score = (cast(Tensor, summed) / count).tolist()
+        if self.fabric.world_size > 1:
+            total = cast(Tensor, self.fabric.all_reduce(total.to(self.fabric.device), reduce_op="sum"))
+        loss, score = (total / count).tolist()
         return Evaluation(loss, score)
 
 
-def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Adam:
     layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
     templates = [parameter for layer in layers for parameter in layer.parameters()]
     in_templates = {id(parameter) for parameter in templates}
@@ -169,20 +215,8 @@ def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     return optimizer
 
 
-class _Figures:
-    """Loss and score of a batch on their way to the host, for which a GPU need not stop."""
-
-    def __init__(self, measured: Sums) -> None:
-        figures = torch.stack([measured.loss.detach(), measured.score]).double()
-        self._values = figures.to("cpu", non_blocking=figures.is_cuda)
-        self._arrival = torch.cuda.current_stream(figures.device).record_event() if figures.is_cuda else None
-
-    def values(self) -> Tensor:
-        """Both, once they have arrived."""
-        if self._arrival is not None:
-            self._arrival.synchronize()
-        return self._values
-
-
-def _seed(*numbers: int) -> int:
-    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))
+def _finite(figures: Tensor, epoch: int) -> Tensor:
+    """Loss and score, if the loss is finite."""
+    if not bool(figures[0].isfinite()):
+        raise FloatingPointError(f"the loss of epoch {epoch} is not finite; try a smaller learning rate")
+    return figures

@@ -10,14 +10,16 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from torch import Tensor
 
-from tfgw.ot import _core
+from tfgw.ot import _core, op_cuda
 from tfgw.ot.cuda import run
 from tfgw.ot.cuda.compile import SOURCES
 from tfgw.ot.cuda.driver import NAMES
 from tfgw.ot.cuda.gpu import Gpu
 from tfgw.ot.cuda.run import Input
+from tfgw.ot.cuda.solved import Wanted
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")
@@ -140,6 +142,17 @@ class EmulatedGpu(Gpu):
         return function(*arguments)
 
 
+def emulated_for_eager_calls(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
+    """Eager calls go to the one that is returned, as those with tensors on a GPU go there."""
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    emulated = EmulatedGpu()
+    monkeypatch.setattr(op_cuda, "_device", lambda tensor: emulated)
+    monkeypatch.setattr(op_cuda, "_is_on_gpu", lambda x: isinstance(x, Tensor))
+    monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op_cuda.fgw)
+    return emulated
+
+
 RESULTS = ("distance", "structure_cost", "feature_cost", "gap", "iterations", "status", "plan", "row_potential",
            "col_potential")  # fmt: skip
 DIFFERENTIABLE = (
@@ -159,7 +172,7 @@ def solve(
 ) -> tuple[dict[str, Tensor], Tensor] | None:
     """Every result of a solve by name, and the prepared problem; ``None`` where the input was found invalid."""
     gpu = gpu or EmulatedGpu()
-    found = run.solve(gpu, given, weight_tolerance=1e-6, max_iter=max_iter, tol=tol, with_plans=True)
+    found = run.solve(gpu, given, weight_tolerance=1e-6, max_iter=max_iter, tol=tol, wanted=Wanted.PLANS)
     assert not gpu.driver.beyond
     if found is None:
         return None

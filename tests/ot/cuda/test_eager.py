@@ -9,7 +9,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tests.ot.cuda.emulation import COMPILER, EmulatedGpu
+from tests.ot.cuda.emulation import EmulatedGpu, emulated_for_eager_calls
 from tests.ot.problems import STRUCTURES, Problem, random_problem
 from tfgw.nn import TFGWPooling
 from tfgw.ot import GraphBatch, Templates, Transport, fgw, op, op_cuda
@@ -21,14 +21,7 @@ LEAVES = ("x", "node_weights", "edge_weight", "structure", "template_features", 
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
-    """Eager calls go to this one, as those with tensors on a GPU go there."""
-    if COMPILER is None:
-        pytest.skip("no C++ compiler")
-    emulated = EmulatedGpu()
-    monkeypatch.setattr(op_cuda, "_device", lambda tensor: emulated)
-    monkeypatch.setattr(op_cuda, "_is_on_gpu", lambda x: isinstance(x, Tensor))
-    monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op_cuda.fgw)
-    return emulated
+    return emulated_for_eager_calls(monkeypatch)
 
 
 def parts(problem: Problem, convert: Callable[[Tensor], Tensor] = torch.clone) -> dict[str, Tensor | None]:

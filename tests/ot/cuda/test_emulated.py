@@ -321,6 +321,77 @@ def test_empty_graphs_at_the_end() -> None:
     )
 
 
+@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize("empty", [0, 2])
+def test_padding_counts_for_nothing(empty: int, is_sorted: bool) -> None:
+    """Nodes behind the last graph, with edges among them: the same bits, and gradients of 0. Graphs before may be
+    empty."""
+    problem = random_problem(8, "weighted", weights="random")
+    given = as_input(problem)._replace(batch_size=len(problem.sizes) + empty)
+    nodes, more = len(given.x), 5
+    edges = torch.cat([given.edge_index, nodes + torch.tensor([[0, 2, 2], [3, 0, 1]])], 1)
+    order = torch.arange(edges.shape[1]) if is_sorted else torch.arange(edges.shape[1]).flip(0)
+    padded = given._replace(
+        x=torch.cat([given.x, torch.full((more, given.x.shape[1]), torch.nan)]),
+        batch=torch.cat([given.batch, torch.full((more,), given.batch_size)]),
+        node_weights=torch.cat([given.node_weights, torch.full((more,), torch.nan)]),
+        edge_index=edges[:, order],
+        edge_weight=torch.cat([given.edge_weight, torch.full((3,), torch.nan)])[order],
+        padded_nodes=True,
+    )
+    results = []
+    for one in (given, padded):
+        found = emulation.solve(one)
+        assert found is not None
+        solved, prepared = found
+        up = torch.randn(one.batch_size, len(problem.alpha), generator=torch.Generator().manual_seed(0)).double()
+        results.append((solved, emulation.backward(one, solved, up, prepared)))
+    (expected, expected_grads), (ours, grads) = results
+    for name, value in expected.items():
+        assert torch.equal(ours[name][: len(value)], value), name
+    for name, grad in expected_grads.items():
+        if name == "edge_weight":
+            assert torch.equal(grads[name][order.argsort()][:-3], grad)
+            assert not grads[name][order.argsort()][-3:].any()
+        else:
+            assert torch.equal(grads[name][: len(grad)], grad), name
+            assert not grads[name][len(grad) :].any()
+
+
+def test_what_is_no_padding() -> None:
+    problem = random_problem(8, "sparse")
+    given = as_input(problem)
+    graphs, nodes = given.batch_size, len(given.x)
+    last_but_one, first = given.batch.clone(), given.batch.clone()
+    last_but_one[-2], first[0] = graphs, graphs  # in front of others
+    beyond = given.batch.clone()
+    beyond[-1] = graphs + 1
+    for batch in (last_but_one, first, beyond):
+        assert emulation.solve(given._replace(batch=batch, padded_nodes=True)) is None
+    inside = given.batch.clone()
+    inside[-1] = graphs
+    assert emulation.solve(given._replace(batch=inside)) is None  # where nobody said that there is padding
+    to_padding = torch.cat([given.edge_index, torch.tensor([[0], [nodes - 1]])], 1)
+    assert emulation.solve(given._replace(batch=inside, edge_index=to_padding, padded_nodes=True)) is None
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_invalid_problems_have_no_distances(many: bool) -> None:
+    """While a graph is captured, nobody reads the flag; gradients are left alone."""
+    gpu = EmulatedGpu()
+    gpu.driver.capturing = True
+    problem = random_problem(8, "sparse", sizes=(3,) * 40 if many else (3, 5))
+    given = as_input(problem)
+    given.x[-1, 0] = torch.inf
+    found = emulation.solve(given, gpu=gpu)
+    assert found is not None
+    assert ("tfgw_start_many" in gpu.launched) == many
+    assert found[0]["distance"].isnan().all()
+    before = {name: torch.full_like(t, 3.0) for name, t in found[0].items()}
+    up = torch.ones(given.batch_size, len(problem.alpha), dtype=torch.float64)
+    emulation.backward(given, before, up, found[1])  # reads nothing beyond its memory
+
+
 def test_repeated_and_unsorted_edges() -> None:
     problem = random_problem(9, "weighted")
     edges, weights = problem.graphs.edge_index, problem.graphs.edge_weight

@@ -17,6 +17,7 @@ from tests.ot.cuda.emulation import EmulatedDriver, EmulatedGpu, Launch
 from tfgw.ot import _core
 from tfgw.ot.cuda import run
 from tfgw.ot.cuda.run import Input, Solution
+from tfgw.ot.cuda.solved import Wanted
 from tfgw.ot.problem import SharedEntries
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11}
@@ -54,7 +55,7 @@ def problem(**changes: Any) -> Input:
 
 
 def solve(gpu: EmulatedGpu, given: Input | None = None) -> Solution | None:
-    options: dict[str, Any] = {"weight_tolerance": 1e-6, "max_iter": 10, "tol": 1e-9, "with_plans": True}
+    options: dict[str, Any] = {"weight_tolerance": 1e-6, "max_iter": 10, "tol": 1e-9, "wanted": Wanted.PLANS}
     return run.solve(gpu, given or problem(), **options)
 
 

@@ -9,6 +9,7 @@ from tests.ot.cuda.emulation import EmulatedGpu
 from tfgw.ot import _core
 from tfgw.ot.cuda import run
 from tfgw.ot.cuda.run import Input
+from tfgw.ot.cuda.solved import Wanted
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
 
@@ -18,7 +19,7 @@ ENTRY = np.dtype([("weight", "f8"), ("row", "i4"), ("col", "i4")])
 
 def prepared(given: Input) -> dict[str, np.ndarray]:
     """The prepared members by name, as bytes."""
-    found = run.solve(EmulatedGpu(), given, weight_tolerance=1e-6, max_iter=1, tol=1.0, with_plans=False)
+    found = run.solve(EmulatedGpu(), given, weight_tolerance=1e-6, max_iter=1, tol=1.0, wanted=Wanted.PAIRS)
     assert found is not None
     assert given.edge_index is not None
     (nodes, features), (templates, columns) = given.x.shape, given.template_weights.shape

@@ -53,6 +53,7 @@ class Backward {
   // One block per node.
   TFGW_DEVICE void node(int i, NodeMemory& memory) {
     const int b = p_.graph_of[i];
+    if (b == p_.graphs) return padding(i);
     if (g_.x) node_features(i, b, memory);
     if (g_.weights && thread_in_block() < 32) {
       double sum = 0;
@@ -69,6 +70,10 @@ class Backward {
   TFGW_DEVICE void edge(i64 e) {
     const i64 from = p_.edge_index[e], to = p_.edge_index[p_.edges + e];
     const int b = p_.graph_of[from], j = int(to - p_.ptr[b]);
+    if (b == p_.graphs) {
+      g_.edge_weight[e] = 0;
+      return;
+    }
     int at = p_.row_start[from];
     while (p_.column[at] != j) ++at;  // repeated edges share an entry
     g_.edge_weight[e] = structure_entry(b, from, to, p_.value[at]);
@@ -117,6 +122,12 @@ class Backward {
   TFGW_DEVICE double feature_scale(i64 b, int k) const { return 2 * (1 - alpha(k)) * up(b, k); }
   TFGW_DEVICE double structure_scale(i64 b, int k) const { return 2 * alpha(k) * up(b, k); }
   TFGW_DEVICE const double* T(i64 i, int k) const { return g_.plan + (i * K_ + k) * m_; }
+
+  // A node behind those of the last graph; nobody reads its row of C T.
+  TFGW_DEVICE void padding(i64 i) {
+    if (g_.x) each(d_, [&](int c) { g_.x[i * d_ + c] = 0; });
+    if (g_.weights && thread_in_block() == 0) g_.weights[i] = 0;
+  }
 
   // The plan's entries as many at a time as there are threads.
   TFGW_DEVICE void node_features(i64 i, int b, NodeMemory& memory) {
@@ -206,7 +217,7 @@ class Backward {
   TFGW_DEVICE void sum_over_nodes(int k, int a, int tile, TemplateMemory<P>& memory) {
     constexpr int kAhead = 4;
     const int warps = threads_in_block() / 32, warp = thread_in_block() / 32;
-    const int nodes = int(p_.nodes), share = (nodes + warps - 1) / warps;
+    const int nodes = p_.ptr[p_.graphs], share = (nodes + warps - 1) / warps;
     const int end = (warp + 1) * share < nodes ? (warp + 1) * share : nodes;
     const double* from[kTileColumns];
     i64 stride[kTileColumns];

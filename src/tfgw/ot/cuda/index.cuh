@@ -35,17 +35,19 @@ class Indexer {
     i64 before, now;
   };
 
-  // Nodes come graph by graph; only the last graphs may be empty.
+  // Nodes come graph by graph, perhaps with padding behind them; only the last graphs may be empty.
   TFGW_DEVICE bool find_graphs() {
     const auto label = [&](i64 i) { return p_.batch ? read_only(p_.batch + i) : 0; };
     bool valid = true;
     each(p_.nodes, [&](i64 i) { return Step{i > 0 ? label(i - 1) : -1, label(i)}; }, [&](i64 i, Step graph) {
       const i64 b = graph.now;
-      const bool fits = b >= 0 && b < p_.graphs && (b == graph.before || b == graph.before + 1);
+      const bool next = b >= 0 && b < p_.graphs && (b == graph.before || b == graph.before + 1);
+      const bool fits = next || (p_.padded_nodes && b == p_.graphs && graph.before >= -1 && graph.before <= b);
       valid &= fits;
       if (!fits) return;
       p_.graph_of[i] = int(b);
-      if (b != graph.before) p_.ptr[b] = int(i);
+#pragma unroll 1
+      for (i64 c = graph.before + 1; c <= b; ++c) p_.ptr[c] = int(i);
       if (i == p_.nodes - 1)
 #pragma unroll 1
         for (i64 c = b + 1; c <= p_.graphs; ++c) p_.ptr[c] = int(p_.nodes);

@@ -30,7 +30,7 @@ TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_PARAMETER Problem p) {
 
 // As many blocks as the working memory has room for.
 TFGW_KERNEL(kStartThreads, kStartBlocks) tfgw_start(const TFGW_PARAMETER Problem p) {
-  if (p.queue[kInvalid]) return;
+  if (p.queue[kInvalid]) return report_in_distances(p);
   start_pairs<TFGW_COLUMNS, Team<kStartWarps>>(p);
 }
 
@@ -43,7 +43,7 @@ TFGW_KERNEL(kSolveThreads, kSolveBlocks) tfgw_solve(const TFGW_PARAMETER Problem
 #if TFGW_COLUMNS <= 32
 // `start` with one warp for each pair: slower for one, faster for many small ones, as no warp waits for another.
 TFGW_KERNEL(32, kStartWarps * kStartBlocks) tfgw_start_many(const TFGW_PARAMETER Problem p) {
-  if (p.queue[kInvalid]) return;
+  if (p.queue[kInvalid]) return report_in_distances(p);
   start_pairs<TFGW_COLUMNS, Team<1>>(p);
 }
 
@@ -57,18 +57,20 @@ TFGW_KERNEL(kSolveThreads, kSmallBlocks) tfgw_solve_small(const TFGW_PARAMETER P
 // One block per node.
 TFGW_KERNEL(kNodeThreads) tfgw_backward_nodes(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
   TFGW_SHARED NodeMemory memory;
+  if (p.queue[kInvalid]) return;
   Backward(p, g).node(block_index(), memory);
 }
 
 TFGW_KERNEL(kEdgeThreads) tfgw_backward_edges(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
   const i64 e = i64(block_index()) * threads_in_block() + thread_in_block();
-  if (e < p.edges) Backward(p, g).edge(e);
+  if (e < p.edges && !p.queue[kInvalid]) Backward(p, g).edge(e);
 }
 
 // One block per template node and tile.
 TFGW_KERNEL(kTemplateThreads)
 tfgw_backward_templates(const TFGW_PARAMETER Problem p, const TFGW_PARAMETER Gradients g) {
   TFGW_SHARED TemplateMemory<TFGW_COLUMNS> memory;
+  if (p.queue[kInvalid]) return;
   Backward backward(p, g);
   const int tiles = backward.tiles(), node = block_index() / tiles, m = int(p.columns);
   backward.template_node(node / m, node % m, block_index() % tiles, memory);

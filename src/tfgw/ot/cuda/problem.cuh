@@ -15,6 +15,13 @@ constexpr double kLargest = 1e100;  // beyond this, squares and their products o
 
 TFGW_DEVICE bool usable(double v) { return magnitude(v) <= kLargest; }
 TFGW_DEVICE void report_invalid(const Problem& p) { p.queue[kInvalid] = 1, *p.invalid = 1; }
+// In a captured graph nobody reads the flag: distances that are not numbers tell.
+TFGW_DEVICE void report_in_distances(const Problem& p) {
+  const i64 threads = i64(blocks_in_grid()) * threads_in_block();
+#pragma unroll 1
+  for (i64 i = i64(block_index()) * threads_in_block() + thread_in_block(); i < p.graphs * p.templates; i += threads)
+    p.distance[i] = double_of(0x7ff8000000000000);
+}
 
 // A sparse and symmetric C that is not multiplied as a matrix has its entries in groups of `kGroup` rows (bits.cuh),
 // the longest rows first, all rows of a group as long as its first: entry d of row r of group q is at

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from tfgw.ot.cuda.gpu import Gpu
-from tfgw.ot.cuda.solved import Solved
+from tfgw.ot.cuda.solved import Solved, Wanted
 from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
 
@@ -35,6 +35,9 @@ class Input(NamedTuple):
     start: Tensor | None = None
     shared: SharedEntries | None = None
     """If given, then ``template_structure`` is its entries, and ``alpha`` may be a single one."""
+    padded_nodes: bool = False
+    """Whether nodes at the end, with ``batch_size`` as their graph, are there for nothing: no result is theirs, and
+    their gradients are 0."""
 
     def unshared(self) -> tuple[Any, ...]:
         """The operators' arguments: the structure of the templates itself, and one α for each."""
@@ -43,6 +46,21 @@ class Input(NamedTuple):
         entries, features, weights, alpha = self[7:11]
         structure = self.shared._replace(entries=entries).dense()  # type: ignore[arg-type]
         return (*self[:7], structure, features, weights, expand_alpha(alpha, len(weights)))
+
+    def unpadded(self) -> "Input":
+        """The same without padding; counting it waits for the GPU."""
+        if not self.padded_nodes or self.batch is None:
+            return self
+        nodes = int((self.batch != self.batch_size).sum())
+        edges = None if self.edge_index is None else self.edge_index[0] < nodes
+        return self._replace(
+            x=self.x[:nodes],
+            batch=self.batch[:nodes],
+            node_weights=None if self.node_weights is None else self.node_weights[:nodes],
+            edge_index=None if self.edge_index is None else self.edge_index[:, edges],
+            edge_weight=None if self.edge_weight is None else self.edge_weight[edges],
+            padded_nodes=False,
+        )
 
     def folded(self, grads: list[Tensor], needs: Sequence[bool]) -> list[Tensor]:
         """Gradients of what is differentiable, from those of what is not shared."""
@@ -64,9 +82,9 @@ class Solution(NamedTuple):
 
     distance: Tensor
     rest: Solved
-    """All other results."""
+    """All other results, if wanted."""
     prepared: Tensor
-    """The problem as prepared, for :func:`backward`."""
+    """The problem as prepared, for :func:`backward`, if plans are wanted."""
 
 
 def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1, start_kinds: int = UNIFORM) -> str | None:
@@ -88,11 +106,11 @@ _warned: set[str] = set()
 
 
 def solve(
-    gpu: Gpu, given: Input, *, weight_tolerance: float, max_iter: int, tol: float, with_plans: bool
+    gpu: Gpu, given: Input, *, weight_tolerance: float, max_iter: int, tol: float, wanted: Wanted
 ) -> Solution | None:
     """Solve all pairs on the current stream; ``None`` if the input is invalid. While a graph is captured, nobody can
     look whether it is."""
-    found = gpu.call(gpu.host.solve, given, weight_tolerance, max_iter, tol, with_plans)
+    found = gpu.call(gpu.host.solve, given, weight_tolerance, max_iter, tol, wanted)
     if found is None:
         return None
     distance, pairs, plans, prepared = found

@@ -3,10 +3,20 @@
 host/layout.cpp, `place_results`, tells the kernels the same.
 """
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+
+class Wanted(IntEnum):
+    """What a solve is to leave behind (host/gpu.hpp has the same numbers): each includes what comes before it."""
+
+    DISTANCES = 0
+    PAIRS = 1
+    PLANS = 2
+    """With the prepared problem, all that gradients need."""
 
 
 class Solved(NamedTuple):

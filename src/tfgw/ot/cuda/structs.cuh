@@ -31,6 +31,7 @@ struct Problem {
   const double* alpha;              // (templates)
   const double* start;              // (nodes, templates, columns): couplings to start from
   i64 dense_size;                   // entries of `dense`
+  i64 padded_nodes;                 // whether nodes at the end, labelled `graphs`, may be there for nothing
 
   // Prepared, by graph and node.
   Entry *entry, *t_entry;           // (edges): the rows of C and Cᵀ that come below, once more, for the solver

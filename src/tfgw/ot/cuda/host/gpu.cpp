@@ -117,8 +117,8 @@ bool Gpu::is_plain(nb::tuple given) const {
          (is(kAlpha, kFloating, {}) || is(kAlpha, kFloating, {&templates}));
 }
 
-nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, bool with_plans) {
-  Described d = describe(given, nb::none());
+nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, Wanted wanted) {
+  Described d = describe(given);
   Problem& p = d.problem;
   const SolveShape shape = solve_shape(p, properties_.shared, properties_.processors);
   const i64 count = p.graphs * p.templates, blocks = std::min(count, shape.per_processor * properties_.processors);
@@ -127,6 +127,13 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
   p.for_small = shape.smallest_graphs, p.small_shared = shape.small_shared;
   p.team_pairs = team_pairs(p, blocks);
   p.max_iter = max_iter, p.tol = tol, p.weight_tolerance = weight_tolerance;
+  const i64 small_blocks = kSmallBlocks * properties_.processors;
+  p.scratch_size = scratch_size(p, blocks, small_blocks);
+  const i64 beginning = beginning_size(p.graphs, p.nodes, p.templates, p.padded, p.start != nullptr);
+  const i64 working = 8 * (beginning + p.scratch_size), of_pairs = 8 * kPairWords * count;
+  // Each allocation takes as long as a launch: where nothing is kept but distances, the rest is one.
+  const bool at_once = wanted == kDistances;
+  place(d, torch_.bytes(d.prepared_size + (at_once ? working + of_pairs : 0), d.device));
   const Handle stream = current_stream();
   int capturing = 0;
   driver_.call("look at the stream", driver_.stream_is_capturing, stream, &capturing);
@@ -138,17 +145,14 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
     if (check) check->record(stream);
   }
   // While those run.
-  const i64 small_blocks = kSmallBlocks * properties_.processors;
-  p.scratch_size = scratch_size(p, blocks, small_blocks);
   const nb::object distance = torch_.doubles(d.device, p.graphs, p.templates);
-  const nb::object pairs = torch_.doubles(d.device, 4, p.graphs, p.templates);
-  const nb::object plans = with_plans ? torch_.doubles(d.device, plan_words(p)) : nb::none();
-  const i64 beginning = beginning_size(p.graphs, p.nodes, p.templates, p.padded, p.start != nullptr);
-  const nb::object scratch = torch_.doubles(d.device, beginning + p.scratch_size);
+  const nb::object pairs = at_once ? nb::none() : torch_.doubles(d.device, kPairWords, p.graphs, p.templates);
+  const nb::object plans = wanted == kPlans ? torch_.doubles(d.device, plan_words(p)) : nb::none();
+  const nb::object scratch = at_once ? nb::none() : torch_.bytes(working, d.device);
   point(p.distance, torch_.address(distance));
-  point(p.beginning, torch_.address(scratch));
+  point(p.beginning, at_once ? d.prepared_end : torch_.address(scratch));
   p.scratch = p.beginning + beginning;
-  place_results(p, torch_.address(pairs), torch_.address(plans));
+  place_results(p, at_once ? d.prepared_end + working : torch_.address(pairs), torch_.address(plans));
   bool valid;
   {
     nb::gil_scoped_release other_threads;
@@ -159,13 +163,14 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
     valid = !check || check->passed();
   }
   if (!valid) return nb::none();
-  return nb::make_tuple(distance, pairs, plans, d.prepared);
+  return nb::make_tuple(distance, pairs, plans, at_once ? nb::none() : d.prepared);
 }
 
 nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs,
                        double weight_tolerance, nb::object prepared) {
   const bool again = prepared.is_none();
-  Described d = describe(given, std::move(prepared));
+  Described d = describe(given);
+  place(d, again ? torch_.bytes(d.prepared_size, d.device) : std::move(prepared));
   Problem& p = d.problem;
   p.weight_tolerance = weight_tolerance;
   const Handle stream = current_stream();
@@ -229,7 +234,7 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
   return grads;
 }
 
-Described Gpu::describe(nb::tuple given, nb::object prepared) const {
+Described Gpu::describe(nb::tuple given) const {
   Described d;
   for (int i = 0; i < kShared; ++i)
     if (i != kBatchSize) d.read[i] = torch_.as_read(given[i]);
@@ -244,22 +249,12 @@ Described Gpu::describe(nb::tuple given, nb::object prepared) const {
   torch_.shape(d.read[kTemplateWeights], p.templates, p.columns);
   p.padded = size_class(p.columns).value();
   p.dense_size = torch_.count(d.read[kStructure]);
-
-  const nb::object shared = given[int(kShared)];
-  const i64 places = p.columns * p.columns, of_structures = shared.is_none() ? 0 : 8 * p.templates * places;
-  const i64 size = place_prepared(p, 0);  // what is shared lies behind, one by one
-  if (prepared.is_none())
-    prepared = torch_.bytes(size + of_structures + (shared.is_none() ? 0 : 8 * p.templates), d.device);
-  d.prepared = std::move(prepared);
-  const i64 first = torch_.address(d.prepared);
-  place_prepared(p, first);
-  p.invalid = p.queue + kUnused;  // if nobody looks
+  p.padded_nodes = nb::cast<bool>(given[int(kPaddedNodes)]);
 
   point(p.batch, address(kBatch));
   point(p.x, address(kX));
   point(p.weights, address(kNodeWeights));
   point(p.edge_index, address(kEdgeIndex));
-  if (!d.read[kEdgeIndex].is_none() && !p.edges) point(p.edge_index, first);  // without edges too, there is a structure
   point(p.edge_weight, address(kEdgeWeight));
   point(p.dense, address(kStructure));
   point(p.cost, address(kCost));
@@ -268,21 +263,35 @@ Described Gpu::describe(nb::tuple given, nb::object prepared) const {
   point(p.template_weights, address(kTemplateWeights));
   point(p.alpha, address(kAlpha));
   point(p.start, address(kStartPlans));
-  if (shared.is_none()) return d;
 
+  const nb::object shared = given[int(kShared)];
+  d.prepared_size = place_prepared(p, 0);
+  if (shared.is_none()) return d;
   SharedEntries& s = d.entries;
-  s.places = places;
+  s.places = p.columns * p.columns;
   torch_.shape(d.read[kTemplateStructure], s.templates, s.entries);
   s.alpha_step = torch_.count(d.read[kAlpha]) > 1;
   d.read[kShared] = shared[kPlaces];
   point(s.where, torch_.address(d.read[kShared]));
-  if (!s.where) point(s.where, first);  // without entries too, they are shared
   point(s.entry, address(kTemplateStructure));
   point(s.alpha, address(kAlpha));
-  point(s.structure, first + size);
-  point(s.alphas, first + size + of_structures);
-  p.template_structure = s.structure, p.alpha = s.alphas;
+  d.prepared_size += 16 * ceil_div(s.templates * (s.places + 1), 2);
   return d;
+}
+
+void Gpu::place(Described& d, nb::object memory) const {
+  Problem& p = d.problem;
+  SharedEntries& s = d.entries;
+  d.prepared = std::move(memory);
+  const i64 first = torch_.address(d.prepared), end = place_prepared(p, first);
+  d.prepared_end = first + d.prepared_size;
+  p.invalid = p.queue + kUnused;  // if nobody looks
+  if (!d.read[kEdgeIndex].is_none() && !p.edges) point(p.edge_index, first);  // without edges too, there is a structure
+  if (!s.places) return;
+  if (!s.where) point(s.where, first);  // without entries too, they are shared
+  point(s.structure, end);  // behind all that
+  s.alphas = s.structure + s.templates * s.places;
+  p.template_structure = s.structure, p.alpha = s.alphas;
 }
 
 void Gpu::prepare(const Described& d, Handle stream) {

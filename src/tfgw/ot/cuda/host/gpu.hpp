@@ -16,7 +16,7 @@ namespace tfgw::gpu {
 // Places in run.py's `Input`, which is the order of the operators' arguments.
 enum Argument {
   kX, kBatch, kBatchSize, kNodeWeights, kEdgeIndex, kEdgeWeight, kStructure, kTemplateStructure, kTemplateFeatures,
-  kTemplateWeights, kAlpha, kCost, kStartPlans, kShared, kArguments
+  kTemplateWeights, kAlpha, kCost, kStartPlans, kShared, kPaddedNodes
 };
 constexpr int kPlaces = 3;  // in problem.py's `SharedEntries`
 
@@ -44,10 +44,14 @@ struct Check {
 struct Described {
   Problem problem{};
   SharedEntries entries{};  // of a layer's templates; without `where` if there are none
-  std::array<nb::object, kArguments> read;  // what the structs point to
+  std::array<nb::object, kShared + 1> read;  // what the structs point to
   nb::object prepared;  // memory that the kernels `index` and `prepare` fill, and all others read
+  i64 prepared_size = 0, prepared_end = 0;  // bytes of it, and the address behind them
   nb::object device;
 };
+
+// What a solve is to leave behind, as solved.py has it.
+enum Wanted { kDistances, kPairs, kPlans };
 
 class Gpu {
  public:
@@ -63,9 +67,9 @@ class Gpu {
   // solved. They say what is wrong, and take longer than the rest of the host's part; what is false here may be right, too.
   bool is_plain(nb::tuple given) const;
 
-  // Solves all pairs: distances, pairs and plans (solved.py), and prepared memory; None if the input is invalid. While a
-  // CUDA graph is captured, nobody can look whether it is.
-  nb::object solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, bool with_plans);
+  // Solves all pairs: distances, and as far as wanted pairs and plans (solved.py) with the prepared memory; None if the
+  // input is invalid. While a CUDA graph is captured, nobody can look whether it is.
+  nb::object solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, Wanted wanted);
 
   // Gradients of what is differentiable and needed, for that of the distances. `solved` is pairs and plans, or one by
   // one what the operators return of them. `prepared` is the solve's; None prepares again.
@@ -78,7 +82,8 @@ class Gpu {
  private:
   class Lease;
 
-  Described describe(nb::tuple given, nb::object prepared) const;
+  Described describe(nb::tuple given) const;
+  void place(Described& d, nb::object memory) const;  // the prepared memory
   void prepare(const Described& d, Handle stream);
   template <class... Structs>
   void launch(Kernel kernel, i64 padded, i64 blocks, i64 shared, Handle stream, const Structs&... structs);

@@ -107,6 +107,7 @@ i64 place_prepared(Problem& p, i64 address);
 
 // The results besides the distances, in the two tensors of solved.py; the second address is 0 where plans are left out.
 void place_results(Problem& p, i64 pairs, i64 plans);
+constexpr i64 kPairWords = 4;      // doubles of the first, for each pair
 i64 plan_words(const Problem& p);  // doubles of the second
 
 }  // namespace tfgw::gpu

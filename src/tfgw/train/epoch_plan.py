@@ -1,0 +1,40 @@
+"""What an epoch does with which graphs. That depends on the run's seed and on the epoch's number alone."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tfgw.train.batches import GraphStore, epoch_batches, shuffled
+from tfgw.train.config import TrainConfig
+
+
+class EpochPlan(NamedTuple):
+    """One epoch.
+
+    Attributes:
+        epoch: Its number, from 1.
+        batches: The numbers of the graphs of each batch, over all processes.
+        seed: Of dropout, in this process.
+    """
+
+    epoch: int
+    batches: list[Tensor]
+    seed: int
+
+    @classmethod
+    def of(cls, epoch: int, config: TrainConfig, store: GraphStore, *, rank: int, processes: int) -> "EpochPlan":
+        """Plan an epoch over all graphs of a store."""
+        rng = np.random.default_rng([config.seed, epoch])
+        order = shuffled(len(store), rng=rng, classes=store.y if config.stratified else None)
+        batches = epoch_batches(order, config.batch_size, smallest=2 * processes)
+        state = np.random.SeedSequence((config.seed, epoch, rank)).generate_state(1, np.uint64)[0]
+        return cls(epoch, batches, int(state >> np.uint64(1)))
+
+    def seed_generators(self, device: torch.device) -> None:
+        """What ``torch.manual_seed`` does, for the CPU and one device; for kinds of devices that are not there, it
+        takes that a millisecond."""
+        torch.default_generator.manual_seed(self.seed)
+        if device.type == "cuda":
+            torch.cuda.default_generators[device.index].manual_seed(self.seed)

@@ -1,0 +1,160 @@
+"""Training as CUDA graphs: here with emulated kernels, on tensors of the CPU, and with nothing recorded."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.ot.cuda.emulation import EmulatedGpu, emulated_for_eager_calls
+from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
+from tfgw.datasets import GraphDataset, ShortestPaths
+from tfgw.nn import TFGWModel
+from tfgw.train import FitResult, TrainConfig, fit, run
+from tfgw.train.batches import GraphStore, shuffled
+from tfgw.train.captured import CapturedPass, Pass, can_be_captured
+
+SHORT = TrainConfig(epochs=3, batch_size=5, validate_every=2, accelerator="cpu", seed=3)
+
+
+class Calls:
+    """Takes the recorder's place: what would be replayed is called, and nobody reads the kernels' flag."""
+
+    def __init__(self, gpu: EmulatedGpu) -> None:
+        self.gpu = gpu
+
+    def record(self, function: Callable[[], None]) -> Callable[[], None]:
+        function()
+
+        def replay() -> None:
+            self.gpu.driver.capturing = True
+            function()
+            self.gpu.driver.capturing = False
+
+        return replay
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
+    return emulated_for_eager_calls(monkeypatch)
+
+
+@pytest.fixture
+def captured(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Makes runs capture; the sizes of the batches that were replayed."""
+    sizes: list[int] = []
+    take = CapturedPass.take
+
+    def noted(self: CapturedPass, graphs: torch.Tensor) -> bool:
+        taken = take(self, graphs)
+        sizes.append(len(graphs) if taken else -1)
+        return taken
+
+    monkeypatch.setattr(run, "can_be_captured", lambda model, passes: True)
+    monkeypatch.setattr(run, "Recorder", lambda: Calls(gpu))
+    monkeypatch.setattr(CapturedPass, "take", noted)
+    return sizes
+
+
+def train(config: TrainConfig = SHORT, dropout: float = 0.0) -> tuple[TFGWModel, FitResult]:
+    data = cycles_and_stars(12)
+    model = small_model(data, layers=2, dropout=dropout)
+    return model, fit(model, data, cycles_and_stars(7, seed=1), config=config)
+
+
+def assert_same_training(one: tuple[TFGWModel, FitResult], other: tuple[TFGWModel, FitResult]) -> None:
+    for record, expected in zip(one[1].records, other[1].records, strict=True):
+        ours, theirs = ([value if value is not None else -1.0 for value in row] for row in (record, expected))
+        assert ours == pytest.approx(theirs, rel=1e-7)
+    assert one[1].kept == pytest.approx(other[1].kept)
+    for name, tensor in other[0].state_dict().items():
+        torch.testing.assert_close(one[0].state_dict()[name].cpu(), tensor.cpu(), rtol=1e-6, atol=1e-9, msg=name)
+
+
+def test_a_captured_run_is_like_any_other(gpu: EmulatedGpu, request: pytest.FixtureRequest) -> None:
+    expected = train()
+    sizes = request.getfixturevalue("captured")
+    found = train()
+    assert sizes == [5, 5, 2, 5, 5, 2, 5, 2, 5, 5, 2, 5, 2]  # validated after the second epoch and the last
+    assert_same_training(found, expected)
+
+
+def test_batches_without_room_are_not_replayed(
+    gpu: EmulatedGpu, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = train()
+    sizes = request.getfixturevalue("captured")
+    monkeypatch.setattr("tfgw.train.padded_batches.SPREAD", 0.0)
+    found = train()
+    assert -1 in sizes
+    assert any(size > 0 for size in sizes)
+    assert_same_training(found, expected)
+
+
+def test_a_captured_run_goes_on_where_it_was_stopped(captured: list[int], tmp_path: Path) -> None:
+    data = cycles_and_stars(12)
+    whole, parts = small_model(data, dropout=0.2), small_model(data, dropout=0.2)
+    fit(whole, data, config=SHORT)
+    for epochs in (1, 3):
+        config = TrainConfig(**{**vars(SHORT), "epochs": epochs})
+        fit(parts, data, config=config, folder=tmp_path, resume=True)
+    assert captured
+    assert same_weights(whole, parts)
+
+
+def test_a_loss_that_is_not_finite_changes_no_weights(captured: list[int]) -> None:
+    data = regression_data(1)
+    data._data.y = data._data.y * 1e300
+    model = small_model(data, outputs=1)
+    before = {name: parameter.clone() for name, parameter in model.double().named_parameters()}
+    with pytest.raises(FloatingPointError, match="epoch 1 is not finite"):
+        fit(model, data, config=TrainConfig(task="regression", accelerator="cpu", batch_size=7))
+    assert captured
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter, before[name], rtol=0, atol=1e-7, msg=name)
+
+
+@pytest.mark.parametrize("part", ["train", "validation"])
+def test_an_invalid_graph_is_named(captured: list[int], part: str) -> None:
+    """Though it is not among those with which a pass is recorded, and nobody looks while it is replayed."""
+    data = {"train": cycles_and_stars(12), "validation": cycles_and_stars(12, seed=1)}
+    order = shuffled(12, rng=np.random.default_rng([SHORT.seed, 1])) if part == "train" else torch.arange(12)
+    last = int(order[9])
+    broken = data[part]._data
+    broken.x = broken.x.clone()
+    broken.x[int(data[part].slices["x"][last]), 0] = torch.inf
+    model = small_model(cycles_and_stars(12))
+    with pytest.raises(ValueError, match=r"^x: graph \d+"):
+        fit(model, data["train"], data["validation"], config=SHORT)
+    assert captured
+
+
+def pass_of(data: GraphDataset | None = None) -> list[Pass]:
+    store = GraphStore(data or cycles_and_stars(12), dtype=torch.float64)
+    return [Pass(store, list(torch.arange(12).split(5)))]
+
+
+def test_a_pass_by_sizes() -> None:
+    sizes = pass_of()[0].by_size()
+    assert {size: [graphs.tolist() for graphs in batches] for size, batches in sizes.items()} == {
+        5: [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]],
+        2: [[10, 11]],
+    }
+
+
+def test_what_can_be_captured(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = cycles_and_stars(12)
+    model = small_model(data)
+    assert not can_be_captured(model, pass_of())  # on a CPU
+    monkeypatch.setattr("tfgw.train.captured._gpu_can_solve", lambda layer, one: True)
+    assert can_be_captured(model, pass_of())
+    assert not can_be_captured(model, pass_of(data.map(ShortestPaths())))
+    hook = model.head.register_forward_hook(lambda *_: None)
+    assert not can_be_captured(model, pass_of())
+    hook.remove()
+    model.pool.n_starts = 2
+    assert not can_be_captured(model, pass_of())
+    own = TFGWModel(model.config, encoder=model.encoder)
+    assert not can_be_captured(own, pass_of())
+    assert not can_be_captured(torch.nn.Linear(2, 2), pass_of())

@@ -1,0 +1,105 @@
+"""Training as CUDA graphs, recorded and replayed."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
+from tests.train.test_captured import assert_same_training
+from tfgw.nn import TFGWModel
+from tfgw.train import FitResult, TrainConfig, fit, run
+from tfgw.train.captured import CapturedPass
+
+pytest.importorskip("cupy", reason="CuPy is not installed")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+SHORT = TrainConfig(epochs=6, batch_size=9, validate_every=2, accelerator="cuda", seed=3)
+
+
+@pytest.fixture(autouse=True)
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many graphs were replayed at a time."""
+    sizes: list[int] = []
+    take = CapturedPass.take
+
+    def noted(self: CapturedPass, graphs: torch.Tensor) -> bool:
+        sizes.append(len(graphs))
+        return take(self, graphs)
+
+    monkeypatch.setattr(CapturedPass, "take", noted)
+    return sizes
+
+
+def train(config: TrainConfig = SHORT, dropout: float = 0.0) -> tuple[TFGWModel, FitResult]:
+    data = cycles_and_stars(24)
+    model = small_model(data, layers=2, dropout=dropout)
+    return model, fit(model, data, cycles_and_stars(13, seed=1), config=config)
+
+
+def test_replayed_steps_are_like_any_other(monkeypatch: pytest.MonkeyPatch, taken: list[int]) -> None:
+    found = train()
+    assert taken[:3] == [9, 9, 6]
+    taken.clear()
+    monkeypatch.setattr(run, "can_be_captured", lambda model, passes: False)
+    expected = train()
+    assert not taken
+    assert_same_training(found, expected)
+
+
+def test_on_the_cpu_it_is_the_same_training(taken: list[int]) -> None:
+    found = train()
+    assert taken
+    assert_same_training(found, train(TrainConfig(**{**vars(SHORT), "accelerator": "cpu"})))
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_dropout_is_drawn_anew_and_by_the_seed(precision: str) -> None:
+    config = TrainConfig(**{**vars(SHORT), "precision": precision})
+    one, other, without = (
+        [record.loss for record in train(config, dropout=dropout)[1].records] for dropout in (0.3, 0.3, 0.0)
+    )
+    assert one == pytest.approx(other, rel=1e-9 if precision == "float64" else 1e-3)
+    assert not any(a == pytest.approx(b, rel=1e-3) for a, b in zip(one, without, strict=True))
+
+
+def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    data = cycles_and_stars(24)
+    whole, parts = small_model(data, dropout=0.2), small_model(data, dropout=0.2)
+    fit(whole, data, config=SHORT)
+    for epochs in (2, 6):
+        config = TrainConfig(**{**vars(SHORT), "epochs": epochs})
+        fit(parts, data, config=config, folder=tmp_path, resume=True)
+    for name, tensor in whole.state_dict().items():
+        torch.testing.assert_close(parts.state_dict()[name], tensor, rtol=1e-6, atol=1e-9, msg=name)
+
+
+def test_the_bits_of_two_runs(taken: list[int]) -> None:
+    """One layer: what PyTorch sums over edges, in any order, are features that are given."""
+    data = cycles_and_stars(24)
+    data._data.x = data._data.x.round(decimals=1)
+    models = [small_model(data), small_model(data)]
+    for model in models:
+        fit(model, data, config=SHORT)
+    assert taken
+    assert same_weights(*models)
+
+
+def test_a_loss_that_is_not_finite() -> None:
+    data = regression_data(1)
+    data._data.y = data._data.y * 1e300
+    model = small_model(data, outputs=1)
+    before = {name: parameter.clone() for name, parameter in model.double().named_parameters()}
+    with pytest.raises(FloatingPointError, match="epoch 1 is not finite"):
+        fit(model, data, config=TrainConfig(task="regression", accelerator="cuda", batch_size=7))
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.cpu(), before[name], rtol=0, atol=1e-7, msg=name)
+
+
+def test_an_invalid_graph_is_named() -> None:
+    data = cycles_and_stars(24)
+    model = small_model(data)
+    data._data.x = data._data.x.clone()
+    data._data.x[-1, 0] = torch.inf
+    with pytest.raises(ValueError, match=r"^x: graph \d+"):
+        fit(model, data, config=SHORT)

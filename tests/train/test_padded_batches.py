@@ -1,0 +1,49 @@
+import pytest
+import torch
+
+from tests.train.small import cycles_and_stars
+from tfgw.datasets import from_data_list
+from tfgw.train.batches import GraphStore
+from tfgw.train.padded_batches import PaddedStore, Room
+
+
+def weighted_store() -> GraphStore:
+    graphs = [graph.clone() for graph in cycles_and_stars(10)]
+    for graph in graphs:
+        graph.edge_weight = torch.rand(graph.num_edges)
+        graph.node_weights = torch.full((graph.num_nodes,), 1 / graph.num_nodes)
+    return GraphStore(from_data_list(graphs)[[8, 1, 5, 2, 7]], dtype=torch.float64)
+
+
+def test_a_padded_batch_begins_like_any_other() -> None:
+    store, graphs = weighted_store(), torch.tensor([2, 0, 3])
+    expected = store.batch(graphs)
+    nodes, edges = len(expected.inputs["x"]), expected.inputs["edge_index"].shape[1]
+    found = PaddedStore(store).batch(graphs, Room(nodes + 4, edges + 7))
+    assert found.inputs.keys() == expected.inputs.keys()
+    for key in ("x", "batch", "node_weights"):
+        assert torch.equal(found.inputs[key][:nodes], expected.inputs[key]), key
+        assert len(found.inputs[key]) == nodes + 4
+    assert torch.equal(found.inputs["edge_weight"][:edges], expected.inputs["edge_weight"])
+    assert torch.equal(found.inputs["edge_index"][:, :edges], expected.inputs["edge_index"])
+    assert torch.equal(found.inputs["edge_index"][:, edges:], torch.tensor([[nodes + 2], [nodes + 3]]).expand(2, 7))
+    assert (found.inputs["batch"][nodes:] == 3).all()
+    assert torch.equal(found.y, expected.y)
+    assert found.inputs["batch_size"] == 3
+    assert int(found.rows.number) == nodes
+    assert found.rows.share.sum().item() == pytest.approx(1, abs=1e-15)
+    assert not found.rows.share[nodes:].any()
+
+
+def test_there_is_room_for_the_given_batches_and_most_others() -> None:
+    torch.manual_seed(0)
+    store = GraphStore(cycles_and_stars(400), dtype=torch.float64)
+    padded, given = PaddedStore(store), [torch.arange(16), torch.arange(384, 400)]
+    room = Room.of(store, given)
+    assert all(padded.has_room(graphs, room) for graphs in given)
+    assert all(padded.has_room(torch.randperm(400)[:16], room) for _ in range(1000))
+    largest = store.lengths("x", store.positions).argsort(descending=True)[:16]
+    assert not padded.has_room(largest, room)
+    assert padded.has_room(largest, Room.of(store, [largest]))
+    everything = torch.arange(400)
+    assert Room.of(store, [everything]) == (len(store.tensors["x"]) + 2, store.tensors["edge_index"].shape[1])
