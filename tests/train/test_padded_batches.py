@@ -35,6 +35,21 @@ def test_a_padded_batch_begins_like_any_other() -> None:
     assert not found.rows.share[nodes:].any()
 
 
+def test_features_and_edges_may_be_anything_a_batch_takes() -> None:
+    """Integers become features, and graphs may have no edges."""
+    graphs = [graph.clone() for graph in cycles_and_stars(5)]
+    for graph in graphs:
+        graph.x = (10 * graph.x).long()
+        graph.edge_index = graph.edge_index[:, :0]
+    store = GraphStore(from_data_list(graphs), dtype=torch.float32)
+    expected = store.batch(torch.tensor([4, 1]))
+    found = PaddedStore(store).batch(torch.tensor([4, 1]), Room.of(store, [torch.tensor([4, 1])]))
+    nodes = len(expected.inputs["x"])
+    assert found.inputs["x"].dtype == torch.float32
+    assert torch.equal(found.inputs["x"][:nodes], expected.inputs["x"])
+    assert found.inputs["edge_index"].shape == (2, 0)
+
+
 def test_there_is_room_for_the_given_batches_and_most_others() -> None:
     torch.manual_seed(0)
     store = GraphStore(cycles_and_stars(400), dtype=torch.float64)

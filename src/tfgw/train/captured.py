@@ -17,7 +17,7 @@ from tfgw.ot import START_KINDS
 from tfgw.ot.cuda.gpu import gpu
 from tfgw.train.batches import GraphStore
 from tfgw.train.evaluate import evaluation_mode
-from tfgw.train.padded_batches import PaddedBatch, PaddedStore, Room
+from tfgw.train.padded_batches import PaddedBatch, PaddedStore, Room, needed
 from tfgw.train.tasks import Task, sums
 
 
@@ -57,7 +57,7 @@ def _gpu_can_solve(layer: TFGWPooling, one: Pass) -> bool:
     rooms = {size: Room.of(one.store, batches) for size, batches in one.by_size().items()}
     if any(host.reason_not_to(size, room.nodes, *shape, False) for size, room in rooms.items()):
         return False
-    return sum(8 * tensor.numel() for tensor in one.store.tensors.values()) <= torch.cuda.mem_get_info(device)[0] / 4
+    return sum(8 * tensor.numel() for tensor in needed(one.store).values()) <= torch.cuda.mem_get_info(device)[0] / 4
 
 
 def _has_hooks(module: nn.Module) -> bool:

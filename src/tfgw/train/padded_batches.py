@@ -8,6 +8,7 @@ from torch import Tensor
 from tfgw.nn.padding import Rows
 from tfgw.train.batches import GraphStore
 
+INPUTS = ("x", "edge_index", "edge_weight", "node_weights")
 SPREAD = 4.0
 """Standard deviations by which a batch may be larger than the average one and still has room."""
 
@@ -33,6 +34,11 @@ class PaddedBatch(NamedTuple):
     rows: Rows
 
 
+def needed(store: GraphStore) -> dict[str, Tensor]:
+    """What the graphs of a store have that a padded batch is made of."""
+    return {key: store.tensors[key] for key in INPUTS if key in store.tensors}
+
+
 class PaddedStore:
     """The graphs of a store, which have targets, on its device.
 
@@ -41,12 +47,12 @@ class PaddedStore:
     """
 
     def __init__(self, store: GraphStore) -> None:
-        def on_device(tensor: Tensor) -> Tensor:
-            return tensor.to(store.device, store.dtype if tensor.is_floating_point() else None)
-
         self.device = store.device
         self.nodes, self.edges = _lengths(store)
-        self._tensors = {key: on_device(tensor) for key, tensor in store.tensors.items()}
+        self._tensors = {
+            key: tensor.to(store.device, None if key == "edge_index" else store.dtype)
+            for key, tensor in needed(store).items()
+        }
         self._parts = {
             key: _Parts(*(t.to(store.device) for t in (store.bounds[key][store.positions], lengths)))
             for key, lengths in (("x", self.nodes), ("edge_index", self.edges))
