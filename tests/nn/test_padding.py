@@ -7,7 +7,7 @@ from tfgw.nn.padding import Rows, padded
 
 
 def rows_of(nodes: int, padding: int) -> Rows:
-    return Rows.where(torch.tensor([1.0] * nodes + [0.0] * padding).double())
+    return Rows.where(torch.tensor([[1.0]] * nodes + [[0.0]] * padding).double())
 
 
 def test_a_norm_is_that_of_the_nodes_alone() -> None:
@@ -35,13 +35,22 @@ def test_a_norm_is_that_of_the_nodes_alone() -> None:
         torch.testing.assert_close(ours.state_dict()[name], tensor, msg=name)
 
 
+def test_padding_does_not_grow_where_nodes_are_alike() -> None:
+    """Their variance is 0, and what differs from them would be divided by its root."""
+    norm, x = BatchNorm(2), torch.cat([torch.ones(5, 2), torch.full((3, 2), 1e30)])
+    with padded(norm, Rows.where((torch.arange(8).unsqueeze(1) < 5).float())):
+        found = norm(norm(x))
+    assert torch.equal(found, torch.zeros(8, 2))
+
+
 def test_gradients_of_a_padded_norm() -> None:
+    """Nobody asks for what becomes of padding."""
     torch.manual_seed(1)
     norm, rows = BatchNorm(3).double(), rows_of(6, 2)
 
     def normalised(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         with padded(norm, rows):
-            return torch.func.functional_call(norm, {"weight": weight, "bias": bias}, (x,))
+            return torch.func.functional_call(norm, {"weight": weight, "bias": bias}, (x,))[:6]
 
     inputs = (torch.randn(8, 3), torch.randn(3), torch.randn(3))
     assert torch.autograd.gradcheck(normalised, [t.double().requires_grad_() for t in inputs])

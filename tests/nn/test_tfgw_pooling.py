@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from tests.nn.graphs import CHANNELS, SIZES, random_batch, random_structure
 from tfgw import ot
@@ -491,3 +492,18 @@ def test_refused_templates_leave_the_old_ones() -> None:
     with pytest.raises(ValueError, match=r"^features: expected shape"):
         layer.set_templates(structure, torch.ones(3, 5, 4))
     assert all(torch.equal(before[name], tensor) for name, tensor in layer.state_dict().items())
+
+
+def test_a_template_may_be_parametrized() -> None:
+    """Then it is neither a parameter of the layer nor a buffer."""
+
+    class Halved(torch.nn.Module):
+        def forward(self, features: Tensor) -> Tensor:
+            return features / 2
+
+    layer, batch = make_layer(), random_batch()
+    expected = layer(batch.x, batch.edge_index, batch.batch)
+    parametrize.register_parametrization(layer, "template_features", Halved())
+    with torch.no_grad():
+        layer.parametrizations["template_features"].original.mul_(2)
+    torch.testing.assert_close(layer(batch.x, batch.edge_index, batch.batch), expected)

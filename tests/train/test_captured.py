@@ -1,11 +1,15 @@
 """Training as CUDA graphs: here with emulated kernels, on tensors of the CPU, and with nothing recorded."""
 
-from collections.abc import Callable
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from tests.ot.cuda.emulation import EmulatedGpu, emulated_for_eager_calls
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
@@ -130,6 +134,48 @@ def test_an_invalid_graph_is_named(captured: list[int], part: str) -> None:
     assert captured
 
 
+def test_what_is_no_graph_of_the_run_is_not_looked_at(captured: list[int]) -> None:
+    """Padding has to come from somewhere."""
+    data = cycles_and_stars(13)
+    model = small_model(data)
+    data._data.x = data._data.x.clone()
+    data._data.x[0] = torch.nan
+    assert fit(model, data[1:], config=SHORT).records[-1].loss > 0
+    assert captured
+
+
+def test_nodes_that_are_all_alike(captured: list[int]) -> None:
+    """In cycles, in float32, five layers deep: norms divide by next to nothing."""
+    data = cycles_and_stars(24)[1::2]
+    data._data.x = torch.ones_like(data._data.x)
+    config = TrainConfig(**{**vars(SHORT), "precision": "float32"})
+    assert fit(small_model(data, layers=5), data, config=config).records[-1].loss > 0
+    assert captured
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"max_iter": 0}, r"^max_iter: must be at least 1"), ({"tol": -1.0}, r"^tol: ")],
+)
+def test_wrong_settings_are_told_as_ever(captured: list[int], change: dict[str, float], message: str) -> None:
+    data = cycles_and_stars(12)
+    model = small_model(data)
+    vars(model.pool).update(change)
+    with pytest.raises(ValueError, match=message):
+        fit(model, data, config=SHORT)
+    assert not captured
+
+
+def test_a_finished_run_records_nothing(captured: list[int], gpu: EmulatedGpu, tmp_path: Path) -> None:
+    data = cycles_and_stars(12)
+    fit(small_model(data), data, config=SHORT, folder=tmp_path)
+    gpu.launched.clear()
+    model = small_model(data).eval()
+    fit(model, data, config=SHORT, folder=tmp_path, resume=True)
+    assert not gpu.launched
+    assert not model.training
+
+
 def pass_of(data: GraphDataset | None = None) -> list[Pass]:
     store = GraphStore(data or cycles_and_stars(12), dtype=torch.float64)
     return [Pass(store, list(torch.arange(12).split(5)))]
@@ -143,6 +189,33 @@ def test_a_pass_by_sizes() -> None:
     }
 
 
+def test_nothing_keeps_a_pass_alive(gpu: EmulatedGpu) -> None:
+    """A GPU's memory would wait for Python's collector, which does not know of it."""
+    one = CapturedPass(lambda batch: torch.zeros(2, dtype=torch.float64), pass_of()[0], Calls(gpu))
+    alive = weakref.ref(one)
+    gc.disable()
+    try:
+        del one
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_recording_leaves_a_model_as_it_was(captured: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if that fails."""
+    data = cycles_and_stars(12)
+    model = small_model(data, layers=1).double()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(run, "validation_step", lambda model, task: fail)
+    with pytest.raises(RuntimeError, match="no room"):
+        fit(model, data, cycles_and_stars(7, seed=1), config=SHORT)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
 def test_what_can_be_captured(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     data = cycles_and_stars(12)
     model = small_model(data)
@@ -150,11 +223,103 @@ def test_what_can_be_captured(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tfgw.train.captured._gpu_can_solve", lambda layer, one: True)
     assert can_be_captured(model, pass_of())
     assert not can_be_captured(model, pass_of(data.map(ShortestPaths())))
-    hook = model.head.register_forward_hook(lambda *_: None)
-    assert not can_be_captured(model, pass_of())
-    hook.remove()
-    model.pool.n_starts = 2
-    assert not can_be_captured(model, pass_of())
-    own = TFGWModel(model.config, encoder=model.encoder)
-    assert not can_be_captured(own, pass_of())
     assert not can_be_captured(torch.nn.Linear(2, 2), pass_of())
+
+
+@contextmanager
+def several_starts(model: TFGWModel) -> Iterator[None]:
+    model.pool.n_starts = 2
+    yield
+
+
+@contextmanager
+def another_norm(model: TFGWModel) -> Iterator[None]:
+    model.encoder.norms[0] = torch.nn.BatchNorm1d(4)
+    yield
+
+
+@contextmanager
+def another_encoder(model: TFGWModel) -> Iterator[None]:
+    model.encoder = torch.nn.Identity()
+    yield
+
+
+@contextmanager
+def compiled(model: TFGWModel) -> Iterator[None]:
+    model.compile()
+    yield
+
+
+@contextmanager
+def hook_of_a_module(model: TFGWModel) -> Iterator[None]:
+    model.head.register_forward_hook(lambda *_: None)
+    yield
+
+
+@contextmanager
+def hook_of_a_convolution(model: TFGWModel) -> Iterator[None]:
+    model.encoder.convs[0].register_propagate_forward_hook(lambda *_: None)
+    yield
+
+
+@contextmanager
+def hook_of_all_modules(model: TFGWModel) -> Iterator[None]:
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda *_: None)
+    yield
+    handle.remove()
+
+
+@contextmanager
+def hook_of_a_parameter(model: TFGWModel) -> Iterator[None]:
+    model.pool.template_features.register_hook(lambda grad: grad)
+    yield
+
+
+@contextmanager
+def hook_after_a_gradient(model: TFGWModel) -> Iterator[None]:
+    model.pool.template_features.register_post_accumulate_grad_hook(lambda parameter: None)
+    yield
+
+
+@contextmanager
+def anomalies(model: TFGWModel) -> Iterator[None]:
+    with torch.autograd.detect_anomaly(check_nan=False):
+        yield
+
+
+@contextmanager
+def operators_watched(model: TFGWModel) -> Iterator[None]:
+    with FlopCounterMode(display=False):
+        yield
+
+
+@contextmanager
+def another_loss(model: TFGWModel) -> Iterator[None]:
+    model.auxiliary_loss = 0.0  # type: ignore[assignment]
+    yield
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        several_starts,
+        another_norm,
+        another_encoder,
+        compiled,
+        hook_of_a_module,
+        hook_of_a_convolution,
+        hook_of_all_modules,
+        hook_of_a_parameter,
+        hook_after_a_gradient,
+        anomalies,
+        operators_watched,
+        another_loss,
+    ],
+)
+def test_what_cannot_be_captured(
+    change: Callable[[TFGWModel], AbstractContextManager[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfgw.train.captured._gpu_can_solve", lambda layer, one: True)
+    model = small_model(cycles_and_stars(12))
+    with change(model):
+        assert not can_be_captured(model, pass_of())

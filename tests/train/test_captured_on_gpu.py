@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from tests.train.small import cycles_and_stars, regression_data, same_weights, s
 from tests.train.test_captured import assert_same_training
 from tfgw.nn import TFGWModel
 from tfgw.train import FitResult, TrainConfig, fit, run
+from tfgw.train.batches import shuffled
 from tfgw.train.captured import CapturedPass
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -19,13 +21,14 @@ SHORT = TrainConfig(epochs=6, batch_size=9, validate_every=2, accelerator="cuda"
 
 @pytest.fixture(autouse=True)
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many graphs were replayed at a time."""
+    """How many graphs were replayed at a time; -1 for batches without room."""
     sizes: list[int] = []
     take = CapturedPass.take
 
     def noted(self: CapturedPass, graphs: torch.Tensor) -> bool:
-        sizes.append(len(graphs))
-        return take(self, graphs)
+        has_room = take(self, graphs)
+        sizes.append(len(graphs) if has_room else -1)
+        return has_room
 
     monkeypatch.setattr(CapturedPass, "take", noted)
     return sizes
@@ -53,23 +56,45 @@ def test_on_the_cpu_it_is_the_same_training(taken: list[int]) -> None:
     assert_same_training(found, train(TrainConfig(**{**vars(SHORT), "accelerator": "cpu"})))
 
 
+def test_steps_between_replays(monkeypatch: pytest.MonkeyPatch, taken: list[int]) -> None:
+    """Batches without room are done without a graph, next to those that have one."""
+    monkeypatch.setattr("tfgw.train.padded_batches.SPREAD", 0.0)
+    found = train()
+    assert set(taken) >= {-1, 9}
+    monkeypatch.setattr(run, "can_be_captured", lambda model, passes: False)
+    assert_same_training(found, train())
+
+
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_dropout_is_drawn_anew_and_by_the_seed(precision: str) -> None:
+def test_dropout_is_drawn_by_the_seed(precision: str, taken: list[int]) -> None:
     config = TrainConfig(**{**vars(SHORT), "precision": precision})
     one, other, without = (
         [record.loss for record in train(config, dropout=dropout)[1].records] for dropout in (0.3, 0.3, 0.0)
     )
+    assert min(taken) > 0
     assert one == pytest.approx(other, rel=1e-9 if precision == "float64" else 1e-3)
     assert not any(a == pytest.approx(b, rel=1e-3) for a, b in zip(one, without, strict=True))
 
 
-def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+def test_dropout_is_drawn_anew_in_each_replay(taken: list[int]) -> None:
+    """Of all graphs at once, and with weights that stay as they are."""
+    data = cycles_and_stars(24)
+    config = TrainConfig(**{**vars(SHORT), "batch_size": 24, "lr": 1e-12})
+    losses = [record.loss for record in fit(small_model(data, dropout=0.3), data, config=config).records]
+    assert taken == [24] * 6
+    assert len({round(loss, 6) for loss in losses}) == 6
+    same = [record.loss for record in fit(small_model(data), data, config=config).records]
+    assert same == pytest.approx([same[0]] * 6, rel=1e-6)
+
+
+def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, taken: list[int]) -> None:
     data = cycles_and_stars(24)
     whole, parts = small_model(data, dropout=0.2), small_model(data, dropout=0.2)
     fit(whole, data, config=SHORT)
     for epochs in (2, 6):
         config = TrainConfig(**{**vars(SHORT), "epochs": epochs})
         fit(parts, data, config=config, folder=tmp_path, resume=True)
+    assert min(taken) > 0
     for name, tensor in whole.state_dict().items():
         torch.testing.assert_close(parts.state_dict()[name], tensor, rtol=1e-6, atol=1e-9, msg=name)
 
@@ -85,21 +110,25 @@ def test_the_bits_of_two_runs(taken: list[int]) -> None:
     assert same_weights(*models)
 
 
-def test_a_loss_that_is_not_finite() -> None:
+def test_a_loss_that_is_not_finite(taken: list[int]) -> None:
     data = regression_data(1)
     data._data.y = data._data.y * 1e300
     model = small_model(data, outputs=1)
     before = {name: parameter.clone() for name, parameter in model.double().named_parameters()}
     with pytest.raises(FloatingPointError, match="epoch 1 is not finite"):
         fit(model, data, config=TrainConfig(task="regression", accelerator="cuda", batch_size=7))
+    assert min(taken) > 0
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(parameter.cpu(), before[name], rtol=0, atol=1e-7, msg=name)
 
 
-def test_an_invalid_graph_is_named() -> None:
+def test_an_invalid_graph_is_named(taken: list[int]) -> None:
+    """Though it is not among those with which a pass is recorded."""
     data = cycles_and_stars(24)
     model = small_model(data)
+    second_batch = shuffled(24, rng=np.random.default_rng([SHORT.seed, 1]))[9:18]
     data._data.x = data._data.x.clone()
-    data._data.x[-1, 0] = torch.inf
+    data._data.x[int(data.slices["x"][int(second_batch[0])]), 0] = torch.inf
     with pytest.raises(ValueError, match=r"^x: graph \d+"):
         fit(model, data, config=SHORT)
+    assert taken == [9, 9, 6]

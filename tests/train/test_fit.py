@@ -48,6 +48,16 @@ def test_auxiliary_loss_is_descended_and_not_reported() -> None:
     assert result.records[0].loss < 100
 
 
+def test_gradients_that_are_there_already_do_not_count() -> None:
+    data = cycles_and_stars()
+    fresh, used = small_model(data).double(), small_model(data).double()
+    for parameter in used.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    for model in (fresh, used):
+        fit(model, data, config=SHORT)
+    assert same_weights(fresh, used)
+
+
 def test_another_seed_gives_another_model() -> None:
     train = cycles_and_stars()
     models = [small_model(train) for _ in range(2)]

@@ -6,7 +6,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, distributed, nn
 
-from tfgw.nn.padding import KnowsPadding, correction
+from tfgw.nn.padding import KnowsPadding, Rows, correction
 
 
 class BatchNorm(nn.BatchNorm1d, KnowsPadding):
@@ -19,7 +19,7 @@ class BatchNorm(nn.BatchNorm1d, KnowsPadding):
     def forward(self, x: Tensor) -> Tensor:
         if self.training and self.padded_rows is not None:
             rows = self.padded_rows
-            normalised, mean, variance = _NormOfShares.apply(x, rows.share, self.weight, self.bias, self.eps)
+            normalised, mean, variance = _NormOfNodes.apply(x, rows, self.weight, self.bias, self.eps)
             self._track(mean, variance * rows.correction)
             return normalised
         if not (self.training and _is_shared()):
@@ -38,28 +38,28 @@ class BatchNorm(nn.BatchNorm1d, KnowsPadding):
         cast(Tensor, self.num_batches_tracked).add_(1)
 
 
-class _NormOfShares(torch.autograd.Function):
-    """The norm, with mean and variance of the rows by their shares. With gradients of its own, as one by one its
-    operations would be twice as many, of a microsecond or two each."""
+class _NormOfNodes(torch.autograd.Function):
+    """The norm, with mean and variance of the nodes. What is not one becomes the bias, so that padding does not grow
+    from norm to norm where nodes hardly differ. With gradients of its own, as one by one its operations would be twice
+    as many, of a microsecond or two each."""
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, share: Tensor, weight: Tensor, bias: Tensor, eps: float
+        ctx: Any, x: Tensor, rows: Rows, weight: Tensor, bias: Tensor, eps: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        mean = share.mT @ x
-        centred = x - mean
-        variance = share.mT @ centred.square()
+        mean = (rows.share * x).sum(0)  # no product of matrices, which may be in a lower precision
+        centred = (x - mean) * rows.is_node
+        variance = (rows.share * centred.square()).sum(0)
         inverse = (variance + eps).rsqrt()
         scale = weight * inverse
-        ctx.save_for_backward(centred, share, inverse, scale)
-        mean, variance = mean[0], variance[0]
+        ctx.save_for_backward(centred, rows.share, inverse, scale)
         ctx.mark_non_differentiable(mean, variance)
         return torch.addcmul(bias, centred, scale), mean, variance
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad, (centred, share, inverse, scale) = grads[0], ctx.saved_tensors
-        total, along = grad.sum(0), (grad * centred).sum(0) * inverse[0]
+        total, along = grad.sum(0), (grad * centred).sum(0) * inverse
         through_statistics = share * torch.addcmul(total, centred, along * inverse)
         return (grad - through_statistics) * scale, None, along, total, None
 

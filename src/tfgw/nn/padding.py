@@ -14,24 +14,24 @@ class Rows(NamedTuple):
     """Which rows of a padded batch are nodes.
 
     Attributes:
-        number: How many, as a tensor with a single entry.
-        share: 1 / number for nodes, 0 for padding, ``(num_rows, 1)``.
-        correction: number / (number - 1), from the variance of the nodes to that of what they are drawn from.
+        is_node: 1, or 0 for padding, ``(num_rows, 1)``, in the precision of the features.
+        share: The same, divided by the number of nodes.
+        correction: From the variance of the nodes to that of what they are drawn from.
     """
 
-    number: Tensor
+    is_node: Tensor
     share: Tensor
     correction: Tensor
 
     @classmethod
     def where(cls, is_node: Tensor) -> "Rows":
-        """From 1 for nodes and 0 for padding, ``(num_rows,)``, in the precision of the features."""
+        """What follows from ``is_node``."""
         number = is_node.sum()
-        return cls(number, (is_node / number).unsqueeze(1), correction(number))
+        return cls(is_node, is_node / number, correction(number))
 
 
 def correction(number: Tensor) -> Tensor:
-    """See :attr:`Rows.correction`; 1 for a single node."""
+    """number / (number - 1), or 1 for a single node."""
     return number / (number - 1).clamp_min(1)
 
 

@@ -105,16 +105,10 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
         """C̄ of every template, ``(num_templates, template_nodes, template_nodes)``."""
         return self._shared_entries().dense()
 
-    def _held(self) -> dict[str, Any]:
-        """Parameters and buffers by name: a module's ``__getattr__`` finds each after a search of its own."""
-        return {**self._parameters, **self._buffers}
-
     def _shared_entries(self) -> SharedEntries:
-        return self._shared_entries_of(self._held())
-
-    def _shared_entries_of(self, held: dict[str, Any]) -> SharedEntries:
-        is_free = None if self.structure == "precomputed" else held["_is_free"]
-        return SharedEntries(held["structure_entries"], held["_entry_index"], is_free, held["_entry_places"])
+        buffers: dict[str, Any] = self._buffers  # where a module's __getattr__ would find them, after a search
+        is_free = None if self.structure == "precomputed" else buffers["_is_free"]
+        return SharedEntries(self.structure_entries, buffers["_entry_index"], is_free, buffers["_entry_places"])
 
     def _entries(self) -> tuple[Tensor, int]:
         """Which free entry stands at each place of C̄, row by row, and how many there are; beyond is what is fixed."""
@@ -185,7 +179,6 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
             ``(batch_size, num_templates)``.
         """
         edge_index, edge_weight, structure = self._structure(x, edge_index, batch, edge_weight, structure)
-        held = self._held()
         return fgw_distances(
             x,
             batch,
@@ -194,10 +187,10 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
             edge_index,
             edge_weight,
             structure,
-            self._shared_entries_of(held),
-            held["template_features"],
-            held["template_weights"],
-            held["alpha"],
+            self._shared_entries(),
+            self.template_features,
+            self.template_weights,
+            self.alpha,
             padded_nodes=self.padded_rows is not None,
             max_iter=self.max_iter,
             tol=self.tol,

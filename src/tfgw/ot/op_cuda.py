@@ -23,10 +23,11 @@ from tfgw.ot.starts import UNIFORM
 
 def is_eager(*inputs: object) -> bool:
     """Whether nobody traces, transforms or intercepts what is computed from these."""
-    return _is_untraced() and {*map(type, inputs)} <= _PLAIN
+    return is_untraced() and {*map(type, inputs)} <= _PLAIN
 
 
-def _is_untraced() -> bool:
+def is_untraced() -> bool:
+    """Whether nobody traces, transforms or intercepts what is computed."""
     return not (
         torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()
@@ -61,7 +62,7 @@ def plain_distances(*arguments: Any, padded_nodes: bool, max_iter: int, tol: flo
     ``arguments`` as for :func:`fgw`, with entries that are shared; ``padded_nodes`` as in :class:`Input`. Where this
     returns ``None``, the caller has to look, and to say what is wrong.
     """
-    if not (_is_on_gpu(arguments[0]) and _is_untraced()):
+    if not (_is_on_gpu(arguments[0]) and is_untraced()):
         return None
     shared = arguments[7]
     given = Input._make((*arguments[:7], shared.entries, *arguments[8:], None, None, shared, padded_nodes))
@@ -91,6 +92,7 @@ class _Differentiable(torch.autograd.Function):
     def forward(ctx: Any, solution: Solution, given: Input, *_: Tensor | None) -> Tensor:
         ctx.set_materialize_grads(False)
         ctx.batch_size, ctx.shared = given.batch_size, given.shared
+        assert solution.rest is not None
         ctx.save_for_backward(solution.prepared, *solution.rest[:2], *given[:2], *given[3:11])
         return _distance(solution, given)
 
@@ -189,6 +191,7 @@ def _distance(solution: Solution, given: Input) -> Tensor:
 
 
 def _others(solution: Solution, given: Input, with_plans: bool) -> tuple[Tensor, ...]:
+    assert solution.rest is not None
     results = solution.rest.tensors(with_plans)
     return (*(_as_given(t, given) for t in results[:3]), *results[3:])
 

@@ -10,8 +10,12 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn import GINConv, SumAggregation
 
 from tfgw.nn import TFGWModel, TFGWPooling
+from tfgw.nn.batch_norm import BatchNorm
+from tfgw.nn.encoders import GINEncoder
+from tfgw.nn.linear import Linear
 from tfgw.nn.padding import padded
 from tfgw.ot import START_KINDS
 from tfgw.ot.cuda.gpu import gpu
@@ -19,10 +23,12 @@ from tfgw.train.batches import GraphStore
 from tfgw.train.evaluate import evaluation_mode
 from tfgw.train.padded_batches import PaddedBatch, PaddedStore, Room, needed
 from tfgw.train.tasks import Task, sums
+from tfgw.train.watched import is_watched
 
 
 class Pass(NamedTuple):
-    """All graphs of a store, in batches; those of other passes have as many graphs each."""
+    """All graphs of a store once, in batches: an example, for passes differ in which graphs a batch has, not in how
+    many."""
 
     store: GraphStore
     batches: list[Tensor]
@@ -32,20 +38,31 @@ class Pass(NamedTuple):
         sizes = {len(graphs) for graphs in self.batches}
         return {size: [graphs for graphs in self.batches if len(graphs) == size] for size in sizes}
 
+    def examples(self) -> list[Tensor]:
+        """A batch of each size, with which steps are recorded."""
+        return [batches[0] for batches in self.by_size().values()]
+
 
 Compute = Callable[[PaddedBatch], Tensor]
 """What is done with a batch; returns the sums of loss and score over its graphs."""
 
 
+PARTS = {TFGWModel, TFGWPooling, GINEncoder, GINConv, SumAggregation, BatchNorm, Linear, nn.ModuleList, nn.Sequential,
+         nn.ReLU, nn.Dropout}  # fmt: skip
+"""Modules that know of padding, or treat every row for itself."""
+
+
 def can_be_captured(model: nn.Module, passes: list[Pass]) -> bool:
-    """Whether a GPU can do all of it, and nobody watches: what is replayed calls no hooks."""
-    if not (type(model) is TFGWModel and not model.has_own_encoder and not any(map(_has_hooks, model.modules()))):
+    """Whether a GPU can do all of it, and nobody watches: what is replayed calls no Python."""
+    if not (type(model) is TFGWModel and {type(module) for module in model.modules()} <= PARTS):
         return False
     layer = model.pool
     is_usual = layer.structure == "adjacency" and layer.n_starts == 1 and layer.start_kinds == START_KINDS
     given = [one.store.tensors.keys() for one in passes]
     has_usual_graphs = all("y" in names and "structure" not in names for names in given)
-    return is_usual and has_usual_graphs and all(_gpu_can_solve(layer, one) for one in passes)
+    if not (is_usual and has_usual_graphs) or is_watched(model):
+        return False
+    return all(_gpu_can_solve(layer, one) for one in passes)
 
 
 def _gpu_can_solve(layer: TFGWPooling, one: Pass) -> bool:
@@ -58,11 +75,6 @@ def _gpu_can_solve(layer: TFGWPooling, one: Pass) -> bool:
     if any(host.reason_not_to(size, room.nodes, *shape, False) for size, room in rooms.items()):
         return False
     return sum(8 * tensor.numel() for tensor in needed(one.store).values()) <= torch.cuda.mem_get_info(device)[0] / 4
-
-
-def _has_hooks(module: nn.Module) -> bool:
-    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    return any(getattr(module, kind) for kind in kinds)
 
 
 def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task) -> Compute:
@@ -99,12 +111,14 @@ def unchanged(model: nn.Module, optimizer: torch.optim.Adam) -> Iterator[None]:
     """What is computed inside the block leaves weights and the optimiser's state as they were, in the same memory."""
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     moments = {parameter: {k: v.clone() for k, v in state.items()} for parameter, state in optimizer.state.items()}
-    yield
-    model.load_state_dict(weights)
-    for parameter, state in optimizer.state.items():
-        for name, tensor in state.items():
-            before = moments.get(parameter)
-            tensor.zero_() if before is None else tensor.copy_(before[name])  # Adam begins with zeros
+    try:
+        yield
+    finally:
+        model.load_state_dict(weights)
+        for parameter, state in optimizer.state.items():
+            for name, tensor in state.items():
+                before = moments.get(parameter)
+                tensor.zero_() if before is None else tensor.copy_(before[name])  # Adam begins with zeros
 
 
 class Recorder:
@@ -138,9 +152,10 @@ class CapturedPass:
     def __init__(self, compute: Compute, one: Pass, recorder: Recorder) -> None:
         self._store = PaddedStore(one.store)
         self._total = torch.zeros(2, dtype=torch.float64, device=one.store.device)
+        add = _adding(compute, self._total)  # which must not lead back here, or a GPU's memory waits for the collector
         self._steps = {
-            size: _Step(self._adding(compute), self._store, Room.of(one.store, batches), batches[0], recorder)
-            for size, batches in one.by_size().items()
+            len(graphs): _Step(add, self._store, Room.of(one.store, one.by_size()[len(graphs)]), graphs, recorder)
+            for graphs in one.examples()
         }
         self._total.zero_()
 
@@ -158,11 +173,12 @@ class CapturedPass:
         self._total.zero_()
         return found
 
-    def _adding(self, compute: Compute) -> Callable[[PaddedBatch], None]:
-        def add(batch: PaddedBatch) -> None:
-            self._total += compute(batch)
 
-        return add
+def _adding(compute: Compute, total: Tensor) -> Callable[[PaddedBatch], None]:
+    def add(batch: PaddedBatch) -> None:
+        total.add_(compute(batch))
+
+    return add
 
 
 class _Step:

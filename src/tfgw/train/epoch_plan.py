@@ -33,8 +33,10 @@ class EpochPlan(NamedTuple):
         return cls(epoch, batches, int(state >> np.uint64(1)))
 
     def seed_generators(self, device: torch.device) -> None:
-        """What ``torch.manual_seed`` does, for the CPU and one device; for kinds of devices that are not there, it
-        takes that a millisecond."""
-        torch.default_generator.manual_seed(self.seed)
+        """What ``torch.manual_seed`` does; next to a GPU, that takes a millisecond for kinds of devices that are not
+        there."""
         if device.type == "cuda":
+            torch.default_generator.manual_seed(self.seed)
             torch.cuda.default_generators[device.index].manual_seed(self.seed)
+        else:
+            torch.manual_seed(self.seed)

@@ -42,8 +42,8 @@ def needed(store: GraphStore) -> dict[str, Tensor]:
 class PaddedStore:
     """The graphs of a store, which have targets, on its device.
 
-    Behind the nodes of a batch come others, at least two, whose graph is ``batch_size``. Edges behind those of the
-    batch lead from the last node but one to the last: what is summed over edges stays small in all but one.
+    Behind the nodes of a batch come others without features, at least two, whose graph is ``batch_size``. Edges behind
+    those of the batch lead from the last node but one to the last, so that sums over edges stay small in all but one.
     """
 
     def __init__(self, store: GraphStore) -> None:
@@ -66,7 +66,7 @@ class PaddedStore:
     def batch(self, graphs: Tensor, room: Room) -> PaddedBatch:
         """The graphs with these numbers, a tensor on the device, in this order; they have room."""
         nodes, edges = self._places("x", graphs, room.nodes), self._places("edge_index", graphs, room.edges)
-        x = self._tensors["x"].index_select(0, nodes.row)
+        x = torch.where(nodes.is_there.unsqueeze(1), self._tensors["x"].index_select(0, nodes.row), 0)
         ends = self._tensors["edge_index"].index_select(1, edges.row) + nodes.begin.index_select(0, edges.graph)
         padding = torch.arange(room.nodes - 2, room.nodes, device=x.device).unsqueeze(1)
         inputs: dict[str, Any] = {
@@ -78,7 +78,7 @@ class PaddedStore:
         for key, places in (("edge_weight", edges), ("node_weights", nodes)):
             if key in self._tensors:
                 inputs[key] = self._tensors[key].index_select(0, places.row)
-        return PaddedBatch(inputs, self._y.index_select(0, graphs), Rows.where(nodes.is_there.to(x)))
+        return PaddedBatch(inputs, self._y.index_select(0, graphs), Rows.where(nodes.is_there.unsqueeze(1).to(x)))
 
     def _places(self, key: str, graphs: Tensor, room: int) -> "_Places":
         first, length = (t.index_select(0, graphs) for t in self._parts[key])

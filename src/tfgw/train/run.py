@@ -62,9 +62,12 @@ class Run:
             self.progress = load_checkpoint(job.folder, self.module, self.plain_optimizer, job.config)
         self.checkpoint_folder = job.folder if fabric.is_global_zero else None
         self.last_checkpoint = time.monotonic()
-        self.model.train()
         self.plan = self._plan(self.progress.epoch + 1)
-        self.captured_training, self.captured_validation = self._captured()
+        self.captured_training = self.captured_validation = None
+        if not self.is_finished():
+            self.plain_optimizer.zero_grad()
+            self.model.train()
+            self.captured_training, self.captured_validation = self._captured()
 
     def is_finished(self) -> bool:
         """Whether all epochs are done, or nothing was worth keeping for longer than the patience."""
@@ -104,9 +107,13 @@ class Run:
             return None, None
         recorder, task, optimizer = Recorder(), self.config.task, self.plain_optimizer
         with unchanged(self.module, optimizer):
+            # First without padding, for errors to be told as ever.
+            self._look_for_errors(passes[0].store, passes[0].examples())
             training = CapturedPass(training_step(self.module, optimizer, task), passes[0], recorder)
             if self.validation is None:
                 return training, None
+            with evaluation_mode(self.model):
+                self._look_for_errors(passes[1].store, passes[1].examples())
             return training, CapturedPass(validation_step(self.module, task), passes[1], recorder)
 
     def _note(self, record: EpochRecord) -> None:

@@ -81,10 +81,10 @@ class Solution(NamedTuple):
     """What a solve leaves on the device."""
 
     distance: Tensor
-    rest: Solved
+    rest: Solved | None
     """All other results, if wanted."""
-    prepared: Tensor
-    """The problem as prepared, for :func:`backward`, if plans are wanted."""
+    prepared: Tensor | None
+    """The problem as prepared, for :func:`backward`, if any of them are."""
 
 
 def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1, start_kinds: int = UNIFORM) -> str | None:
@@ -114,6 +114,8 @@ def solve(
     if found is None:
         return None
     distance, pairs, plans, prepared = found
+    if wanted is Wanted.DISTANCES:
+        return Solution(distance, None, None)
     return Solution(distance, Solved(pairs, plans, given.x.shape[0], given.template_weights.shape[1]), prepared)
 
 
