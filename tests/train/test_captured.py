@@ -144,15 +144,6 @@ def test_what_is_no_graph_of_the_run_is_not_looked_at(captured: list[int]) -> No
     assert captured
 
 
-def test_nodes_that_are_all_alike(captured: list[int]) -> None:
-    """In cycles, in float32, five layers deep: norms divide by next to nothing."""
-    data = cycles_and_stars(24)[1::2]
-    data._data.x = torch.ones_like(data._data.x)
-    config = TrainConfig(**{**vars(SHORT), "precision": "float32"})
-    assert fit(small_model(data, layers=5), data, config=config).records[-1].loss > 0
-    assert captured
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [({"max_iter": 0}, r"^max_iter: must be at least 1"), ({"tol": -1.0}, r"^tol: ")],
