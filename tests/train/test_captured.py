@@ -256,8 +256,10 @@ def hook_of_a_convolution(model: TFGWModel) -> Iterator[None]:
 @contextmanager
 def hook_of_all_modules(model: TFGWModel) -> Iterator[None]:
     handle = torch.nn.modules.module.register_module_forward_hook(lambda *_: None)
-    yield
-    handle.remove()
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 @contextmanager
