@@ -40,7 +40,7 @@ class GraphStore:
         self.positions = torch.as_tensor(list(dataset.indices()), dtype=torch.int64)
         self.dtype, self.device = dtype, device
         self.tensors = {key: tensor for key, tensor in dataset._data.to_dict().items() if key in dataset.slices}
-        self.bounds = {key: torch.as_tensor(dataset.slices[key]) for key in self.tensors}
+        self._bounds = {key: torch.as_tensor(dataset.slices[key]) for key in self.tensors}
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -74,12 +74,12 @@ class GraphStore:
 
     def lengths(self, key: str, chosen: Tensor) -> Tensor:
         """How many rows of a stacked tensor belong to each of the graphs at these positions."""
-        return self.bounds[key][chosen + 1] - self.bounds[key][chosen]
+        return self._bounds[key][chosen + 1] - self._bounds[key][chosen]
 
     def _rows(self, key: str, chosen: Tensor) -> Tensor:
         """The parts of a stacked tensor that belong to the chosen graphs, end to end."""
         lengths = self.lengths(key, chosen)
-        shift = self.bounds[key][chosen] - (lengths.cumsum(0) - lengths)
+        shift = self._bounds[key][chosen] - (lengths.cumsum(0) - lengths)
         rows = torch.arange(int(lengths.sum())) + shift.repeat_interleave(lengths)
         return self.tensors[key].index_select(1 if key == "edge_index" else 0, rows)
 

@@ -21,7 +21,7 @@ from tfgw.ot import START_KINDS
 from tfgw.ot.cuda.gpu import gpu
 from tfgw.train.batches import GraphStore
 from tfgw.train.evaluate import evaluation_mode
-from tfgw.train.padded_batches import PaddedBatch, PaddedStore, Room, needed
+from tfgw.train.padded_batches import PaddedBatch, PaddedStore, Room, lengths_of
 from tfgw.train.tasks import Task, sums
 from tfgw.train.watched import is_watched
 
@@ -74,7 +74,9 @@ def _gpu_can_solve(layer: TFGWPooling, one: Pass) -> bool:
     rooms = {size: Room.of(one.store, batches) for size, batches in one.by_size().items()}
     if any(host.reason_not_to(size, room.nodes, *shape, False) for size, room in rooms.items()):
         return False
-    return sum(8 * tensor.numel() for tensor in needed(one.store).values()) <= torch.cuda.mem_get_info(device)[0] / 4
+    nodes, edges = (int(lengths.sum()) for lengths in lengths_of(one.store))
+    takes = 8 * (nodes * (layer.in_channels + 2) + 3 * edges)  # features, weights, and which graph; ends, weights
+    return takes <= torch.cuda.mem_get_info(device)[0] / 4
 
 
 def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task) -> Compute:

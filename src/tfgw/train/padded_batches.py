@@ -1,6 +1,6 @@
 """Batches of a fixed size, cut out of a dataset by its device alone: a CUDA graph can replay that for other graphs."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -8,7 +8,6 @@ from torch import Tensor
 from tfgw.nn.padding import Rows
 from tfgw.train.batches import GraphStore
 
-INPUTS = ("x", "edge_index", "edge_weight", "node_weights")
 SPREAD = 4.0
 """Standard deviations by which a batch may be larger than the average one and still has room."""
 
@@ -22,7 +21,7 @@ class Room(NamedTuple):
     @classmethod
     def of(cls, store: GraphStore, batches: list[Tensor]) -> "Room":
         """Enough for these batches of equally many graphs, and for all but one in thousands of others."""
-        nodes, edges = (_largest_sum(lengths, batches) for lengths in _lengths(store))
+        nodes, edges = (_largest_sum(lengths, batches) for lengths in lengths_of(store))
         return cls(nodes + 2, edges)
 
 
@@ -34,13 +33,8 @@ class PaddedBatch(NamedTuple):
     rows: Rows
 
 
-def needed(store: GraphStore) -> dict[str, Tensor]:
-    """What the graphs of a store have that a padded batch is made of."""
-    return {key: store.tensors[key] for key in INPUTS if key in store.tensors}
-
-
 class PaddedStore:
-    """The graphs of a store, which have targets, on its device.
+    """The graphs of a store, which have targets, end to end on its device.
 
     Behind the nodes of a batch come others without features, at least two, whose graph is ``batch_size``. Edges behind
     those of the batch lead from the last node but one to the last, so that sums over edges stay small in all but one.
@@ -48,16 +42,9 @@ class PaddedStore:
 
     def __init__(self, store: GraphStore) -> None:
         self.device = store.device
-        self.nodes, self.edges = _lengths(store)
-        self._tensors = {
-            key: tensor.to(store.device, None if key == "edge_index" else store.dtype)
-            for key, tensor in needed(store).items()
-        }
-        self._parts = {
-            key: _Parts(*(t.to(store.device) for t in (store.bounds[key][store.positions], lengths)))
-            for key, lengths in (("x", self.nodes), ("edge_index", self.edges))
-        }
-        self._y = store.tensors["y"][store.positions].to(store.device)
+        self.nodes, self.edges = lengths_of(store)
+        self._nodes_there, self._edges_there = (lengths.to(store.device) for lengths in (self.nodes, self.edges))
+        self._all = store.batch(torch.arange(len(store)))
 
     def has_room(self, graphs: Tensor, room: Room) -> bool:
         """Whether a batch of the graphs with these numbers has room."""
@@ -65,9 +52,12 @@ class PaddedStore:
 
     def batch(self, graphs: Tensor, room: Room) -> PaddedBatch:
         """The graphs with these numbers, a tensor on the device, in this order; they have room."""
-        nodes, edges = self._places("x", graphs, room.nodes), self._places("edge_index", graphs, room.edges)
-        x = torch.where(nodes.is_there.unsqueeze(1), self._tensors["x"].index_select(0, nodes.row), 0)
-        ends = self._tensors["edge_index"].index_select(1, edges.row) + nodes.begin.index_select(0, edges.graph)
+        given, y = self._all.inputs, cast(Tensor, self._all.y)
+        nodes = _places(self._nodes_there, graphs, room.nodes)
+        edges = _places(self._edges_there, graphs, room.edges)
+        is_node = nodes.is_there.unsqueeze(1)
+        x = torch.where(is_node, given["x"].index_select(0, nodes.row), 0)
+        ends = given["edge_index"].index_select(1, edges.row) + nodes.moved.index_select(0, edges.graph)
         padding = torch.arange(room.nodes - 2, room.nodes, device=x.device).unsqueeze(1)
         inputs: dict[str, Any] = {
             "x": x,
@@ -76,26 +66,9 @@ class PaddedStore:
             "batch_size": len(graphs),
         }
         for key, places in (("edge_weight", edges), ("node_weights", nodes)):
-            if key in self._tensors:
-                inputs[key] = self._tensors[key].index_select(0, places.row)
-        return PaddedBatch(inputs, self._y.index_select(0, graphs), Rows.where(nodes.is_there.unsqueeze(1).to(x)))
-
-    def _places(self, key: str, graphs: Tensor, room: int) -> "_Places":
-        first, length = (t.index_select(0, graphs) for t in self._parts[key])
-        end = length.cumsum(0)
-        begin = end - length
-        place = torch.arange(room, device=end.device)
-        is_there = place < end[-1]
-        graph = torch.searchsorted(end, place, right=True).clamp_max(len(graphs) - 1)
-        row = place + (first - begin).index_select(0, graph)
-        return _Places(is_there, graph, torch.where(is_there, row, 0), begin)
-
-
-class _Parts(NamedTuple):
-    """The part of each graph in a tensor of the dataset: its first row, and how many there are."""
-
-    first: Tensor
-    length: Tensor
+            if key in given:
+                inputs[key] = given[key].index_select(0, places.row)
+        return PaddedBatch(inputs, y.index_select(0, graphs), Rows.where(is_node.to(x)))
 
 
 class _Places(NamedTuple):
@@ -104,17 +77,27 @@ class _Places(NamedTuple):
     Attributes:
         is_there: False for padding.
         graph: Its number in the batch; of padding, any.
-        row: In the tensors of the dataset; of padding, any.
-        begin: Of each graph, its first node or edge in the batch.
+        row: Among those of all graphs; of padding, any.
+        moved: Of each graph, how far it is behind where it is among all.
     """
 
     is_there: Tensor
     graph: Tensor
     row: Tensor
-    begin: Tensor
+    moved: Tensor
 
 
-def _lengths(store: GraphStore) -> tuple[Tensor, Tensor]:
+def _places(lengths: Tensor, graphs: Tensor, room: int) -> _Places:
+    length, end_among_all = (t.index_select(0, graphs) for t in (lengths, lengths.cumsum(0)))
+    end = length.cumsum(0)
+    moved = end - end_among_all
+    place = torch.arange(room, device=end.device)
+    is_there = place < end[-1]
+    graph = torch.searchsorted(end, place, right=True).clamp_max(len(graphs) - 1)
+    return _Places(is_there, graph, torch.where(is_there, place - moved.index_select(0, graph), 0), moved)
+
+
+def lengths_of(store: GraphStore) -> tuple[Tensor, Tensor]:
     """Nodes and edges of each graph."""
     return store.lengths("x", store.positions), store.lengths("edge_index", store.positions)
 
