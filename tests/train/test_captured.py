@@ -4,6 +4,7 @@ import gc
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,11 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.ot.cuda.emulation import EmulatedGpu, emulated_for_eager_calls
+from tests.train.capturing import assert_same_training, sizes_taken, train
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.datasets import GraphDataset, ShortestPaths
-from tfgw.nn import TFGWModel
-from tfgw.train import FitResult, TrainConfig, fit, run
+from tfgw.nn import TFGWModel, TFGWPooling
+from tfgw.train import TrainConfig, fit, run
 from tfgw.train.batches import GraphStore, shuffled
 from tfgw.train.captured import CapturedPass, Pass, can_be_captured
 
@@ -47,39 +49,18 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
 @pytest.fixture
 def captured(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Makes runs capture; the sizes of the batches that were replayed."""
-    sizes: list[int] = []
-    take = CapturedPass.take
-
-    def noted(self: CapturedPass, graphs: torch.Tensor) -> bool:
-        taken = take(self, graphs)
-        sizes.append(len(graphs) if taken else -1)
-        return taken
-
     monkeypatch.setattr(run, "can_be_captured", lambda model, passes: True)
     monkeypatch.setattr(run, "Recorder", lambda: Calls(gpu))
-    monkeypatch.setattr(CapturedPass, "take", noted)
-    return sizes
+    return sizes_taken(monkeypatch)
 
 
-def train(config: TrainConfig = SHORT, dropout: float = 0.0) -> tuple[TFGWModel, FitResult]:
-    data = cycles_and_stars(12)
-    model = small_model(data, layers=2, dropout=dropout)
-    return model, fit(model, data, cycles_and_stars(7, seed=1), config=config)
-
-
-def assert_same_training(one: tuple[TFGWModel, FitResult], other: tuple[TFGWModel, FitResult]) -> None:
-    for record, expected in zip(one[1].records, other[1].records, strict=True):
-        ours, theirs = ([value if value is not None else -1.0 for value in row] for row in (record, expected))
-        assert ours == pytest.approx(theirs, rel=1e-7)
-    assert one[1].kept == pytest.approx(other[1].kept)
-    for name, tensor in other[0].state_dict().items():
-        torch.testing.assert_close(one[0].state_dict()[name].cpu(), tensor.cpu(), rtol=1e-6, atol=1e-9, msg=name)
+train_small = partial(train, SHORT, graphs=12, validation=7)
 
 
 def test_a_captured_run_is_like_any_other(gpu: EmulatedGpu, request: pytest.FixtureRequest) -> None:
-    expected = train()
+    expected = train_small()
     sizes = request.getfixturevalue("captured")
-    found = train()
+    found = train_small()
     assert sizes == [5, 5, 2, 5, 5, 2, 5, 2, 5, 5, 2, 5, 2]  # validated after the second epoch and the last
     assert_same_training(found, expected)
 
@@ -87,10 +68,10 @@ def test_a_captured_run_is_like_any_other(gpu: EmulatedGpu, request: pytest.Fixt
 def test_batches_without_room_are_not_replayed(
     gpu: EmulatedGpu, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = train()
+    expected = train_small()
     sizes = request.getfixturevalue("captured")
     monkeypatch.setattr("tfgw.train.padded_batches.SPREAD", 0.0)
-    found = train()
+    found = train_small()
     assert -1 in sizes
     assert any(size > 0 for size in sizes)
     assert_same_training(found, expected)
@@ -155,6 +136,37 @@ def test_wrong_settings_are_told_as_ever(captured: list[int], change: dict[str, 
     with pytest.raises(ValueError, match=message):
         fit(model, data, config=SHORT)
     assert not captured
+
+
+def test_weights_that_explode_while_recording(captured: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first size is recorded with a step, after which nothing of the second can be solved: told as ever."""
+    data = cycles_and_stars(12)
+    config = TrainConfig(**{**vars(SHORT), "lr": 1e200})
+    told = []
+    for answer in (True, False):
+        monkeypatch.setattr(run, "can_be_captured", lambda model, passes, answer=answer: answer)
+        with pytest.raises(ValueError, match=r"^template_features: template 0 ") as error:
+            fit(small_model(data), data, config=config)
+        told.append(str(error.value))
+    assert told[0] == told[1]
+
+
+def test_without_room_to_record_steps_go_one_by_one(
+    captured: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class NoRoom:
+        def record(self, function: Callable[[], None]) -> None:
+            function()
+            raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(run, "Recorder", NoRoom)
+    found = train_small()
+    assert not captured
+    assert [record.message for record in caplog.records if record.name == "tfgw"] == [
+        "tfgw: the GPU's memory has no room for steps as CUDA graphs; they go one by one, which takes longer"
+    ]
+    monkeypatch.setattr(run, "can_be_captured", lambda model, passes: False)
+    assert_same_training(found, train_small())
 
 
 def test_a_finished_run_records_nothing(captured: list[int], gpu: EmulatedGpu, tmp_path: Path) -> None:
@@ -316,3 +328,20 @@ def test_what_cannot_be_captured(
     model = small_model(cycles_and_stars(12))
     with change(model):
         assert not can_be_captured(model, pass_of())
+
+
+@pytest.mark.parametrize(
+    ("generation", "free", "template_nodes", "can_solve"),
+    [(9, 1 << 30, 5, True), (7, 1 << 30, 5, False), (9, 1 << 10, 5, False), (9, 1 << 30, 129, False)],
+)
+def test_what_a_gpu_can_solve(
+    generation: int, free: int, template_nodes: int, can_solve: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not where it is too old, has no room for the graphs, or its kernels none for the templates."""
+    monkeypatch.setattr("tfgw.train.captured.gpu", lambda index: EmulatedGpu(generation=generation))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 1 << 40))
+    data = cycles_and_stars(12)
+    model = small_model(data)
+    model.pool = TFGWPooling(3 + 4, 2, template_nodes)
+    store = GraphStore(data, dtype=torch.float64, device="cuda:0")
+    assert can_be_captured(model, [Pass(store, list(torch.arange(12).split(5)))]) == can_solve

@@ -1,17 +1,16 @@
 """Training as CUDA graphs, recorded and replayed."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from tests.train.capturing import assert_same_training, sizes_taken, train
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
-from tests.train.test_captured import assert_same_training
-from tfgw.nn import TFGWModel
-from tfgw.train import FitResult, TrainConfig, fit, run
+from tfgw.train import TrainConfig, fit, run
 from tfgw.train.batches import shuffled
-from tfgw.train.captured import CapturedPass
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
@@ -22,54 +21,42 @@ SHORT = TrainConfig(epochs=6, batch_size=9, validate_every=2, accelerator="cuda"
 @pytest.fixture(autouse=True)
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many graphs were replayed at a time; -1 for batches without room."""
-    sizes: list[int] = []
-    take = CapturedPass.take
-
-    def noted(self: CapturedPass, graphs: torch.Tensor) -> bool:
-        has_room = take(self, graphs)
-        sizes.append(len(graphs) if has_room else -1)
-        return has_room
-
-    monkeypatch.setattr(CapturedPass, "take", noted)
-    return sizes
+    return sizes_taken(monkeypatch)
 
 
-def train(config: TrainConfig = SHORT, dropout: float = 0.0) -> tuple[TFGWModel, FitResult]:
-    data = cycles_and_stars(24)
-    model = small_model(data, layers=2, dropout=dropout)
-    return model, fit(model, data, cycles_and_stars(13, seed=1), config=config)
+train_small = partial(train, graphs=24, validation=13)
 
 
 def test_replayed_steps_are_like_any_other(monkeypatch: pytest.MonkeyPatch, taken: list[int]) -> None:
-    found = train()
+    found = train_small(SHORT)
     assert taken[:3] == [9, 9, 6]
     taken.clear()
     monkeypatch.setattr(run, "can_be_captured", lambda model, passes: False)
-    expected = train()
+    expected = train_small(SHORT)
     assert not taken
     assert_same_training(found, expected)
 
 
 def test_on_the_cpu_it_is_the_same_training(taken: list[int]) -> None:
-    found = train()
+    found = train_small(SHORT)
     assert taken
-    assert_same_training(found, train(TrainConfig(**{**vars(SHORT), "accelerator": "cpu"})))
+    assert_same_training(found, train_small(TrainConfig(**{**vars(SHORT), "accelerator": "cpu"})))
 
 
 def test_steps_between_replays(monkeypatch: pytest.MonkeyPatch, taken: list[int]) -> None:
     """Batches without room are done without a graph, next to those that have one."""
     monkeypatch.setattr("tfgw.train.padded_batches.SPREAD", 0.0)
-    found = train()
+    found = train_small(SHORT)
     assert set(taken) >= {-1, 9}
     monkeypatch.setattr(run, "can_be_captured", lambda model, passes: False)
-    assert_same_training(found, train())
+    assert_same_training(found, train_small(SHORT))
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_dropout_is_drawn_by_the_seed(precision: str, taken: list[int]) -> None:
     config = TrainConfig(**{**vars(SHORT), "precision": precision})
     one, other, without = (
-        [record.loss for record in train(config, dropout=dropout)[1].records] for dropout in (0.3, 0.3, 0.0)
+        [record.loss for record in train_small(config, dropout=dropout)[1].records] for dropout in (0.3, 0.3, 0.0)
     )
     assert min(taken) > 0
     assert one == pytest.approx(other, rel=1e-9 if precision == "float64" else 1e-3)

@@ -1,5 +1,6 @@
 """One process's part of a training run: epochs, validations, checkpoints."""
 
+import logging
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,14 @@ class Run:
         is_shared = self.fabric.world_size > 1
         if is_shared or self.config.precision == "bf16" or not can_be_captured(self.module, passes):
             return None, None
+        try:
+            return self._recorded(passes)
+        except torch.OutOfMemoryError:
+            text = "tfgw: the GPU's memory has no room for steps as CUDA graphs; they go one by one, which takes longer"
+            logging.getLogger("tfgw").warning(text)
+            return None, None
+
+    def _recorded(self, passes: list[Pass]) -> tuple[CapturedPass, CapturedPass | None]:
         recorder, task, optimizer = Recorder(), self.config.task, self.plain_optimizer
         with unchanged(self.module, optimizer):
             # First without padding, for errors to be told as ever.
