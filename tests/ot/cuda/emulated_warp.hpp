@@ -234,6 +234,5 @@ void copy_ahead(T* shared, const T* global) {
 inline void copies_are_there() { Block::current().copy_now(); }
 inline int fetch_add(int* at, int v) { return (*at += v) - v; }
 inline void raise_to(int* at, int v) { *at = v > *at ? v : *at; }
-inline void set_bits(u32* at, u32 bits) { *at |= bits; }
 
 }  // namespace tfgw

@@ -8,22 +8,13 @@
 
 namespace tfgw {
 
-// A vertex of the coupling polytope: for each row, then for each column, the arc to the node above it in the basis, as
-// an entry of the plan. Entry n + k is thus further mass of some row; `more[i]` are the columns whose entries are that of
-// row i.
-template <int P>
-struct VertexPlan {
-  using More = Bits<(P + 31) / 32>;
-  Entry* entries;
-  More* more;
-};
-
 // Where a graph's structure and the template's table are, if they are near: the same as in Problem, in shared memory.
 struct NearStructure {
   double* table;
   Entry* packed;
   int *row, *begin;
   bool has_packed = false;  // else there was no room for the entries
+  int* place = nullptr;     // of each row in `row`, for products with plans
 
   template <class Arena>
   TFGW_DEVICE void take(Arena& arena, int rows, int cols, int entries, int pitch, int groups) {
@@ -81,36 +72,12 @@ class CrossOperator {
     multiply<P, Team, 2>(matrix, P, 1, graph_.n, cols_, cols_, table(half), scratch(), nullptr);
   }
 
-  // scratch = C · plan, or Cᵀ · plan. `other` is a matrix to work in.
-  TFGW_DEVICE void structure_times_plan(const VertexPlan<P>& plan, int half, double* other) {
-    const int n = graph_.n;
-    clear(graph_.dense ? other : scratch_, graph_.dense ? P : kPitch<P>);
-    Team::meet();
-    if (graph_.dense) {
-#pragma unroll 1
-      for (int e = Team::thread(); e < n + cols_ - 1; e += Team::kThreads) {  // nothing is above the root
-        const Entry a = plan.entries[e];
-        other[a.row * P + a.col] = a.weight;
-      }
-      Team::meet();
-      dense_times(half, {other, P}, scratch());
-      return;
-    }
-    if constexpr (kNear) {
-      const Entry* const far = far_entries();
-      const auto edge = [&](int e) { return near_.has_packed ? near_.packed[e] : read_only(far + e); };
-#pragma unroll 1
-      for (int at = Team::thread(); at < n; at += Team::kThreads) {
-        const int g = at / S::kGroup, first = near_.begin[g] + at % S::kGroup;
-        add_neighbours(plan, edge, first, near_.begin[g + 1], S::kGroup, near_.row[at]);
-      }
-    } else {
-      const int* const begin = (half == 1 ? p_.t_start : p_.row_start) + graph_.first;
-      const Entry* const entries = half == 1 ? p_.t_entry : p_.entry;
-      const auto edge = [&](int e) { return read_only(entries + e); };
-#pragma unroll 1
-      for (int i = Team::thread(); i < n; i += Team::kThreads) add_neighbours(plan, edge, begin[i], begin[i + 1], 1, i);
-    }
+  // scratch = C · plan, or Cᵀ · plan, of a vertex of the coupling polytope: for each row, then for each column but the
+  // last, the arc to the node above it in the basis, as an entry of the plan. `other` is a matrix to work in.
+  TFGW_DEVICE void structure_times_plan(const Entry* plan, int half, double* other) {
+    if (graph_.dense) return dense_times_plan(plan, half, other);
+    if constexpr (kNear) packed_times_plan(plan);
+    else sparse_times_plan(plan, half);
   }
 
   // out = C · scratch, or Cᵀ · scratch.
@@ -152,29 +119,99 @@ class CrossOperator {
     for (int e = 2 * Team::thread(); e < graph_.n * pitch; e += 2 * Team::kThreads) *two_at(matrix + e) = {};
   }
 
-  // Adds to row i of `scratch` what its neighbours ship, times the weights of the edges to them: edge(e) for e = first,
-  // first + step, … before end. Two are on their way at a time.
+  // Where the entries of a row of C are: at first, first + step, … before end. Some may have no weight.
+  struct Neighbours {
+    int first, end, step;
+  };
+
+  // Adds to row i of `scratch` what the rows that it sees ship by their own arcs.
   template <class Edge>
-  TFGW_DEVICE void add_neighbours(const VertexPlan<P>& plan, Edge edge, int first, int end, int step, int i) const {
+  TFGW_DEVICE void add_arcs_of_rows(const Entry* plan, Edge edge, const Neighbours& of, int i) const {
+    struct Term {
+      double value;
+      int col;
+    };
     double* const row = scratch_ + i * kPitch<P>;
+    const auto term = [&](int e) {
+      const Entry seen = edge(e), arc = plan[seen.col];
+      return Term{seen.weight * arc.weight, arc.col};
+    };
+    ahead<2>(of.first, of.end, of.step, term, [&](int, const Term& t) { row[t.col] += t.value; });
+  }
+
+  // Adds to all rows what the rows that they see ship by the arcs of columns, each of which is one thread's. `of(row)`
+  // are the rows that see a row.
+  template <class Edge, class Of>
+  TFGW_DEVICE void add_arcs_of_columns(const Entry* plan, Edge edge, Of of) const {
+    struct Term {
+      double value, sum;
+      int row;
+    };
 #pragma unroll 1
-    for (int e = first; e < end; e += 2 * step) {
-      const bool both = e + step < end;
-      const Entry one = edge(e);
-      Entry two = edge(both ? e + step : e);
-      if (!both) two.weight = 0;
-      const Entry a = plan.entries[one.col], b = plan.entries[two.col];
-      const auto more_a = plan.more[one.col], more_b = plan.more[two.col];
-      row[a.col] += one.weight * a.weight;
-      row[b.col] += two.weight * b.weight;
-#pragma unroll
-      for (int w = 0; w < (P + 31) / 32; ++w)
-#pragma unroll 1
-        for (u32 left = more_a.word[w] | more_b.word[w]; left; left &= left - 1) {  // no column is below both
-          const int bit = lowest_bit(left), k = 32 * w + bit;
-          row[k] += (more_a.word[w] >> bit & 1 ? one.weight : two.weight) * plan.entries[graph_.n + k].weight;
-        }
+    for (int k = Team::thread(); k < cols_ - 1; k += Team::kThreads) {
+      const Entry arc = plan[graph_.n + k];
+      double* const column = scratch_ + k;
+      const auto term = [&](int e) {
+        const Entry seen = edge(e);
+        return Term{seen.weight * arc.weight, column[seen.col * kPitch<P>], seen.col};
+      };
+      const Neighbours rows = of(arc.row);
+      ahead<2>(rows.first, rows.end, rows.step, term, [&](int, const Term& t) {
+        if (t.value != 0) column[t.row * kPitch<P>] = t.sum + t.value;  // else it may be some row that was changed
+      });
     }
+  }
+
+  // The product with a plan, where C is a matrix,
+  TFGW_DEVICE void dense_times_plan(const Entry* plan, int half, double* other) {
+    clear(other, P);
+    Team::meet();
+#pragma unroll 1
+    for (int e = Team::thread(); e < graph_.n + cols_ - 1; e += Team::kThreads) {
+      const Entry a = plan[e];
+      other[a.row * P + a.col] = a.weight;
+    }
+    Team::meet();
+    dense_times(half, {other, P}, scratch());
+  }
+
+  // where rows of C are in groups,
+  TFGW_DEVICE void packed_times_plan(const Entry* plan) {
+    const Entry* const far = far_entries();
+    const auto edge = [&](int e) { return near_.has_packed ? near_.packed[e] : read_only(far + e); };
+    const auto neighbours = [&](int place) {
+      const int g = place / S::kGroup;
+      return Neighbours{near_.begin[g] + place % S::kGroup, near_.begin[g + 1], S::kGroup};
+    };
+#pragma unroll 1
+    for (int place = Team::thread(); place < graph_.n; place += Team::kThreads) {
+      const int i = near_.row[place];
+#pragma unroll 4
+      for (int k = 0; k < cols_; k += 2) *two_at(scratch_ + i * kPitch<P> + k) = {};
+      add_arcs_of_rows(plan, edge, neighbours(place), i);
+    }
+    Team::meet();
+    add_arcs_of_columns(plan, edge, [&](int row) { return neighbours(near_.place[row]); });
+  }
+
+  // and where they are one after the other.
+  TFGW_DEVICE void sparse_times_plan(const Entry* plan, int half) {
+    clear(scratch_, kPitch<P>);
+    Team::meet();
+    const auto entries = [&](bool transposed) {
+      const Entry* const all = transposed ? p_.t_entry : p_.entry;
+      return [=](int e) { return read_only(all + e); };
+    };
+    const auto neighbours = [&](bool transposed) {
+      const int* const begin = (transposed ? p_.t_start : p_.row_start) + graph_.first;
+      return [=](int row) { return Neighbours{begin[row], begin[row + 1], 1}; };
+    };
+#pragma unroll 1
+    for (int i = Team::thread(); i < graph_.n; i += Team::kThreads)
+      add_arcs_of_rows(plan, entries(half == 1), neighbours(half == 1)(i), i);
+    Team::meet();
+    const bool back = !graph_.symmetric && half == 0;  // the rows that see a row: columns of what is multiplied
+    add_arcs_of_columns(plan, entries(back), neighbours(back));
   }
 
   // out = C · B, or Cᵀ · B, where C is a matrix.

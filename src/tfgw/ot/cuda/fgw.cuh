@@ -238,13 +238,9 @@ class FgwSolver {
   // The flow that the simplex found, as the plan of atom `s`.
   TFGW_DEVICE void take_vertex(int s) {
     Entry* const kept = pair_.w.plan(s);
-    Entry* const entries = pair_.w.new_plan.entries;
-    for (int i = Team::thread(); i < n_; i += Team::kThreads) pair_.w.new_plan.more[i] = {};
-    Team::meet();
     transport_.for_each_arc([&](int row, int col, i64 flow, bool row_is_child) {
       const int at = row_is_child ? row : n_ + col;
-      kept[at] = entries[at] = {double(flow) * kMassUnit, row, col};
-      if (!row_is_child && flow > 0) set_bits(&pair_.w.new_plan.more[row].word[col >> 5], u32(1) << (col & 31));
+      kept[at] = pair_.w.new_plan[at] = {double(flow) * kMassUnit, row, col};
     });
     flow_ = s;
     Team::meet();

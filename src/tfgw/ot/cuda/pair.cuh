@@ -103,6 +103,10 @@ class Pair {
     for (int e = Team::thread(); e < n * P && frame.alpha > 0 && p.start; e += Team::kThreads)
       w.given[e] = from.given[e];
     copies_are_there();
+    if constexpr (kNear) {
+      if (!has_structure(p) || frame.graph.dense) return;
+      for (int at = Team::thread(); at < n; at += Team::kThreads) w.near.place[w.near.row[at]] = at;  // its own copies
+    }
   }
 
   // Where the gradient was, the linear cost may come near before it is needed: each thread gets what it will read.

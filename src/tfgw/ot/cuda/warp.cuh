@@ -76,7 +76,6 @@ TFGW_DEVICE void copy_ahead(T* shared, const T* global) {
 TFGW_DEVICE void copies_are_there() { asm volatile("cp.async.wait_all;" : : : "memory"); }
 TFGW_DEVICE int fetch_add(int* at, int v) { return atomicAdd(at, v); }
 TFGW_DEVICE void raise_to(int* at, int v) { atomicMax(at, v); }
-TFGW_DEVICE void set_bits(u32* at, u32 bits) { atomicOr(at, bits); }
 // The value itself. Keeps the compiler from selecting addresses where values are selected, for what has an address is
 // no longer in a register.
 TFGW_DEVICE u32 in_register(u32 v) {

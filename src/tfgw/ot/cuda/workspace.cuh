@@ -89,13 +89,13 @@ class Workspace {
   // `packed` is the number of entries that a sparse structure has with its padding.
   template <class Arena>
   TFGW_DEVICE Workspace(Arena& arena, int rows, int cols, int packed) : rows_(rows) {
-    new_plan.entries = arena.template take<Entry>(rows + P);
-    new_plan.more = arena.template take<typename VertexPlan<P>::More>(rows);
+    new_plan = arena.template take<Entry>(rows + P);
     Q.small = arena.template take<double>(kAtoms * kAtoms);
     qp.hessian.small = arena.template take<double>(kAtoms * kAtoms);
     qp.move = arena.template take<double>(kMaxAtoms), qp.atom = arena.template take<int>(kMaxAtoms);
     if constexpr (kNear) {
       near.take(arena, rows, cols, packed, kPitch<P>, Shape<P>::groups(rows));
+      near.place = arena.template take<int>(rows);
     } else {
       row_arrays.anchor = arena.template take<int>(rows), row_arrays.base = arena.template take<double>(rows);
       row_arrays.u = arena.template take<double>(rows);
@@ -115,7 +115,7 @@ class Workspace {
   double *gradient, *new_cross;                      // (rows, P); the gradient's has room for kPitch numbers per row
   double *given, *half = nullptr;                    // (rows, P), in global memory
   RowArrays row_arrays{};
-  VertexPlan<P> new_plan;
+  Entry* new_plan;
   AtomMatrix<kAtoms> Q;
   QpMemory<kAtoms> qp;
   NearStructure near{};
