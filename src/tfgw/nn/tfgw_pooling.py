@@ -108,7 +108,7 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
     def _shared_entries(self) -> SharedEntries:
         buffers: dict[str, Any] = self._buffers  # where a module's __getattr__ would find them, after a search
         is_free = None if self.structure == "precomputed" else buffers["_is_free"]
-        return SharedEntries(self.structure_entries, buffers["_entry_index"], is_free, buffers["_entry_places"])
+        return SharedEntries._make((self.structure_entries, buffers["_entry_index"], is_free, buffers["_entry_places"]))
 
     def _entries(self) -> tuple[Tensor, int]:
         """Which free entry stands at each place of C̄, row by row, and how many there are; beyond is what is fixed."""

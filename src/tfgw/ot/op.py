@@ -321,12 +321,12 @@ def _indices(tensor: Tensor) -> np.ndarray:
 
 def weight_tolerance(first: Tensor, second: Tensor) -> float:
     """How far weights of these precisions may be from a sum of 1: a few rounding errors per node."""
-    return max(_dtype_tolerance(first.dtype), _dtype_tolerance(second.dtype))
+    return _dtype_tolerance(first.dtype, second.dtype)
 
 
 @cache
-def _dtype_tolerance(dtype: torch.dtype) -> float:
-    return min(0.05, max(1e-6, 100 * torch.finfo(dtype).eps))
+def _dtype_tolerance(*dtypes: torch.dtype) -> float:
+    return min(0.05, max(1e-6, *(100 * torch.finfo(dtype).eps for dtype in dtypes)))
 
 
 def call_fgw_op(*arguments: Any, needs_grad: bool) -> tuple[Tensor, Others]:

@@ -6,7 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import POINTER, c_int64, c_void_p, cast
+from ctypes import POINTER, c_double, c_int64, c_void_p, cast
 from threading import Barrier, Event
 from typing import Any
 
@@ -121,6 +121,69 @@ def test_launches_of_a_solve() -> None:
     for words in driver.words:
         assert words == [*COUNTS.values(), given.batch.data_ptr(), given.x.data_ptr()]
     assert driver.calls[-4:] == ["cuEventRecord", "cuLaunchKernel", "cuLaunchKernel", "cuEventSynchronize"]
+
+
+@pytest.fixture(params=["DLPack", "attributes"])
+def ask(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How tensors are asked what they are: before version 2.11, PyTorch has no table of DLPack's functions."""
+    way: str = request.param
+    if way == "attributes":
+        monkeypatch.setattr(torch.Tensor, "__dlpack_c_exchange_api__", None, raising=False)
+    elif not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("this PyTorch has no table")
+    return way
+
+
+def told(given: Input) -> list[int]:
+    """Counts, and where `batch` and `x` are."""
+    driver = Listener()
+    assert solve(EmulatedGpu(driver=driver), given) is not None
+    return driver.words[-1]
+
+
+def test_tensors_are_read_where_they_are(ask: str) -> None:
+    given = problem(x=torch.randn(40, 5).double()[20:])
+    assert given.batch is not None
+    assert told(given) == [*COUNTS.values(), given.batch.data_ptr(), given.x.data_ptr()]
+    one = problem(x=torch.randn(20, 3).double()[:, 1:2], template_features=torch.zeros(7, 11, 1).double())
+    wide = problem(x=torch.randn(1, 5).double().as_strided((1, 5), (9, 1)), batch=torch.zeros(1).long())
+    nothing = problem(edge_index=torch.zeros(0, 2).long().T)
+    assert told(one)[7] != one.x.data_ptr()
+    assert told(wide)[7] == wide.x.data_ptr()  # of one row, nobody cares where the next one is
+    assert told(nothing)[3] == 0
+
+
+@pytest.mark.parametrize("x", [torch.randn(5, 20).double().T, torch.randn(20, 5), torch.randn(20, 5).half()])
+def test_other_tensors_are_copied_as_kernels_read_them(ask: str, x: torch.Tensor) -> None:
+    kept: list[torch.Tensor] = []
+
+    class Reader(Listener):
+        def function(self, name: str, columns: int) -> Callable[..., Any]:
+            def read(blocks: int, shared: int, *structs: c_void_p) -> None:
+                address = cast(structs[0], POINTER(c_int64))[7]
+                kept.append(torch.tensor(cast(address, POINTER(c_double))[:100]).double().view(20, 5))
+
+            return read
+
+    assert solve(EmulatedGpu(driver=Reader()), problem(x=x.requires_grad_())) is not None
+    assert torch.equal(kept[0], x.detach().double())
+
+
+def test_what_is_plain(ask: str) -> None:
+    entries = torch.rand(7, 3).double()
+    shared = SharedEntries(entries, torch.zeros(7, 121).long(), None, torch.tensor([[1, 11], [2, 22], [3, 33]]))
+    plain = problem(template_structure=entries, shared=shared)
+    host = EmulatedGpu(driver=Listener()).host
+    right = [{}, {"x": plain.x.float()}, {"x": torch.randn(5, 20).double().T}, {"batch": None},
+             {"alpha": torch.tensor(0.5).double()}, {"alpha": torch.nn.Parameter(plain.alpha)},
+             {"edge_index": torch.zeros(2, 0).long()}, {"edge_weight": torch.ones(41).double()}]  # fmt: skip
+    wrong = [{"x": plain.x.half()}, {"x": plain.x.long()}, {"x": plain.x[None, None]}, {"x": plain.x[0]},
+             {"x": plain.x[:19]}, {"x": plain.x.to_sparse()}, {"x": plain.x.to("meta")},
+             {"batch": torch.zeros(20).int()}, {"edge_index": torch.zeros(3, 41).long()},
+             {"edge_weight": torch.ones(40).double()}, {"alpha": torch.ones(6).double()}, {"shared": None},
+             {"batch_size": 0}]  # fmt: skip
+    assert all(host.is_plain(plain._replace(**change)) for change in right)
+    assert not any(host.is_plain(plain._replace(**change)) for change in wrong)
 
 
 def test_launches_of_a_backward() -> None:

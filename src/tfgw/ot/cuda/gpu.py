@@ -33,7 +33,7 @@ class Gpu:
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call with this as the current device, without a cost where it is that already."""
-        if torch.cuda.current_device() == self.index:
+        if torch._C._cuda_getDevice() == self.index:  # as there are tensors there, CUDA is in use
             return function(*arguments)
         with torch.cuda.device(self.index):
             return function(*arguments)

@@ -1,6 +1,7 @@
 #include "gpu.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace tfgw::gpu {
 namespace {
@@ -93,13 +94,13 @@ bool Gpu::is_plain(nb::tuple given) const {
   const auto at = [&](Argument i) { return nb::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
   if (!PyLong_CheckExact(at(kBatchSize).ptr()) || nb::cast<i64>(at(kBatchSize)) < 1 || at(kShared).is_none())
     return false;
-  constexpr auto kFloating = Torch::kFloating, kInteger = Torch::kInteger;
-  const nb::object device = torch_.device(at(kX));
-  const auto is = [&](Argument i, Torch::Kind kind, std::initializer_list<i64*> shape) {
-    return torch_.is_plain(at(i), kind, shape, device);
+  constexpr bool kFloating = true, kInteger = false;
+  const i64 device = torch_.facts(at(kX)).device;
+  const auto is = [&](Argument i, bool floating, std::initializer_list<i64*> shape) {
+    return torch_.is_plain(at(i), floating, shape, device);
   };
-  const auto may_be = [&](Argument i, Torch::Kind kind, std::initializer_list<i64*> shape) {
-    return at(i).is_none() || is(i, kind, shape);
+  const auto may_be = [&](Argument i, bool floating, std::initializer_list<i64*> shape) {
+    return at(i).is_none() || is(i, floating, shape);
   };
   i64 nodes = Torch::kAny, features = Torch::kAny, edges = Torch::kAny, templates = Torch::kAny, columns = Torch::kAny;
   i64 entries = Torch::kAny, dense = Torch::kAny, ends = 2;
@@ -179,8 +180,8 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
     prepare(d, stream);
   }
   Gradients g{};
-  const nb::object up = torch_.as_read(grad);
-  point(g.grad, torch_.address(up));
+  const auto [up, of_up] = torch_.as_read(grad);
+  point(g.grad, of_up.address);
   std::array<nb::object, 5> values;
   if (nb::len(solved) == 2) {
     place_results(p, torch_.address(solved[0]), torch_.address(solved[1]));
@@ -189,8 +190,9 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
   } else {
     int next = 0;
     for (const double** member : {&g.structure_cost, &g.feature_cost, &g.plan, &g.row_potential, &g.col_potential}) {
-      values[next] = torch_.as_read(solved[next]);
-      point(*member, torch_.address(values[next++]));
+      const auto [value, facts] = torch_.as_read(solved[next]);
+      point(*member, facts.address);
+      values[next++] = value;
     }
   }
   constexpr Argument kDifferentiable[] = {kX,                 kNodeWeights,      kEdgeWeight,      kStructure,
@@ -236,45 +238,46 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
 
 Described Gpu::describe(nb::tuple given) const {
   Described d;
+  std::array<Torch::Facts, kShared> facts;
+  const auto at = [&](int i) { return nb::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
   for (int i = 0; i < kShared; ++i)
-    if (i != kBatchSize) d.read[i] = torch_.as_read(given[i]);
-  const auto address = [&](Argument i) { return torch_.address(d.read[i]); };
+    if (i != kBatchSize) std::tie(d.read[i], facts[i]) = torch_.as_read(at(i));
+  const auto size = [&](Argument i, int dim) { return facts[i].shape[dim]; };
   d.device = torch_.device(d.read[kX]);
 
   Problem& p = d.problem;
-  p.graphs = nb::cast<i64>(given[int(kBatchSize)]);
-  torch_.shape(d.read[kX], p.nodes, p.features);
-  i64 ends;
-  if (!d.read[kEdgeIndex].is_none()) torch_.shape(d.read[kEdgeIndex], ends, p.edges);
-  torch_.shape(d.read[kTemplateWeights], p.templates, p.columns);
+  p.graphs = nb::cast<i64>(at(kBatchSize));
+  p.nodes = size(kX, 0), p.features = size(kX, 1);
+  p.edges = size(kEdgeIndex, 1);
+  p.templates = size(kTemplateWeights, 0), p.columns = size(kTemplateWeights, 1);
   p.padded = size_class(p.columns).value();
-  p.dense_size = torch_.count(d.read[kStructure]);
-  p.padded_nodes = nb::cast<bool>(given[int(kPaddedNodes)]);
+  p.dense_size = facts[kStructure].count();
+  p.padded_nodes = nb::cast<bool>(at(kPaddedNodes));
 
-  point(p.batch, address(kBatch));
-  point(p.x, address(kX));
-  point(p.weights, address(kNodeWeights));
-  point(p.edge_index, address(kEdgeIndex));
-  point(p.edge_weight, address(kEdgeWeight));
-  point(p.dense, address(kStructure));
-  point(p.cost, address(kCost));
-  point(p.template_structure, address(kTemplateStructure));
-  point(p.template_x, address(kTemplateFeatures));
-  point(p.template_weights, address(kTemplateWeights));
-  point(p.alpha, address(kAlpha));
-  point(p.start, address(kStartPlans));
+  point(p.batch, facts[kBatch].address);
+  point(p.x, facts[kX].address);
+  point(p.weights, facts[kNodeWeights].address);
+  point(p.edge_index, facts[kEdgeIndex].address);
+  point(p.edge_weight, facts[kEdgeWeight].address);
+  point(p.dense, facts[kStructure].address);
+  point(p.cost, facts[kCost].address);
+  point(p.template_structure, facts[kTemplateStructure].address);
+  point(p.template_x, facts[kTemplateFeatures].address);
+  point(p.template_weights, facts[kTemplateWeights].address);
+  point(p.alpha, facts[kAlpha].address);
+  point(p.start, facts[kStartPlans].address);
 
-  const nb::object shared = given[int(kShared)];
+  const nb::handle shared = at(kShared);
   d.prepared_size = place_prepared(p, 0);
   if (shared.is_none()) return d;
   SharedEntries& s = d.entries;
   s.places = p.columns * p.columns;
-  torch_.shape(d.read[kTemplateStructure], s.templates, s.entries);
-  s.alpha_step = torch_.count(d.read[kAlpha]) > 1;
+  s.templates = size(kTemplateStructure, 0), s.entries = size(kTemplateStructure, 1);
+  s.alpha_step = facts[kAlpha].count() > 1;
   d.read[kShared] = shared[kPlaces];
   point(s.where, torch_.address(d.read[kShared]));
-  point(s.entry, address(kTemplateStructure));
-  point(s.alpha, address(kAlpha));
+  point(s.entry, facts[kTemplateStructure].address);
+  point(s.alpha, facts[kAlpha].address);
   d.prepared_size += 16 * ceil_div(s.templates * (s.places + 1), 2);
   return d;
 }

@@ -1,11 +1,15 @@
-// What the host asks of PyTorch: where tensors are, what they hold, and new ones. Through Python, as there is no other
-// interface that all builds of PyTorch share; with everything looked up once, a question takes a tenth of a microsecond.
+// What the host asks of PyTorch: where tensors are, what they hold, and new ones. Where they are, DLPack's table of
+// functions tells in a twentieth of a microsecond for each; without one (PyTorch before 2.11), as for all else, Python
+// does, with everything looked up once.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <initializer_list>
+#include <utility>
 
+#include "dlpack.hpp"
 #include "structs.cuh"
 
 namespace tfgw::gpu {
@@ -20,50 +24,62 @@ class Torch {
     float64_ = torch.attr("float64"), float32_ = torch.attr("float32"), int64_ = torch.attr("int64");
     uint8_ = torch.attr("uint8"), strided_ = torch.attr("strided");
     tensor_ = torch.attr("Tensor"), parameter_ = torch.attr("nn").attr("Parameter");
+    describe_ = dlpack::table_of(tensor_);
   }
 
-  enum Kind { kFloating, kInteger };
-  static constexpr i64 kAny = -1;
+  enum Kind { kFloat64, kFloat32, kInt64, kOther };
 
-  // Whether it is one of PyTorch's own dense tensors, float64 or float32, or int64, on a device, and of a shape: sizes
-  // that may be any are found here.
-  bool is_plain(nb::handle tensor, Kind kind, std::initializer_list<i64*> shape, nb::handle device) const {
+  // A tensor as kernels see it. Of what is not dense, or has more dimensions than anything they know, there is nothing
+  // to tell.
+  struct Facts {
+    Kind kind = kOther;
+    bool contiguous = false;
+    int dims = 0;
+    std::array<i64, 3> shape{};
+    i64 address = 0, device = 0;
+
+    bool readable() const { return contiguous && (kind == kFloat64 || kind == kInt64); }
+    i64 count() const {
+      i64 product = kind != kOther;
+      for (int dim = 0; dim < dims; ++dim) product *= shape[dim];
+      return product;
+    }
+  };
+
+  Facts facts(nb::handle tensor) const { return describe_ ? from_table(tensor) : from_attributes(tensor); }
+
+  // Whether it is one of PyTorch's own dense tensors, of floating-point numbers or int64, on a device, and of a shape:
+  // sizes that may be any are found here.
+  static constexpr i64 kAny = -1;
+  bool is_plain(nb::handle tensor, bool floating, std::initializer_list<i64*> shape, i64 device) const {
     const nb::handle type = tensor.type();
     if (!type.is(tensor_) && !type.is(parameter_)) return false;
-    const nb::object dtype = attribute(tensor, dtype_);
-    if (!(kind == kInteger ? dtype.is(int64_) : dtype.is(float64_) || dtype.is(float32_))) return false;
-    if (!attribute(tensor, layout_).is(strided_) || !attribute(tensor, device_).equal(device)) return false;
-    const nb::object sizes = attribute(tensor, shape_);
-    if (PyTuple_GET_SIZE(sizes.ptr()) != Py_ssize_t(shape.size())) return false;
-    Py_ssize_t dim = 0;
+    const Facts found = facts(tensor);
+    if (floating ? found.kind != kFloat64 && found.kind != kFloat32 : found.kind != kInt64) return false;
+    if (found.device != device || found.dims != int(shape.size())) return false;
+    int dim = 0;
     for (i64* expected : shape) {
-      const i64 found = PyLong_AsLongLong(PyTuple_GET_ITEM(sizes.ptr(), dim++));
-      if (*expected == kAny) *expected = found;
-      if (*expected != found) return false;
+      const i64 size = found.shape[dim++];
+      if (*expected == kAny) *expected = size;
+      if (*expected != size) return false;
     }
     return true;
   }
 
-  i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : integer(method(tensor, data_ptr_)); }
-  i64 count(nb::handle tensor) const { return tensor.is_none() ? 0 : integer(method(tensor, numel_)); }
-  // Its sizes, the first of them.
-  template <class... Sizes>
-  void shape(nb::handle tensor, Sizes&... sizes) const {
-    const nb::object all = attribute(tensor, shape_);
-    Py_ssize_t dim = 0;
-    ((sizes = integer(nb::borrow(PyTuple_GetItem(all.ptr(), dim++)))), ...);
-  }
+  i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : facts(tensor).address; }
   nb::object device(nb::handle tensor) const { return attribute(tensor, device_); }
 
-  // The same values as the kernels read them; the tensor itself where they can.
-  nb::object as_read(nb::handle tensor) const {
-    if (tensor.is_none()) return nb::borrow(tensor);
+  // The same values as the kernels read them, with their facts; the tensor itself where they can.
+  std::pair<nb::object, Facts> as_read(nb::handle tensor) const {
+    if (tensor.is_none()) return {nb::none(), {}};
+    const Facts found = facts(tensor);
+    if (found.readable()) return {nb::borrow(tensor), found};
     const nb::object dtype = attribute(tensor, dtype_);
-    const bool readable = dtype.is(float64_) || dtype.is(int64_);
-    if (readable && method(tensor, is_contiguous_).is(Py_True)) return nb::borrow(tensor);
     const bool in_graph = attribute(tensor, requires_grad_).is(Py_True);
-    const nb::object detached = in_graph ? method(tensor, detach_) : nb::borrow(tensor);
-    return method(readable ? detached : to(detached, float64_), contiguous_);
+    nb::object read = in_graph ? method(tensor, detach_) : nb::borrow(tensor);
+    if (!dtype.is(float64_) && !dtype.is(int64_)) read = to(read, float64_);
+    read = method(read, contiguous_);
+    return {read, facts(read)};
   }
 
   // In the precision of another one.
@@ -83,6 +99,47 @@ class Torch {
   }
 
  private:
+  Facts from_table(nb::handle tensor) const {
+    Facts found;
+    dlpack::Tensor t;
+    if (describe_(tensor.ptr(), &t) != 0) {
+      PyErr_Clear();
+      return found;
+    }
+    if (t.dims > int(found.shape.size())) return found;
+    found.kind = kind_of(t.type), found.dims = t.dims;
+    found.address = reinterpret_cast<i64>(t.data) + i64(t.offset);
+    found.device = i64(t.device.kind) << 32 | t.device.index;
+    bool dense = true;
+    i64 count = 1;
+    for (int dim = t.dims - 1; dim >= 0; --dim) {
+      found.shape[dim] = t.shape[dim];
+      dense = dense && (t.shape[dim] == 1 || !t.strides || t.strides[dim] == count);
+      count *= t.shape[dim];
+    }
+    found.contiguous = dense || count == 0;
+    return found;
+  }
+  static Kind kind_of(const dlpack::Type& type) {
+    if (type.bits == 64 && type.code == dlpack::kInteger) return kInt64;
+    if (type.code != dlpack::kFloating) return kOther;
+    return type.bits == 64 ? kFloat64 : type.bits == 32 ? kFloat32 : kOther;
+  }
+
+  Facts from_attributes(nb::handle tensor) const {
+    Facts found;
+    const nb::object dtype = attribute(tensor, dtype_), sizes = attribute(tensor, shape_);
+    const int dims = int(PyTuple_GET_SIZE(sizes.ptr()));
+    if (!attribute(tensor, layout_).is(strided_) || dims > int(found.shape.size())) return found;
+    found.kind = dtype.is(float64_) ? kFloat64 : dtype.is(float32_) ? kFloat32 : dtype.is(int64_) ? kInt64 : kOther;
+    found.dims = dims;
+    for (int dim = 0; dim < dims; ++dim) found.shape[dim] = PyLong_AsLongLong(PyTuple_GET_ITEM(sizes.ptr(), dim));
+    found.contiguous = method(tensor, is_contiguous_).is(Py_True);
+    found.address = integer(method(tensor, data_ptr_));
+    found.device = PyObject_Hash(device(tensor).ptr());  // of its kind and its number
+    return found;
+  }
+
   static nb::object checked(PyObject* result) {
     if (!result) throw nb::python_error();
     return nb::steal(result);
@@ -110,10 +167,11 @@ class Torch {
   static nb::object name(const char* text) { return checked(PyUnicode_InternFromString(text)); }
 
   nb::object empty_, empty_like_, float64_, float32_, int64_, uint8_, strided_, tensor_, parameter_;
-  const nb::object data_ptr_ = name("data_ptr"), numel_ = name("numel"), shape_ = name("shape"),
-                   device_ = name("device"), dtype_ = name("dtype"), is_contiguous_ = name("is_contiguous"),
-                   contiguous_ = name("contiguous"), layout_ = name("layout"), detach_ = name("detach"),
-                   to_ = name("to"), requires_grad_ = name("requires_grad"), dtype_and_device_ = nb::make_tuple(dtype_, device_);
+  dlpack::Describe describe_ = nullptr;
+  const nb::object data_ptr_ = name("data_ptr"), shape_ = name("shape"), device_ = name("device"),
+                   dtype_ = name("dtype"), is_contiguous_ = name("is_contiguous"), contiguous_ = name("contiguous"),
+                   layout_ = name("layout"), detach_ = name("detach"), to_ = name("to"),
+                   requires_grad_ = name("requires_grad"), dtype_and_device_ = nb::make_tuple(dtype_, device_);
 };
 
 }  // namespace tfgw::gpu

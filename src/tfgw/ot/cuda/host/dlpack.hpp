@@ -1,0 +1,53 @@
+// The part of DLPack's interface (version 1) that asks a tensor, given as a Python object, where its numbers are. Its
+// structs are as the standard lays them out.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+
+namespace tfgw::gpu::dlpack {
+
+namespace nb = nanobind;
+
+struct Device {
+  int32_t kind, index;
+};
+
+constexpr uint8_t kInteger = 0, kFloating = 2;  // of codes
+struct Type {
+  uint8_t code, bits;
+  uint16_t lanes;
+};
+
+struct Tensor {
+  void* data;
+  Device device;
+  int32_t dims;
+  Type type;
+  int64_t *shape, *strides;
+  uint64_t offset;  // in bytes
+};
+
+// Fills in what is true while the object lives; not 0, and a Python exception, where there is nothing to tell.
+using Describe = int (*)(void* object, Tensor* out);
+
+struct Table {
+  uint32_t major, minor;
+  void* older;
+  void *allocate, *from_object, *to_object;
+  Describe describe;
+  void* current_stream;
+};
+
+// Of a class of tensors, if it has such a table.
+inline Describe table_of(nb::handle type) {
+  constexpr const char* kAttribute = "__dlpack_c_exchange_api__";
+  if (!nb::hasattr(type, kAttribute)) return nullptr;
+  const nb::object capsule = type.attr(kAttribute);
+  const auto* const table = static_cast<const Table*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  if (!table) PyErr_Clear();
+  return table && table->major == 1 ? table->describe : nullptr;
+}
+
+}  // namespace tfgw::gpu::dlpack
