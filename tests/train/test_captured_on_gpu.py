@@ -1,7 +1,9 @@
 """Training as CUDA graphs, recorded and replayed."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -64,14 +66,15 @@ def test_dropout_is_drawn_by_the_seed(precision: str, taken: list[int]) -> None:
 
 
 def test_dropout_is_drawn_anew_in_each_replay(taken: list[int]) -> None:
-    """Of all graphs at once, and with weights that stay as they are."""
+    """Of all graphs at once, and with weights that stay as they are, but for rounding: as templates are graphs of the
+    dataset, that may break a tie."""
     data = cycles_and_stars(24)
     config = TrainConfig(**{**vars(SHORT), "batch_size": 24, "lr": 1e-12})
     losses = [record.loss for record in fit(small_model(data, dropout=0.3), data, config=config).records]
     assert taken == [24] * 6
     assert len({round(loss, 6) for loss in losses}) == 6
     same = [record.loss for record in fit(small_model(data), data, config=config).records]
-    assert same == pytest.approx([same[0]] * 6, rel=1e-6)
+    assert np.ptp(same) < 1e-3 < 0.03 < np.ptp(losses)
 
 
 def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, taken: list[int]) -> None:
@@ -95,6 +98,27 @@ def test_the_bits_of_two_runs(taken: list[int]) -> None:
         fit(model, data, config=SHORT)
     assert taken
     assert same_weights(*models)
+
+
+def test_other_threads_may_take_memory_while_steps_are_recorded(taken: list[int]) -> None:
+    fit(small_model(cycles_and_stars(24)), cycles_and_stars(24), config=SHORT)  # what is loaded once, is
+    taken.clear()
+    done = Event()
+
+    def take_memory() -> int:
+        held = []  # so that none is left over, and the driver is asked for more each time
+        while not done.wait(1e-3) and len(held) < 1000:
+            held.append(torch.empty(11 << 20, dtype=torch.uint8, device="cuda"))
+        return len(held)
+
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(take_memory)
+        try:
+            train_small(SHORT)
+        finally:
+            done.set()
+        assert other.result() > 0
+    assert min(taken) > 0
 
 
 def test_a_loss_that_is_not_finite(taken: list[int]) -> None:
