@@ -269,6 +269,7 @@ class CoreTree {
     const int leaving = blocking_slot(from_row, from_col, row_is_child_, flow_, depth, row_side, pushed);
     if (leaf && (leaving < 0 || own < pushed || (own == pushed && row_side))) {  // the row only changes its home
       push(from_row, from_col, row_is_child_, own, flow_);
+      sync();  // all have read where it was
       if (lane() == 0) anchor_[row] = col, base_[row] = cost_[i64(row) * P + col];
       sync();
       return own > 0;
