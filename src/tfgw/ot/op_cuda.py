@@ -14,8 +14,8 @@ from torch.nn import Parameter
 
 from tfgw.ot.cuda import run
 from tfgw.ot.cuda.gpu import Gpu, gpu
-from tfgw.ot.cuda.run import Input, Solution
-from tfgw.ot.cuda.solved import Solved, Wanted
+from tfgw.ot.cuda.run import Input
+from tfgw.ot.cuda.solved import Solution, Wanted, unpacked
 from tfgw.ot.op import Others, Outputs, call_fgw_op, fgw_backward_op, fgw_op, transport_op, weight_tolerance
 from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
@@ -92,8 +92,7 @@ class _Differentiable(torch.autograd.Function):
     def forward(ctx: Any, solution: Solution, given: Input, *_: Tensor | None) -> Tensor:
         ctx.set_materialize_grads(False)
         ctx.batch_size, ctx.shared = given.batch_size, given.shared
-        assert solution.rest is not None
-        ctx.save_for_backward(solution.prepared, *solution.rest[:2], *given[:2], *given[3:11])
+        ctx.save_for_backward(solution.prepared, solution.pairs, solution.plans, *given[:2], *given[3:11])
         return _distance(solution, given)
 
     @staticmethod
@@ -104,7 +103,7 @@ class _Differentiable(torch.autograd.Function):
         prepared, pairs, plans, x, batch, *rest = ctx.saved_tensors
         given = Input._make((x, batch, ctx.batch_size, *rest, None, None, ctx.shared, False))  # all prepared already
         if torch.is_grad_enabled():  # a graph of the gradients is wanted: the operator says that there is none
-            results = Solved(pairs, plans, x.shape[0], given.template_weights.shape[1]).tensors(with_plans=True)
+            results = unpacked(pairs, plans, x.shape[0], given.template_weights.shape[1])
             solved = (*results[:2], *results[5:])
             found = given.folded(fgw_backward_op(grad, *given.unshared(), *solved, 0, list(needs)), needs)
             return (None, None, *(g if need else None for g, need in zip(found, needs, strict=True)))
@@ -191,8 +190,9 @@ def _distance(solution: Solution, given: Input) -> Tensor:
 
 
 def _others(solution: Solution, given: Input, with_plans: bool) -> tuple[Tensor, ...]:
-    assert solution.rest is not None
-    results = solution.rest.tensors(with_plans)
+    assert solution.pairs is not None
+    plans = solution.plans if with_plans else None
+    results = unpacked(solution.pairs, plans, given.x.shape[0], given.template_weights.shape[1])
     return (*(_as_given(t, given) for t in results[:3]), *results[3:])
 
 

@@ -19,7 +19,7 @@ from tfgw.ot.cuda.compile import SOURCES
 from tfgw.ot.cuda.driver import NAMES
 from tfgw.ot.cuda.gpu import Gpu
 from tfgw.ot.cuda.run import Input
-from tfgw.ot.cuda.solved import Wanted
+from tfgw.ot.cuda.solved import Wanted, unpacked
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")
@@ -176,7 +176,8 @@ def solve(
     assert not gpu.driver.beyond
     if found is None:
         return None
-    return dict(zip(RESULTS, (found.distance, *found.rest.tensors(with_plans=True)), strict=True)), found.prepared
+    others = unpacked(found.pairs, found.plans, given.x.shape[0], given.template_weights.shape[1])
+    return dict(zip(RESULTS, (found.distance, *others), strict=True)), found.prepared
 
 
 def differentiable(given: Input) -> dict[str, Tensor]:

@@ -16,8 +16,8 @@ import torch
 from tests.ot.cuda.emulation import EmulatedDriver, EmulatedGpu, Launch
 from tfgw.ot import _core
 from tfgw.ot.cuda import run
-from tfgw.ot.cuda.run import Input, Solution
-from tfgw.ot.cuda.solved import Wanted
+from tfgw.ot.cuda.run import Input
+from tfgw.ot.cuda.solved import Solution, Wanted
 from tfgw.ot.problem import SharedEntries
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11}
@@ -63,7 +63,7 @@ def gradients(gpu: EmulatedGpu, given: Input, solution: Solution, *needs: int) -
     """Of what is at these places."""
     up = torch.ones(given.batch_size, given.template_weights.shape[0]).double()
     return run.backward(
-        gpu, given, up, solution.rest[:2], [i in needs for i in range(8)], weight_tolerance=1e-6,
+        gpu, given, up, solution[1:3], [i in needs for i in range(8)], weight_tolerance=1e-6,
         prepared=solution.prepared,
     )  # fmt: skip
 
@@ -125,7 +125,7 @@ def test_launches_of_a_solve() -> None:
 
 @pytest.fixture(params=["DLPack", "attributes"])
 def ask(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How tensors are asked what they are: before version 2.11, PyTorch has no table of DLPack's functions."""
+    """How tensors are asked what they are: older versions of PyTorch have no table of DLPack's functions."""
     way: str = request.param
     if way == "attributes":
         monkeypatch.setattr(torch.Tensor, "__dlpack_c_exchange_api__", None, raising=False)

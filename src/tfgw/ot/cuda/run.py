@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from tfgw.ot.cuda.gpu import Gpu
-from tfgw.ot.cuda.solved import Solved, Wanted
+from tfgw.ot.cuda.solved import Solution, Wanted
 from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
 
@@ -77,16 +77,6 @@ class Input(NamedTuple):
         return (*self[:1], *self[3:4], *self[5:11])
 
 
-class Solution(NamedTuple):
-    """What a solve leaves on the device."""
-
-    distance: Tensor
-    rest: Solved | None
-    """All other results, if wanted."""
-    prepared: Tensor | None
-    """The problem as prepared, for :func:`backward`, if any of them are."""
-
-
 def reason_not_to(gpu: Gpu, given: Input, n_starts: int = 1, start_kinds: int = UNIFORM) -> str | None:
     """Why the kernels cannot solve a problem, or ``None`` if they can."""
     if n_starts > 1 or not (start_kinds & UNIFORM or given.start is not None):
@@ -111,12 +101,7 @@ def solve(
     """Solve all pairs on the current stream; ``None`` if the input is invalid. While a graph is captured, nobody can
     look whether it is."""
     found = gpu.call(gpu.host.solve, given, weight_tolerance, max_iter, tol, wanted)
-    if found is None:
-        return None
-    distance, pairs, plans, prepared = found
-    if wanted is Wanted.DISTANCES:
-        return Solution(distance, None, None)
-    return Solution(distance, Solved(pairs, plans, given.x.shape[0], given.template_weights.shape[1]), prepared)
+    return None if found is None else Solution._make(found)
 
 
 def backward(

@@ -1,4 +1,4 @@
-"""What a solve writes besides the distances: two allocations, not eight, before it can begin.
+"""What a solve leaves on the device. Besides the distances two allocations, not eight, before it can begin.
 
 host/layout.cpp, `place_results`, tells the kernels the same.
 """
@@ -19,32 +19,39 @@ class Wanted(IntEnum):
     """With the prepared problem, all that gradients need."""
 
 
-class Solved(NamedTuple):
-    """Results of all pairs, one behind the other."""
+class Solution(NamedTuple):
+    """Results of all pairs, ``None`` where they are not wanted."""
 
-    pairs: Tensor
+    distance: Tensor
+    pairs: Tensor | None
     """Both costs, gaps, and the two counts in the room of one, ``(4, graphs, templates)``."""
     plans: Tensor | None
-    """Plans, then the potentials of the graphs' nodes, then those of the templates'; ``None`` where left out."""
-    nodes: int
-    """Of all graphs."""
-    columns: int
-    """Nodes of a template."""
+    """Plans, then the potentials of the graphs' nodes, then those of the templates', one behind the other."""
+    prepared: Tensor | None
+    """The problem as prepared, for :func:`tfgw.ot.cuda.run.backward`."""
 
-    def tensors(self, with_plans: bool) -> tuple[Tensor, ...]:
-        """Each result in the order of the operators', where it is; without plans, the last three are empty."""
-        structure_cost, feature_cost, gap, counts = self.pairs.unbind()
-        graphs, templates = counts.shape
-        iterations, status = counts.view(torch.int32).view(2, graphs, templates).unbind()
-        of_pairs = (structure_cost, feature_cost, gap, iterations, status)
-        if self.plans is None or not with_plans:
-            nothing = self.pairs.new_empty(0)
-            return (*of_pairs, nothing, nothing, nothing)
-        rows = self.nodes * templates
-        plan, u, v = self.plans.split_with_sizes([rows * self.columns, rows, graphs * templates * self.columns])
-        return (
-            *of_pairs,
-            plan.view(self.nodes, templates, self.columns),
-            u.view(self.nodes, templates),
-            v.view(graphs, templates, self.columns),
-        )
+
+def unpacked(pairs: Tensor, plans: Tensor | None, nodes: int, columns: int) -> tuple[Tensor, ...]:
+    """Each result in the order of the operators', where it is; without plans, the last three are empty.
+
+    Args:
+        pairs: Of a :class:`Solution`.
+        plans: The same; or ``None``.
+        nodes: Of all graphs.
+        columns: Nodes of a template.
+    """
+    structure_cost, feature_cost, gap, counts = pairs.unbind()
+    graphs, templates = counts.shape
+    iterations, status = counts.view(torch.int32).view(2, graphs, templates).unbind()
+    of_pairs = (structure_cost, feature_cost, gap, iterations, status)
+    if plans is None:
+        nothing = pairs.new_empty(0)
+        return (*of_pairs, nothing, nothing, nothing)
+    rows = nodes * templates
+    plan, u, v = plans.split_with_sizes([rows * columns, rows, graphs * templates * columns])
+    return (
+        *of_pairs,
+        plan.view(nodes, templates, columns),
+        u.view(nodes, templates),
+        v.view(graphs, templates, columns),
+    )

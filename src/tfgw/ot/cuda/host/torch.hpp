@@ -1,5 +1,5 @@
 // What the host asks of PyTorch: where tensors are, what they hold, and new ones. Where they are, DLPack's table of
-// functions tells in a twentieth of a microsecond for each; without one (PyTorch before 2.11), as for all else, Python
+// functions tells in a twentieth of a microsecond for each; where PyTorch is too old to have one, as for all else, Python
 // does, with everything looked up once.
 #pragma once
 
