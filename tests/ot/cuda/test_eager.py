@@ -401,6 +401,38 @@ def test_tensors_of_other_types_are_looked_at(gpu: EmulatedGpu) -> None:
         )  # fmt: skip
 
 
+def test_one_alpha_may_have_any_shape(ask: str, gpu: EmulatedGpu) -> None:
+    layer = TFGWPooling(3, 4, 5).double()
+    expected = layer(**PLAIN)
+    expected.sum().backward()
+    grad = layer.alpha.grad
+    for shape in ((1,), (1, 1, 1, 1)):
+        layer.alpha = torch.nn.Parameter(torch.full(shape, 0.5).double())
+        gpu.launched.clear()
+        found = layer(**PLAIN)
+        found.sum().backward()
+        assert "tfgw_fold" in gpu.launched
+        assert torch.equal(found, expected)
+        assert torch.equal(layer.alpha.grad, grad.expand(shape))
+
+
+def test_gradients_that_are_batched_are_refused(ask: str, gpu: EmulatedGpu) -> None:
+    layer = TFGWPooling(3, 4, 5).double()
+    x = PLAIN["x"].clone().requires_grad_()
+    distances = layer(**{**PLAIN, "x": x}).flatten()
+    with pytest.raises(RuntimeError, match="data pointer"):
+        torch.autograd.grad(distances, x, torch.eye(len(distances)).double(), is_grads_batched=True)
+
+
+def test_what_is_left_of_a_transform_is_refused(ask: str, gpu: EmulatedGpu) -> None:
+    left: list[Tensor] = []
+    torch.func.vmap(lambda row: left.append(row) or row)(PLAIN["batch"][None])
+    layer = TFGWPooling(3, 4, 5).double()
+    with pytest.raises(RuntimeError):
+        layer(**{**PLAIN, "batch": left[0]})
+    assert "tfgw_solve" not in gpu.launched
+
+
 def test_second_derivatives_of_a_layer_are_refused(gpu: EmulatedGpu) -> None:
     problem = random_problem(14, "sparse")
     layer = TFGWPooling(problem.graphs.x.shape[1], 4, 5).double()

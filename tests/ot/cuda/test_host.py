@@ -123,17 +123,6 @@ def test_launches_of_a_solve() -> None:
     assert driver.calls[-4:] == ["cuEventRecord", "cuLaunchKernel", "cuLaunchKernel", "cuEventSynchronize"]
 
 
-@pytest.fixture(params=["DLPack", "attributes"])
-def ask(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How tensors are asked what they are: older versions of PyTorch have no table of DLPack's functions."""
-    way: str = request.param
-    if way == "attributes":
-        monkeypatch.setattr(torch.Tensor, "__dlpack_c_exchange_api__", None, raising=False)
-    elif not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
-        pytest.skip("this PyTorch has no table")
-    return way
-
-
 def told(given: Input) -> list[int]:
     """Counts, and where `batch` and `x` are."""
     driver = Listener()
@@ -184,6 +173,20 @@ def test_what_is_plain(ask: str) -> None:
              {"batch_size": 0}]  # fmt: skip
     assert all(host.is_plain(plain._replace(**change)) for change in right)
     assert not any(host.is_plain(plain._replace(**change)) for change in wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [("x", torch.empty(20, 5, device="meta", dtype=torch.float64)), ("batch", torch.zeros(20).long().to_sparse()),
+     ("edge_weight", torch._efficientzerotensor((41,), dtype=torch.float64))],
+)  # fmt: skip
+def test_a_tensor_without_memory_is_not_taken_for_one_that_is_not_given(
+    ask: str, name: str, tensor: torch.Tensor
+) -> None:
+    driver = Listener()
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        solve(EmulatedGpu(driver=driver), problem(**{name: tensor}))
+    assert not driver.launches
 
 
 def test_launches_of_a_backward() -> None:

@@ -157,7 +157,8 @@ class CrossOperator {
       };
       const Neighbours rows = of(arc.row);
       ahead<2>(rows.first, rows.end, rows.step, term, [&](int, const Term& t) {
-        if (t.value != 0) column[t.row * kPitch<P>] = t.sum + t.value;  // else it may be some row that was changed
+        // Entries without weight may name a row that another one changes; all others name different rows.
+        if (t.value != 0) column[t.row * kPitch<P>] = t.sum + t.value;
       });
     }
   }

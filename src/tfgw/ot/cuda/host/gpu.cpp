@@ -94,6 +94,7 @@ bool Gpu::is_plain(nb::tuple given) const {
   const auto at = [&](Argument i) { return nb::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
   if (!PyLong_CheckExact(at(kBatchSize).ptr()) || nb::cast<i64>(at(kBatchSize)) < 1 || at(kShared).is_none())
     return false;
+  if (!torch_.is_own(at(kX))) return false;
   constexpr bool kFloating = true, kInteger = false;
   const i64 device = torch_.facts(at(kX)).device;
   const auto is = [&](Argument i, bool floating, std::initializer_list<i64*> shape) {
@@ -251,7 +252,7 @@ Described Gpu::describe(nb::tuple given) const {
   p.edges = size(kEdgeIndex, 1);
   p.templates = size(kTemplateWeights, 0), p.columns = size(kTemplateWeights, 1);
   p.padded = size_class(p.columns).value();
-  p.dense_size = facts[kStructure].count();
+  p.dense_size = facts[kStructure].count;
   p.padded_nodes = nb::cast<bool>(at(kPaddedNodes));
 
   point(p.batch, facts[kBatch].address);
@@ -273,7 +274,7 @@ Described Gpu::describe(nb::tuple given) const {
   SharedEntries& s = d.entries;
   s.places = p.columns * p.columns;
   s.templates = size(kTemplateStructure, 0), s.entries = size(kTemplateStructure, 1);
-  s.alpha_step = facts[kAlpha].count() > 1;
+  s.alpha_step = facts[kAlpha].count > 1;
   d.read[kShared] = shared[kPlaces];
   point(s.where, torch_.address(d.read[kShared]));
   point(s.entry, facts[kTemplateStructure].address);

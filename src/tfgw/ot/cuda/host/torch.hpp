@@ -7,6 +7,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <stdexcept>
 #include <utility>
 
 #include "dlpack.hpp"
@@ -22,38 +23,37 @@ class Torch {
     const nb::module_ torch = nb::module_::import_("torch");
     empty_ = torch.attr("empty"), empty_like_ = torch.attr("empty_like");
     float64_ = torch.attr("float64"), float32_ = torch.attr("float32"), int64_ = torch.attr("int64");
-    uint8_ = torch.attr("uint8"), strided_ = torch.attr("strided");
+    uint8_ = torch.attr("uint8");
     tensor_ = torch.attr("Tensor"), parameter_ = torch.attr("nn").attr("Parameter");
     describe_ = dlpack::table_of(tensor_);
   }
 
   enum Kind { kFloat64, kFloat32, kInt64, kOther };
 
-  // A tensor as kernels see it. Of what is not dense, or has more dimensions than anything they know, there is nothing
-  // to tell.
+  // A tensor as kernels see it; nothing is known of one without memory of its own, such as a sparse one.
   struct Facts {
+    bool known = false, contiguous = false;
     Kind kind = kOther;
-    bool contiguous = false;
     int dims = 0;
-    std::array<i64, 3> shape{};
-    i64 address = 0, device = 0;
+    std::array<i64, 3> shape{};  // the first sizes
+    i64 count = 0, address = 0, device = 0;
 
     bool readable() const { return contiguous && (kind == kFloat64 || kind == kInt64); }
-    i64 count() const {
-      i64 product = kind != kOther;
-      for (int dim = 0; dim < dims; ++dim) product *= shape[dim];
-      return product;
-    }
   };
 
-  Facts facts(nb::handle tensor) const { return describe_ ? from_table(tensor) : from_attributes(tensor); }
+  Facts facts(nb::handle tensor) const {
+    const Facts found = describe_ ? from_table(tensor) : from_attributes(tensor);
+    return found.address || !found.count ? found : Facts{};
+  }
 
-  // Whether it is one of PyTorch's own dense tensors, of floating-point numbers or int64, on a device, and of a shape:
+  // Whether it is one of PyTorch's own classes.
+  bool is_own(nb::handle tensor) const { return tensor.type().is(tensor_) || tensor.type().is(parameter_); }
+
+  // Whether it is such a tensor with memory of its own, of floating-point numbers or int64, on a device, and of a shape:
   // sizes that may be any are found here.
   static constexpr i64 kAny = -1;
   bool is_plain(nb::handle tensor, bool floating, std::initializer_list<i64*> shape, i64 device) const {
-    const nb::handle type = tensor.type();
-    if (!type.is(tensor_) && !type.is(parameter_)) return false;
+    if (!is_own(tensor)) return false;
     const Facts found = facts(tensor);
     if (floating ? found.kind != kFloat64 && found.kind != kFloat32 : found.kind != kInt64) return false;
     if (found.device != device || found.dims != int(shape.size())) return false;
@@ -66,7 +66,7 @@ class Torch {
     return true;
   }
 
-  i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : facts(tensor).address; }
+  i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : known(tensor).address; }
   nb::object device(nb::handle tensor) const { return attribute(tensor, device_); }
 
   // The same values as the kernels read them, with their facts; the tensor itself where they can.
@@ -79,7 +79,7 @@ class Torch {
     nb::object read = in_graph ? method(tensor, detach_) : nb::borrow(tensor);
     if (!dtype.is(float64_) && !dtype.is(int64_)) read = to(read, float64_);
     read = method(read, contiguous_);
-    return {read, facts(read)};
+    return {read, known(read)};
   }
 
   // In the precision of another one.
@@ -99,6 +99,14 @@ class Torch {
   }
 
  private:
+  // Its facts, or an error: an address of 0 would tell the kernels that there is no such tensor.
+  Facts known(nb::handle tensor) const {
+    const Facts found = facts(tensor);
+    if (found.known) return found;
+    method(tensor, data_ptr_);  // which says why, as a rule
+    throw std::runtime_error("tfgw: a tensor has no memory that could be read");
+  }
+
   Facts from_table(nb::handle tensor) const {
     Facts found;
     dlpack::Tensor t;
@@ -106,18 +114,18 @@ class Torch {
       PyErr_Clear();
       return found;
     }
-    if (t.dims > int(found.shape.size())) return found;
-    found.kind = kind_of(t.type), found.dims = t.dims;
+    found.known = true, found.kind = kind_of(t.type), found.dims = t.dims;
     found.address = reinterpret_cast<i64>(t.data) + i64(t.offset);
     found.device = i64(t.device.kind) << 32 | t.device.index;
     bool dense = true;
     i64 count = 1;
     for (int dim = t.dims - 1; dim >= 0; --dim) {
-      found.shape[dim] = t.shape[dim];
-      dense = dense && (t.shape[dim] == 1 || !t.strides || t.strides[dim] == count);
-      count *= t.shape[dim];
+      const i64 size = t.shape[dim];
+      if (dim < int(found.shape.size())) found.shape[dim] = size;
+      dense = dense && (size == 1 || !t.strides || t.strides[dim] == count);
+      count *= size;
     }
-    found.contiguous = dense || count == 0;
+    found.count = count, found.contiguous = dense || count == 0;
     return found;
   }
   static Kind kind_of(const dlpack::Type& type) {
@@ -128,16 +136,23 @@ class Torch {
 
   Facts from_attributes(nb::handle tensor) const {
     Facts found;
-    const nb::object dtype = attribute(tensor, dtype_), sizes = attribute(tensor, shape_);
-    const int dims = int(PyTuple_GET_SIZE(sizes.ptr()));
-    if (!attribute(tensor, layout_).is(strided_) || dims > int(found.shape.size())) return found;
-    found.kind = dtype.is(float64_) ? kFloat64 : dtype.is(float32_) ? kFloat32 : dtype.is(int64_) ? kInt64 : kOther;
-    found.dims = dims;
-    for (int dim = 0; dim < dims; ++dim) found.shape[dim] = PyLong_AsLongLong(PyTuple_GET_ITEM(sizes.ptr(), dim));
-    found.contiguous = method(tensor, is_contiguous_).is(Py_True);
-    found.address = integer(method(tensor, data_ptr_));
-    found.device = PyObject_Hash(device(tensor).ptr());  // of its kind and its number
-    return found;
+    try {
+      const nb::object dtype = attribute(tensor, dtype_), sizes = attribute(tensor, shape_);
+      found.address = integer(method(tensor, data_ptr_));
+      found.contiguous = method(tensor, is_contiguous_).is(Py_True);
+      found.dims = int(PyTuple_GET_SIZE(sizes.ptr())), found.count = 1;
+      for (int dim = 0; dim < found.dims; ++dim) {
+        const i64 size = integer(nb::borrow(PyTuple_GET_ITEM(sizes.ptr(), dim)));
+        if (dim < int(found.shape.size())) found.shape[dim] = size;
+        found.count *= size;
+      }
+      found.kind = dtype.is(float64_) ? kFloat64 : dtype.is(float32_) ? kFloat32 : dtype.is(int64_) ? kInt64 : kOther;
+      found.device = PyObject_Hash(device(tensor).ptr());  // of its kind and its number
+      found.known = true;
+      return found;
+    } catch (nb::python_error&) {
+      return {};
+    }
   }
 
   static nb::object checked(PyObject* result) {
@@ -166,12 +181,12 @@ class Torch {
   }
   static nb::object name(const char* text) { return checked(PyUnicode_InternFromString(text)); }
 
-  nb::object empty_, empty_like_, float64_, float32_, int64_, uint8_, strided_, tensor_, parameter_;
+  nb::object empty_, empty_like_, float64_, float32_, int64_, uint8_, tensor_, parameter_;
   dlpack::Describe describe_ = nullptr;
   const nb::object data_ptr_ = name("data_ptr"), shape_ = name("shape"), device_ = name("device"),
                    dtype_ = name("dtype"), is_contiguous_ = name("is_contiguous"), contiguous_ = name("contiguous"),
-                   layout_ = name("layout"), detach_ = name("detach"), to_ = name("to"),
-                   requires_grad_ = name("requires_grad"), dtype_and_device_ = nb::make_tuple(dtype_, device_);
+                   detach_ = name("detach"), to_ = name("to"), requires_grad_ = name("requires_grad"),
+                   dtype_and_device_ = nb::make_tuple(dtype_, device_);
 };
 
 }  // namespace tfgw::gpu
