@@ -15,7 +15,7 @@ from torch.nn import Parameter
 from tfgw.ot.cuda import run
 from tfgw.ot.cuda.gpu import Gpu, gpu
 from tfgw.ot.cuda.run import Input
-from tfgw.ot.cuda.solved import Solution, Wanted, unpacked
+from tfgw.ot.cuda.solved import Solution, Wanted, behind_prepared, unpacked
 from tfgw.ot.op import Others, Outputs, call_fgw_op, fgw_backward_op, fgw_op, transport_op, weight_tolerance
 from tfgw.ot.problem import SharedEntries, expand_alpha
 from tfgw.ot.starts import UNIFORM
@@ -70,7 +70,7 @@ def plain_distances(*arguments: Any, padded_nodes: bool, max_iter: int, tol: flo
     if not device.host.is_plain(given):
         return None
     needs_grad = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given.differentiable)
-    solution = _solve(device, given, max_iter, tol, Wanted.PLANS if needs_grad else Wanted.DISTANCES)
+    solution = _solve(device, given, max_iter, tol, Wanted.GRADIENTS if needs_grad else Wanted.DISTANCES)
     return _differentiable(solution, given, needs_grad)
 
 
@@ -81,7 +81,7 @@ def _is_on_gpu(x: object) -> bool:
 def _differentiable(solution: Solution, given: Input, needs_grad: bool) -> Tensor:
     if not needs_grad:
         return _distance(solution, given)
-    distance: Tensor = _Differentiable.apply(solution, given, *given.differentiable)
+    distance: Tensor = _apply(solution, given, *given.differentiable)
     return distance
 
 
@@ -103,11 +103,19 @@ class _Differentiable(torch.autograd.Function):
         prepared, pairs, plans, x, batch, *rest = ctx.saved_tensors
         given = Input._make((x, batch, ctx.batch_size, *rest, None, None, ctx.shared, False))  # all prepared already
         if torch.is_grad_enabled():  # a graph of the gradients is wanted: the operator says that there is none
+            if pairs is None:
+                pairs, plans = behind_prepared(prepared, grad, x.shape[0], given.template_weights.shape[1])
             results = unpacked(pairs, plans, x.shape[0], given.template_weights.shape[1])
-            solved = (*results[:2], *results[5:])
-            found = given.folded(fgw_backward_op(grad, *given.unshared(), *solved, 0, list(needs)), needs)
+            values = (*results[:2], *results[5:])
+            found = given.folded(fgw_backward_op(grad, *given.unshared(), *values, 0, list(needs)), needs)
             return (None, None, *(g if need else None for g, need in zip(found, needs, strict=True)))
-        return (None, None, *_gradients(_device(x), given, grad, (pairs, plans), needs, prepared))
+        solved = () if pairs is None else (pairs, plans)
+        return (None, None, *_gradients(_device(x), given, grad, solved, needs, prepared))
+
+
+# Past what Function's own would look for in every argument: tensors that a transform of functorch left behind, which
+# the host refused already.
+_apply = super(torch.autograd.Function, _Differentiable).apply
 
 
 @fgw_op.register_kernel("cuda")
@@ -198,8 +206,9 @@ def _others(solution: Solution, given: Input, with_plans: bool) -> tuple[Tensor,
 
 def _as_given(result: Tensor, given: Input) -> Tensor:
     """In the precision of the input."""
-    dtype = torch.promote_types(given.x.dtype, given.template_features.dtype)
-    return result if dtype is torch.float64 else result.to(dtype)
+    if given.x.dtype is torch.float64:
+        return result
+    return result.to(torch.promote_types(given.x.dtype, given.template_features.dtype))
 
 
 def _gradients(

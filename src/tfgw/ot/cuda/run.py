@@ -121,7 +121,8 @@ def backward(
         gpu: The device.
         given: The problem, which was solved before, hence is valid.
         grad: Gradient of the distances.
-        solved: ``pairs`` and ``plans`` of the solve; or both costs, plan, and the potentials of graphs and templates.
+        solved: ``pairs`` and ``plans`` of the solve; nothing, if they are behind ``prepared``; or both costs, plan, and
+            the potentials of graphs and templates.
         needs: Which gradients there are to be.
         weight_tolerance: As for the solve.
         prepared: The prepared problem, as the solve returned it; ``None`` prepares it again.

@@ -1,4 +1,4 @@
-"""What a solve leaves on the device. Besides the distances two allocations, not eight, before it can begin.
+"""What a solve leaves on the device. Besides the distances one or two allocations, not eight, before it can begin.
 
 host/layout.cpp, `place_results`, tells the kernels the same.
 """
@@ -11,12 +11,15 @@ from torch import Tensor
 
 
 class Wanted(IntEnum):
-    """What a solve is to leave behind (host/gpu.hpp has the same numbers): each includes what comes before it."""
+    """What a solve is to leave behind (host/gpu.hpp has the same numbers)."""
 
     DISTANCES = 0
     PAIRS = 1
+    """Distances, ``pairs`` and ``prepared`` of a :class:`Solution`."""
     PLANS = 2
-    """With the prepared problem, all that gradients need."""
+    """These and ``plans``."""
+    GRADIENTS = 3
+    """As much, for :func:`tfgw.ot.cuda.run.backward` only: pairs and plans behind ``prepared``, in one piece."""
 
 
 class Solution(NamedTuple):
@@ -29,6 +32,14 @@ class Solution(NamedTuple):
     """Plans, then the potentials of the graphs' nodes, then those of the templates', one behind the other."""
     prepared: Tensor | None
     """The problem as prepared, for :func:`tfgw.ot.cuda.run.backward`."""
+
+
+def behind_prepared(prepared: Tensor, distance: Tensor, nodes: int, columns: int) -> tuple[Tensor, Tensor]:
+    """Pairs and plans of a solve for gradients; ``distance`` is any tensor of that shape."""
+    graphs, templates = distance.shape
+    sizes = [4 * graphs * templates, templates * (nodes * (columns + 1) + graphs * columns)]
+    pairs, plans = prepared[-8 * sum(sizes) :].view(torch.float64).split_with_sizes(sizes)
+    return pairs.view(4, graphs, templates), plans
 
 
 def unpacked(pairs: Tensor, plans: Tensor | None, nodes: int, columns: int) -> tuple[Tensor, ...]:

@@ -133,9 +133,11 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
   p.scratch_size = scratch_size(p, blocks, small_blocks);
   const i64 beginning = beginning_size(p.graphs, p.nodes, p.templates, p.padded, p.start != nullptr);
   const i64 working = 8 * (beginning + p.scratch_size), of_pairs = 8 * kPairWords * count;
-  // Each allocation takes as long as a launch: where nothing is kept but distances, the rest is one.
-  const bool at_once = wanted == kDistances;
-  place(d, torch_.bytes(d.prepared_size + (at_once ? working + of_pairs : 0), d.device));
+  // Each allocation takes as long as a launch: what nobody sees, or only the backward, is in one piece.
+  const bool apart = wanted == kPairs || wanted == kPlans;
+  const i64 of_plans = 8 * plan_words(p);
+  const i64 behind = wanted == kDistances ? working + of_pairs : wanted == kGradients ? of_pairs + of_plans : 0;
+  place(d, torch_.bytes(d.prepared_size + behind, d.device));
   const Handle stream = current_stream();
   int capturing = 0;
   driver_.call("look at the stream", driver_.stream_is_capturing, stream, &capturing);
@@ -148,13 +150,14 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
   }
   // While those run.
   const nb::object distance = torch_.doubles(d.device, p.graphs, p.templates);
-  const nb::object pairs = at_once ? nb::none() : torch_.doubles(d.device, kPairWords, p.graphs, p.templates);
+  const nb::object pairs = apart ? torch_.doubles(d.device, kPairWords, p.graphs, p.templates) : nb::none();
   const nb::object plans = wanted == kPlans ? torch_.doubles(d.device, plan_words(p)) : nb::none();
-  const nb::object scratch = at_once ? nb::none() : torch_.bytes(working, d.device);
+  const nb::object scratch = wanted == kDistances ? nb::none() : torch_.bytes(working, d.device);
   point(p.distance, torch_.address(distance));
-  point(p.beginning, at_once ? d.prepared_end : torch_.address(scratch));
+  point(p.beginning, wanted == kDistances ? d.prepared_end : torch_.address(scratch));
   p.scratch = p.beginning + beginning;
-  place_results(p, at_once ? d.prepared_end + working : torch_.address(pairs), torch_.address(plans));
+  const i64 pairs_at = apart ? torch_.address(pairs) : d.prepared_end + (wanted == kDistances ? working : 0);
+  place_results(p, pairs_at, wanted == kGradients ? pairs_at + of_pairs : torch_.address(plans));
   bool valid;
   {
     nb::gil_scoped_release other_threads;
@@ -165,7 +168,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
     valid = !check || check->passed();
   }
   if (!valid) return nb::none();
-  return nb::make_tuple(distance, pairs, plans, at_once ? nb::none() : d.prepared);
+  return nb::make_tuple(distance, pairs, plans, wanted == kDistances ? nb::none() : d.prepared);
 }
 
 nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs,
@@ -184,8 +187,10 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
   const auto [up, of_up] = torch_.as_read(grad);
   point(g.grad, of_up.address);
   std::array<nb::object, 5> values;
-  if (nb::len(solved) == 2) {
-    place_results(p, torch_.address(solved[0]), torch_.address(solved[1]));
+  if (const size_t given_apart = nb::len(solved); given_apart <= 2) {
+    const i64 pairs_at = given_apart ? torch_.address(solved[0]) : d.prepared_end;
+    const i64 behind = pairs_at + 8 * kPairWords * p.graphs * p.templates;
+    place_results(p, pairs_at, given_apart ? torch_.address(solved[1]) : behind);
     g.structure_cost = p.structure_cost, g.feature_cost = p.feature_cost, g.plan = p.plan;
     g.row_potential = p.row_potential, g.col_potential = p.col_potential;
   } else {

@@ -51,7 +51,7 @@ struct Described {
 };
 
 // What a solve is to leave behind, as solved.py has it.
-enum Wanted { kDistances, kPairs, kPlans };
+enum Wanted { kDistances, kPairs, kPlans, kGradients };
 
 class Gpu {
  public:
@@ -71,8 +71,9 @@ class Gpu {
   // input is invalid. While a CUDA graph is captured, nobody can look whether it is.
   nb::object solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, Wanted wanted);
 
-  // Gradients of what is differentiable and needed, for that of the distances. `solved` is pairs and plans, or one by
-  // one what the operators return of them. `prepared` is the solve's; None prepares again.
+  // Gradients of what is differentiable and needed, for that of the distances. `solved` is pairs and plans, or nothing
+  // if they are behind the prepared memory, or one by one what the operators return of them. `prepared` is the solve's;
+  // None prepares again.
   nb::list backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs, double weight_tolerance,
                     nb::object prepared);
 

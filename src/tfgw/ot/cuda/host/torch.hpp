@@ -1,6 +1,6 @@
 // What the host asks of PyTorch: where tensors are, what they hold, and new ones. Where they are, DLPack's table of
-// functions tells in a twentieth of a microsecond for each; where PyTorch is too old to have one, as for all else, Python
-// does, with everything looked up once.
+// functions tells in a twentieth of a microsecond for each; where PyTorch is too old to have one, as for all else,
+// Python does, with everything looked up once.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -49,8 +49,8 @@ class Torch {
   // Whether it is one of PyTorch's own classes.
   bool is_own(nb::handle tensor) const { return tensor.type().is(tensor_) || tensor.type().is(parameter_); }
 
-  // Whether it is such a tensor with memory of its own, of floating-point numbers or int64, on a device, and of a shape:
-  // sizes that may be any are found here.
+  // Whether it is such a tensor with memory of its own, of floating-point numbers or int64, on a device, and of a
+  // shape: sizes that may be any are found here.
   static constexpr i64 kAny = -1;
   bool is_plain(nb::handle tensor, bool floating, std::initializer_list<i64*> shape, i64 device) const {
     if (!is_own(tensor)) return false;
