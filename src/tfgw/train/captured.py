@@ -137,7 +137,7 @@ class Recorder:
             function()  # libraries prepare what they cannot while they are recorded
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        # Or nobody else in the process could ask for memory of the GPU meanwhile.
+        # In the default mode, nobody else in the process could ask for memory of the GPU meanwhile.
         with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
             function()
         return graph.replay
