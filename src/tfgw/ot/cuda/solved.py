@@ -37,9 +37,14 @@ class Solution(NamedTuple):
 def behind_prepared(prepared: Tensor, distance: Tensor, nodes: int, columns: int) -> tuple[Tensor, Tensor]:
     """Pairs and plans of a solve for gradients; ``distance`` is any tensor of that shape."""
     graphs, templates = distance.shape
-    sizes = [4 * graphs * templates, templates * (nodes * (columns + 1) + graphs * columns)]
+    sizes = [4 * graphs * templates, sum(_plan_sizes(graphs, templates, nodes, columns))]
     pairs, plans = prepared[-8 * sum(sizes) :].view(torch.float64).split_with_sizes(sizes)
     return pairs.view(4, graphs, templates), plans
+
+
+def _plan_sizes(graphs: int, templates: int, nodes: int, columns: int) -> list[int]:
+    rows = nodes * templates
+    return [rows * columns, rows, graphs * templates * columns]
 
 
 def unpacked(pairs: Tensor, plans: Tensor | None, nodes: int, columns: int) -> tuple[Tensor, ...]:
@@ -58,8 +63,7 @@ def unpacked(pairs: Tensor, plans: Tensor | None, nodes: int, columns: int) -> t
     if plans is None:
         nothing = pairs.new_empty(0)
         return (*of_pairs, nothing, nothing, nothing)
-    rows = nodes * templates
-    plan, u, v = plans.split_with_sizes([rows * columns, rows, graphs * templates * columns])
+    plan, u, v = plans.split_with_sizes(_plan_sizes(graphs, templates, nodes, columns))
     return (
         *of_pairs,
         plan.view(nodes, templates, columns),

@@ -23,6 +23,10 @@ constexpr KernelKind kKinds[kKernels] = {
     {"tfgw_fold", kEntryThreads},
 };
 
+constexpr const char* kArguments[kShared] = {
+    "x", "batch", "batch_size", "node_weights", "edge_index", "edge_weight", "structure", "template_structure",
+    "template_features", "template_weights", "alpha", "cost", "initial_plans"};
+
 constexpr unsigned kWithoutTiming = 2, kPortable = 1;  // of events, of host memory
 
 template <class T>
@@ -135,8 +139,8 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
   const i64 working = 8 * (beginning + p.scratch_size), of_pairs = 8 * kPairWords * count;
   // Each allocation takes as long as a launch: what nobody sees, or only the backward, is in one piece.
   const bool apart = wanted == kPairs || wanted == kPlans;
-  const i64 of_plans = 8 * plan_words(p);
-  const i64 behind = wanted == kDistances ? working + of_pairs : wanted == kGradients ? of_pairs + of_plans : 0;
+  const i64 words = plan_words(p);
+  const i64 behind = wanted == kDistances ? working + of_pairs : wanted == kGradients ? of_pairs + 8 * words : 0;
   place(d, torch_.bytes(d.prepared_size + behind, d.device));
   const Handle stream = current_stream();
   int capturing = 0;
@@ -151,7 +155,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
   // While those run.
   const nb::object distance = torch_.doubles(d.device, p.graphs, p.templates);
   const nb::object pairs = apart ? torch_.doubles(d.device, kPairWords, p.graphs, p.templates) : nb::none();
-  const nb::object plans = wanted == kPlans ? torch_.doubles(d.device, plan_words(p)) : nb::none();
+  const nb::object plans = wanted == kPlans ? torch_.doubles(d.device, words) : nb::none();
   const nb::object scratch = wanted == kDistances ? nb::none() : torch_.bytes(working, d.device);
   point(p.distance, torch_.address(distance));
   point(p.beginning, wanted == kDistances ? d.prepared_end : torch_.address(scratch));
@@ -184,7 +188,7 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
     prepare(d, stream);
   }
   Gradients g{};
-  const auto [up, of_up] = torch_.as_read(grad);
+  const auto [up, of_up] = torch_.as_read(grad, "gradient of the distances");
   point(g.grad, of_up.address);
   std::array<nb::object, 5> values;
   if (const size_t given_apart = nb::len(solved); given_apart <= 2) {
@@ -196,7 +200,7 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
   } else {
     int next = 0;
     for (const double** member : {&g.structure_cost, &g.feature_cost, &g.plan, &g.row_potential, &g.col_potential}) {
-      const auto [value, facts] = torch_.as_read(solved[next]);
+      const auto [value, facts] = torch_.as_read(solved[next], "solved");
       point(*member, facts.address);
       values[next++] = value;
     }
@@ -247,7 +251,7 @@ Described Gpu::describe(nb::tuple given) const {
   std::array<Torch::Facts, kShared> facts;
   const auto at = [&](int i) { return nb::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
   for (int i = 0; i < kShared; ++i)
-    if (i != kBatchSize) std::tie(d.read[i], facts[i]) = torch_.as_read(at(i));
+    if (i != kBatchSize) std::tie(d.read[i], facts[i]) = torch_.as_read(at(i), kArguments[i]);
   const auto size = [&](Argument i, int dim) { return facts[i].shape[dim]; };
   d.device = torch_.device(d.read[kX]);
 

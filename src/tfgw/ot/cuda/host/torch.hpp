@@ -8,6 +8,7 @@
 #include <array>
 #include <initializer_list>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "dlpack.hpp"
@@ -66,20 +67,20 @@ class Torch {
     return true;
   }
 
-  i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : known(tensor).address; }
+  i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : known(tensor, "tensor").address; }
   nb::object device(nb::handle tensor) const { return attribute(tensor, device_); }
 
-  // The same values as the kernels read them, with their facts; the tensor itself where they can.
-  std::pair<nb::object, Facts> as_read(nb::handle tensor) const {
+  // The same values as the kernels read them, with their facts; the tensor itself where they can. Its name is for errors.
+  std::pair<nb::object, Facts> as_read(nb::handle tensor, const char* name) const {
     if (tensor.is_none()) return {nb::none(), {}};
-    const Facts found = facts(tensor);
+    const Facts found = known(tensor, name);
     if (found.readable()) return {nb::borrow(tensor), found};
     const nb::object dtype = attribute(tensor, dtype_);
     const bool in_graph = attribute(tensor, requires_grad_).is(Py_True);
     nb::object read = in_graph ? method(tensor, detach_) : nb::borrow(tensor);
     if (!dtype.is(float64_) && !dtype.is(int64_)) read = to(read, float64_);
     read = method(read, contiguous_);
-    return {read, known(read)};
+    return {read, known(read, name)};
   }
 
   // In the precision of another one.
@@ -100,11 +101,11 @@ class Torch {
 
  private:
   // Its facts, or an error: an address of 0 would tell the kernels that there is no such tensor.
-  Facts known(nb::handle tensor) const {
+  Facts known(nb::handle tensor, const char* name) const {
     const Facts found = facts(tensor);
     if (found.known) return found;
-    method(tensor, data_ptr_);  // which says why, as a rule
-    throw std::runtime_error("tfgw: a tensor has no memory that could be read");
+    throw std::invalid_argument(std::string(name) + ": has no memory of its own that a GPU could read, as sparse tensors "
+                                "and those that a transform (torch.func, is_grads_batched) makes");
   }
 
   Facts from_table(nb::handle tensor) const {
