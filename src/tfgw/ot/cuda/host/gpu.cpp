@@ -111,8 +111,8 @@ bool Gpu::is_plain(nb::tuple given) const {
   i64 entries = Torch::kAny, dense = Torch::kAny, ends = 2;
   if (!is(kX, kFloating, {&nodes, &features})) return false;
   if (!is(kTemplateFeatures, kFloating, {&templates, &columns, &features})) return false;
-  if (!nodes || !templates || !columns || reason_not_to(nb::cast<i64>(at(kBatchSize)), nodes, templates, columns, false))
-    return false;
+  const i64 graphs = nb::cast<i64>(at(kBatchSize));
+  if (!nodes || !templates || !columns || reason_not_to(graphs, nodes, templates, columns, false)) return false;
   const bool sparse = !at(kEdgeIndex).is_none();
   const bool structured = sparse ? is(kEdgeIndex, kInteger, {&ends, &edges}) && at(kStructure).is_none() &&
                                        may_be(kEdgeWeight, kFloating, {&edges})

@@ -70,7 +70,7 @@ class Torch {
   i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : known(tensor, "tensor").address; }
   nb::object device(nb::handle tensor) const { return attribute(tensor, device_); }
 
-  // The same values as the kernels read them, with their facts; the tensor itself where they can. Its name is for errors.
+  // The same values as the kernels read them, with their facts; the tensor itself where they can. Errors name it.
   std::pair<nb::object, Facts> as_read(nb::handle tensor, const char* name) const {
     if (tensor.is_none()) return {nb::none(), {}};
     const Facts found = known(tensor, name);
@@ -104,8 +104,8 @@ class Torch {
   Facts known(nb::handle tensor, const char* name) const {
     const Facts found = facts(tensor);
     if (found.known) return found;
-    throw std::invalid_argument(std::string(name) + ": has no memory of its own that a GPU could read, as sparse tensors "
-                                "and those that a transform (torch.func, is_grads_batched) makes");
+    throw std::invalid_argument(std::string(name) + ": has no memory of its own that a GPU could read, as sparse "
+                                "tensors and those that a transform (torch.func, is_grads_batched) makes");
   }
 
   Facts from_table(nb::handle tensor) const {
