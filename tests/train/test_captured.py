@@ -3,7 +3,7 @@
 import gc
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,9 @@ class Calls:
 
     def __init__(self, gpu: EmulatedGpu) -> None:
         self.gpu = gpu
+
+    def aside(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def record(self, function: Callable[[], None]) -> Callable[[], None]:
         function()
@@ -155,6 +158,9 @@ def test_without_room_to_record_steps_go_one_by_one(
     captured: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class NoRoom:
+        def aside(self) -> AbstractContextManager[None]:
+            return nullcontext()
+
         def record(self, function: Callable[[], None]) -> None:
             function()
             raise torch.OutOfMemoryError

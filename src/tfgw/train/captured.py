@@ -6,6 +6,8 @@ are made once, for a batch padded to a fixed size, and recorded; to replay them 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from threading import Lock
 from typing import NamedTuple
 
 import torch
@@ -129,18 +131,36 @@ class Recorder:
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """In the stream in which graphs are recorded, with nobody else there."""
+        here, stream = torch.cuda.current_stream(), _stream_for_graphs(torch.cuda.current_device())
+        with _one_at_a_time:
+            stream.wait_stream(here)
+            try:
+                with torch.cuda.stream(stream):
+                    yield
+            finally:
+                here.wait_stream(stream)
+                torch.cuda.empty_cache()  # what was only needed there
+
     def record(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Call ``function``, then record a call; returns what replays it."""
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            function()  # libraries prepare what they cannot while they are recorded
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
+        """Inside of :meth:`aside`: call ``function``, then record a call; returns what replays it."""
+        function()  # libraries prepare what they cannot while they are recorded
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
         # In the default mode, nobody else in the process could ask for memory of the GPU meanwhile.
-        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
             function()
         return graph.replay
+
+
+@cache
+def _stream_for_graphs(device: int) -> torch.cuda.Stream:
+    """Always the same: cuBLAS has memory of its own in each stream that it ever saw, and keeps it."""
+    return torch.cuda.Stream(device)
+
+
+_one_at_a_time = Lock()
 
 
 class CapturedPass:

@@ -115,7 +115,7 @@ class Run:
 
     def _recorded(self, passes: list[Pass]) -> tuple[CapturedPass, CapturedPass | None]:
         recorder, task, optimizer = Recorder(), self.config.task, self.plain_optimizer
-        with unchanged(self.module, optimizer):
+        with recorder.aside(), unchanged(self.module, optimizer):
             # First without padding, for errors to be told as ever.
             self._look_for_errors(passes[0].store, passes[0].examples())
             training = CapturedPass(training_step(self.module, optimizer, task), passes[0], recorder)
