@@ -121,30 +121,16 @@ def test_other_threads_may_take_memory_while_steps_are_recorded() -> None:
     assert int(total) == 3
 
 
-def test_the_next_training_takes_no_more_memory(taken: list[int]) -> None:
+def test_the_next_trainings_take_no_more_memory(taken: list[int]) -> None:
+    """They did, tens of MiB for each step that was recorded."""
     sizes = []
     for _ in range(4):
         train_small(SHORT)
         gc.collect()
         torch.cuda.empty_cache()
-        sizes.append((torch.cuda.memory_allocated(), torch.cuda.memory_reserved()))
+        sizes.append(torch.cuda.memory_reserved())
     assert taken
-    assert len(set(sizes[1:])) == 1
-
-
-def test_trainings_side_by_side(taken: list[int]) -> None:
-    """In threads of one process, which record in the same stream."""
-    data = cycles_and_stars(24)
-    configs = [TrainConfig(**{**vars(SHORT), "seed": seed}) for seed in (3, 4, 5)]
-    models = [[small_model(data) for _ in configs] for _ in range(2)]
-    for model, config in zip(models[0], configs, strict=True):
-        fit(model, data, config=config)
-    with ThreadPoolExecutor(len(configs)) as threads:
-        list(threads.map(lambda model, config: fit(model, data, config=config), models[1], configs))
-    assert len(taken) == 2 * len(configs) * 6 * 3
-    for alone, beside in zip(*models, strict=True):
-        for name, tensor in alone.state_dict().items():
-            torch.testing.assert_close(beside.state_dict()[name], tensor, rtol=1e-6, atol=1e-9, msg=name)
+    assert sizes[-1] - sizes[1] < 8 << 20
 
 
 def test_a_loss_that_is_not_finite(taken: list[int]) -> None:
