@@ -14,7 +14,7 @@ run: $(VENV)/.installed
 	$(BIN)/tfgw train
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
