@@ -1,5 +1,7 @@
 """What tests of training as CUDA graphs share, with a GPU or without."""
 
+import gc
+
 import pytest
 import torch
 
@@ -27,6 +29,17 @@ def train(config: TrainConfig, *, graphs: int, validation: int, dropout: float =
     data = cycles_and_stars(graphs)
     model = small_model(data, layers=2, dropout=dropout)
     return model, fit(model, data, cycles_and_stars(validation, seed=1), config=config)
+
+
+def held_after_trainings(config: TrainConfig, count: int) -> list[int]:
+    """Bytes of the GPU that PyTorch cannot give back after each of some trainings."""
+    held = []
+    for _ in range(count):
+        train(config, graphs=24, validation=13)
+        gc.collect()
+        torch.cuda.empty_cache()
+        held.append(torch.cuda.memory_reserved())
+    return held
 
 
 def assert_same_training(one: tuple[TFGWModel, FitResult], other: tuple[TFGWModel, FitResult]) -> None:

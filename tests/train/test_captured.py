@@ -30,9 +30,6 @@ class Calls:
     def __init__(self, gpu: EmulatedGpu) -> None:
         self.gpu = gpu
 
-    def aside(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
     def record(self, function: Callable[[], None]) -> Callable[[], None]:
         function()
 
@@ -53,7 +50,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
 def captured(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Makes runs capture; the sizes of the batches that were replayed."""
     monkeypatch.setattr(run, "can_be_captured", lambda model, passes: True)
-    monkeypatch.setattr(run, "Recorder", lambda: Calls(gpu))
+    monkeypatch.setattr(run, "recording", lambda: nullcontext(Calls(gpu)))
     return sizes_taken(monkeypatch)
 
 
@@ -158,14 +155,11 @@ def test_without_room_to_record_steps_go_one_by_one(
     captured: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class NoRoom:
-        def aside(self) -> AbstractContextManager[None]:
-            return nullcontext()
-
         def record(self, function: Callable[[], None]) -> None:
             function()
             raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(run, "Recorder", NoRoom)
+    monkeypatch.setattr(run, "recording", lambda: nullcontext(NoRoom()))
     found = train_small()
     assert not captured
     assert [record.message for record in caplog.records if record.name == "tfgw"] == [

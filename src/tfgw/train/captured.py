@@ -126,32 +126,33 @@ def unchanged(model: nn.Module, optimizer: torch.optim.Adam) -> Iterator[None]:
 
 
 class Recorder:
-    """Turns functions into CUDA graphs, of which one runs at a time: they share their memory."""
+    """Turns functions into CUDA graphs, of which one runs at a time: they share their memory. See :func:`recording`."""
 
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()
 
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """In the stream in which graphs are recorded, with nobody else there."""
-        here, stream = torch.cuda.current_stream(), _stream_for_graphs(torch.cuda.current_device())
-        with _one_at_a_time:
-            stream.wait_stream(here)
-            try:
-                with torch.cuda.stream(stream):
-                    yield
-            finally:
-                here.wait_stream(stream)
-                torch.cuda.empty_cache()  # what was only needed there
-
     def record(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Inside of :meth:`aside`: call ``function``, then record a call; returns what replays it."""
+        """Call ``function``, then record a call; returns what replays it."""
         function()  # libraries prepare what they cannot while they are recorded
         graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
         # In the default mode, nobody else in the process could ask for memory of the GPU meanwhile.
         with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
             function()
         return graph.replay
+
+
+@contextmanager
+def recording() -> Iterator[Recorder]:
+    """A recorder, and a block in the stream in which everything is recorded, with nobody else there."""
+    here, stream = torch.cuda.current_stream(), _stream_for_graphs(torch.cuda.current_device())
+    with _one_at_a_time:
+        stream.wait_stream(here)
+        try:
+            with torch.cuda.stream(stream):
+                yield Recorder()
+        finally:
+            here.wait_stream(stream)
+            torch.cuda.empty_cache()  # what was only needed there
 
 
 @cache

@@ -14,7 +14,15 @@ from torch_geometric.data import InMemoryDataset
 from tfgw.nn import TemplateLayer, project_after_step
 from tfgw.train.arriving import Arriving
 from tfgw.train.batches import GraphStore
-from tfgw.train.captured import CapturedPass, Pass, Recorder, can_be_captured, training_step, unchanged, validation_step
+from tfgw.train.captured import (
+    CapturedPass,
+    Pass,
+    can_be_captured,
+    recording,
+    training_step,
+    unchanged,
+    validation_step,
+)
 from tfgw.train.checkpoint import FILE_NAME, Progress, load_checkpoint, save_checkpoint
 from tfgw.train.config import Precision, TrainConfig
 from tfgw.train.epoch_plan import EpochPlan
@@ -114,8 +122,8 @@ class Run:
             return None, None
 
     def _recorded(self, passes: list[Pass]) -> tuple[CapturedPass, CapturedPass | None]:
-        recorder, task, optimizer = Recorder(), self.config.task, self.plain_optimizer
-        with recorder.aside(), unchanged(self.module, optimizer):
+        task, optimizer = self.config.task, self.plain_optimizer
+        with recording() as recorder, unchanged(self.module, optimizer):
             # First without padding, for errors to be told as ever.
             self._look_for_errors(passes[0].store, passes[0].examples())
             training = CapturedPass(training_step(self.module, optimizer, task), passes[0], recorder)
