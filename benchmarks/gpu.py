@@ -2,6 +2,7 @@
 
 python benchmarks/gpu.py --data-dir FOLDER
 python benchmarks/gpu.py --data-dir FOLDER --parts layer throughput
+python benchmarks/gpu.py --data-dir FOLDER --parts layer --one-thread
 python benchmarks/gpu.py --data-dir FOLDER --parts training --epochs MUTAG=500 COLLAB=1
 compute-sanitizer --tool racecheck python benchmarks/gpu.py --data-dir FOLDER --parts agreement --graphs 5
 """
@@ -40,9 +41,11 @@ def main() -> None:
     p.add_argument(
         "--epochs", nargs="+", type=epochs_of, metavar="NAME=N", default=list(EPOCHS.items()), help="to train for"
     )
+    p.add_argument("--one-thread", action="store_true", help="backward passes in the thread that asks for them")
     args = p.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("gpu.py: no CUDA GPU")
+    torch.autograd.set_multithreading_enabled(not args.one_thread)
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}\n")
     for part in args.parts:
         globals()[part](args)
