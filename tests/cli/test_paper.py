@@ -84,6 +84,20 @@ def test_failures_are_reported(mine: str, capsys: pytest.CaptureFixture[str]) ->
     assert main(["paper", "show", mine, "--preset", "smoke"]) == 0
 
 
+def test_a_full_gpu(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """PyTorch's message lists every process on the GPU: its beginning is enough, and what to do."""
+    path = Path(mine)
+    path.write_text(path.read_text() + 'fixed = { error = "full" }\n')
+    command = ["paper", "run", mine, "--preset", "smoke", "--jobs", "1"]
+    assert main(command) == 1
+    *_, failed, last = capsys.readouterr().out.strip().splitlines()
+    assert ": OutOfMemoryError: CUDA out of memory. A process" in failed
+    assert len(failed.partition("OutOfMemoryError")[2]) < 200
+    assert last == "40 cells failed; --retry-failed tries them again, --per-gpu N lets fewer share a GPU"
+    assert main([*command, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["failed"][0]["error"].count("memory in use") == 100
+
+
 def test_what_is_missing_is_said_once(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Before any work, not as a failure of every cell."""
     path = Path(mine)

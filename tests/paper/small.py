@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from tests.cli.test_cli import write_tu_folder
@@ -36,6 +37,8 @@ class CycleFinder(ClassifierMixin, BaseEstimator):
     def fit(self, graphs: list[Any], y: np.ndarray, *, validation: tuple[Any, Any] | None = None) -> "CycleFinder":
         if self.error == "exit":
             os._exit(9)
+        if self.error == "full":
+            raise torch.OutOfMemoryError("CUDA out of memory." + " A process has memory in use." * 100)
         if self.error is not None:
             raise ValueError(self.error)
         self.classes_ = np.unique(y)

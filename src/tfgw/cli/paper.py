@@ -4,6 +4,7 @@ import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
+from textwrap import shorten
 
 from tfgw.cli.answer import Answer, table
 from tfgw.paper.engines import Share, share
@@ -132,7 +133,10 @@ def _report(outcome: Outcome, args: argparse.Namespace) -> Answer:
     text = f"{outcome.done} cells run, {outcome.total} in all; tfgw paper show {args.experiment}"
     for entry in failed[:5]:
         cell = entry["cell"]
-        text += f"\nfailed: {cell['dataset']}, {cell['model']}, fold {cell['fold']}: {entry['error'].splitlines()[0]}"
+        error = shorten(entry["error"].splitlines()[0], 200, placeholder=" …")
+        text += f"\nfailed: {cell['dataset']}, {cell['model']}, fold {cell['fold']}: {error}"
     if failed:
         text += f"\n{len(failed)} cells failed; --retry-failed tries them again"
+    if any(entry["error"].startswith("OutOfMemoryError") for entry in failed):
+        text += ", --per-gpu N lets fewer share a GPU"
     return Answer(data, text, code=1 if failed else 0)
