@@ -45,8 +45,10 @@ Pair make_pair(const RandomProblem& p, const Solved& s, int64_t b, int64_t k) {
         cost += difference * difference;
       }
       pair.M.push_back(cost);
-      pair.T.push_back(s.plan[entry]);
     }
+  pair.T.assign(pair.n * m, 0.0);
+  const SparsePlan& plan = s.plans[b * p.templates + k];
+  for (int e = 0; e < plan.count(); ++e) pair.T[plan.row[e] * m + plan.col[e]] = plan.mass[e];
   return pair;
 }
 

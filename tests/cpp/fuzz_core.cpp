@@ -47,14 +47,13 @@ void run(const uint8_t* data, size_t size) {
   if (spoilt) p.values = Values::extreme;
   Solved solved(p);
   Limited interrupt(bytes.one_in(8) ? bytes.below(20) : 1 << 30);
-  const BatchInput graphs = p.graphs_input();
-  const TemplatesInput templates = p.templates_input();
+  const PreparedBatch batch(p.graphs_input(), p.templates_input());
   const double* start = p.start.empty() ? nullptr : p.start.data();
-  if (!solve_batch(graphs, templates, p.options, start, p.threads, interrupt, solved.output())) return;
+  if (!solve_batch(batch, p.options, start, p.threads, interrupt, solved.output())) return;
   if (!spoilt) check_solved(p, solved);
   Gradients gradients(p);
   const std::vector<double> ones(solved.distance.size(), 1.0);
-  backward_batch(graphs, templates, solved.pairs(), ones.data(), p.threads, gradients.output());
+  backward_batch(batch, solved.pairs(), ones.data(), p.threads, gradients.output());
   check_gradients(p, solved, gradients);
 }
 

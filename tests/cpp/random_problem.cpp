@@ -148,19 +148,30 @@ Solved::Solved(const RandomProblem& p)
       structure_cost(distance),
       feature_cost(distance),
       gap(distance),
-      plan(p.nodes() * p.templates * p.template_nodes),
       row_potential(p.nodes() * p.templates),
       col_potential(p.graphs() * p.templates * p.template_nodes),
       iterations(distance.size()),
-      status(distance.size()) {}
+      status(distance.size()),
+      plans(distance.size()) {}
 
 SolveOutput Solved::output() {
   return {distance.data(), structure_cost.data(), feature_cost.data(),  gap.data(),          iterations.data(),
-          status.data(),   plan.data(),           row_potential.data(), col_potential.data()};
+          status.data(),   plans.data(),          row_potential.data(), col_potential.data()};
 }
 
 SolvedPairs Solved::pairs() const {
-  return {structure_cost.data(), feature_cost.data(), plan.data(), row_potential.data(), col_potential.data()};
+  return {structure_cost.data(), feature_cost.data(), row_potential.data(), col_potential.data(), plans.data(), nullptr};
+}
+
+std::vector<double> Solved::dense_plans(const RandomProblem& p) const {
+  std::vector<double> dense(p.nodes() * p.templates * p.template_nodes);
+  for (int64_t b = 0; b < p.graphs(); ++b)
+    for (int64_t k = 0; k < p.templates; ++k) {
+      const SparsePlan& plan = plans[b * p.templates + k];
+      for (int e = 0; e < plan.count(); ++e)
+        dense[((p.ptr[b] + plan.row[e]) * p.templates + k) * p.template_nodes + plan.col[e]] = plan.mass[e];
+    }
+  return dense;
 }
 
 Gradients::Gradients(const RandomProblem& p)

@@ -49,12 +49,14 @@ struct RandomProblem {
 
 // Outputs of a solve, with room for everything.
 struct Solved {
-  std::vector<double> distance, structure_cost, feature_cost, gap, plan, row_potential, col_potential;
+  std::vector<double> distance, structure_cost, feature_cost, gap, row_potential, col_potential;
   std::vector<int32_t> iterations, status;
+  std::vector<SparsePlan> plans;
 
   explicit Solved(const RandomProblem& problem);
   SolveOutput output();
   SolvedPairs pairs() const;
+  std::vector<double> dense_plans(const RandomProblem& problem) const;  // (nodes, templates, template nodes)
 };
 
 // Outputs of a backward pass.

@@ -22,18 +22,20 @@ std::vector<uint8_t> random_bytes(uint32_t seed, size_t count) {
   return bytes;
 }
 
+PreparedBatch prepared(const RandomProblem& p) { return PreparedBatch(p.graphs_input(), p.templates_input()); }
+
 Solved solve(const RandomProblem& p, int threads) {
   Solved solved(p);
   Interrupt never;
   const double* start = p.start.empty() ? nullptr : p.start.data();
-  CHECK(solve_batch(p.graphs_input(), p.templates_input(), p.options, start, threads, never, solved.output()));
+  CHECK(solve_batch(prepared(p), p.options, start, threads, never, solved.output()));
   return solved;
 }
 
 Gradients backward(const RandomProblem& p, const Solved& solved, int threads) {
   Gradients gradients(p);
   const std::vector<double> ones(solved.distance.size(), 1.0);
-  backward_batch(p.graphs_input(), p.templates_input(), solved.pairs(), ones.data(), threads, gradients.output());
+  backward_batch(prepared(p), solved.pairs(), ones.data(), threads, gradients.output());
   return gradients;
 }
 
@@ -48,7 +50,7 @@ void test_random_problems(Values values, int count) {
     const Solved one = solve(p, 1), three = solve(p, 3);
     check_solved(p, one);
     if (values != Values::extreme) {  // NaN is not equal to itself
-      CHECK(one.distance == three.distance && one.plan == three.plan && one.col_potential == three.col_potential);
+      CHECK(one.distance == three.distance && one.dense_plans(p) == three.dense_plans(p) && one.col_potential == three.col_potential);
       CHECK(one.row_potential == three.row_potential && one.iterations == three.iterations);
     }
     const Gradients gradients = backward(p, one, 1), other = backward(p, one, 3);
@@ -69,7 +71,7 @@ void test_gradients_can_be_left_out() {
   GradientOutput out{};
   out.template_x = some.template_x.data();
   const std::vector<double> ones(solved.distance.size(), 1.0);
-  backward_batch(p.graphs_input(), p.templates_input(), solved.pairs(), ones.data(), 2, out);
+  backward_batch(prepared(p), solved.pairs(), ones.data(), 2, out);
   CHECK(some.template_x == all.template_x);
 }
 
@@ -139,6 +141,23 @@ void test_fixed_point_sums() {
   }
 }
 
+void test_dense_plans_have_the_same_gradients() {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    const std::vector<uint8_t> data = random_bytes(seed, 1 << 16);
+    Bytes bytes(data.data(), data.size());
+    const RandomProblem p = make_problem(bytes, Values::continuous);
+    const Solved solved = solve(p, 2);
+    const std::vector<double> plans = solved.dense_plans(p), ones(solved.distance.size(), 1.0);
+    SolvedPairs pairs = solved.pairs();
+    pairs.plans = nullptr, pairs.dense_plans = plans.data();
+    Gradients from_dense(p);
+    backward_batch(prepared(p), pairs, ones.data(), 2, from_dense.output());
+    const Gradients from_sparse = backward(p, solved, 2);
+    CHECK(from_sparse.x == from_dense.x && from_sparse.structure == from_dense.structure);
+    CHECK(from_sparse.template_structure == from_dense.template_structure);
+  }
+}
+
 class StopAfter : public Interrupt {
  public:
   explicit StopAfter(int polls) : left_(polls) {}
@@ -157,7 +176,7 @@ void test_interrupt() {
   for (int threads : {1, 2, 3}) {
     Solved solved(p);
     StopAfter interrupt(2);
-    CHECK(!solve_batch(p.graphs_input(), p.templates_input(), p.options, nullptr, threads, interrupt, solved.output()));
+    CHECK(!solve_batch(prepared(p), p.options, nullptr, threads, interrupt, solved.output()));
   }
 }
 
@@ -171,6 +190,7 @@ int main() {
   test_random_problems(Values::extreme, 100);
   test_gradients_can_be_left_out();
   test_fixed_point_sums();
+  test_dense_plans_have_the_same_gradients();
   test_interrupt();
   for (uint32_t seed = 0; seed < 5; ++seed)
     for (int rows : {1, 2, 9, 70})

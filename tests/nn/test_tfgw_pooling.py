@@ -426,6 +426,15 @@ def test_refused_templates_leave_the_old_ones() -> None:
     assert all(torch.equal(before[name], tensor) for name, tensor in layer.state_dict().items())
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_accepts_the_weights_that_the_solver_accepts(dtype: torch.dtype) -> None:
+    layer, structure, features = TFGWPooling(2, 3, 5).to(dtype), torch.zeros(3, 5, 5), torch.ones(3, 5, 2)
+    layer.set_templates(structure, features, torch.full((3, 5), 0.204))
+    layer(torch.ones(4, 2, dtype=dtype), torch.tensor([[0, 1], [1, 0]]))
+    with pytest.raises(ValueError, match=r"^weights: each template's must be non-negative and sum to 1"):
+        layer.set_templates(structure, features, torch.full((3, 5), 0.215))
+
+
 def test_a_template_may_be_parametrized() -> None:
     """Then it is neither a parameter of the layer nor a buffer."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import ot as pot
 from scipy.optimize import linprog
 
-from tfgw.ot.reference import Array
+from tests.ot.reference import Array
 
 
 def emd(h: Array, h_bar: Array, cost: Array) -> Array:

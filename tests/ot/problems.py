@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tests.ot.reference import Array, Pair
 from tfgw.ot import GraphBatch, Templates
-from tfgw.ot.reference import Array, Pair
 
 SIZES = (7, 4, 11, 1, 6)  # nodes of each graph
 FEATURES = 3

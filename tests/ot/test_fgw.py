@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from tests.ot import reference
 from tests.ot.oracles import emd, emd_value, linprog_value
 from tests.ot.problems import STRUCTURES, Problem, random_problem, shuffled_copies
-from tfgw.ot import GraphBatch, Status, Templates, Transport, fgw, reference
+from tfgw.ot import GraphBatch, Status, Templates, Transport, fgw
 
 
 def solve(problem: Problem, **options: object) -> Transport:

@@ -8,8 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ot import reference
 from tests.ot.problems import STRUCTURES, Problem, random_problem
-from tfgw.ot import GraphBatch, Templates, canonical_order, diagnose, fgw, reference
+from tfgw.ot import GraphBatch, Templates, canonical_order, diagnose, fgw
 
 
 @st.composite

@@ -3,9 +3,9 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.ot import reference
 from tests.ot.oracles import emd
 from tests.ot.problems import STRUCTURES, random_problem
-from tfgw.ot import reference
 
 
 def some_coupling(pair: reference.Pair) -> reference.Array:

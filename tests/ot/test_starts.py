@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.ot import reference
 from tests.ot.problems import STRUCTURES, Problem, random_problem
 from tfgw.datasets import skip_circles
-from tfgw.ot import START_KINDS, GraphBatch, Templates, diagnose, fgw, reference
+from tfgw.ot import START_KINDS, GraphBatch, Templates, diagnose, fgw
 
 
 def renumbered_circles(rng: np.random.Generator) -> Tensor:

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from tfgw.nn.projections import project_simplex
+from tfgw.ot.problem import weight_tolerance
 
 
 class TemplateLayer(nn.Module):
@@ -91,7 +92,7 @@ def checked_weights(layer: TemplateLayer, weights: Tensor | None) -> Tensor:
     if weights is None:
         return torch.full_like(layer.template_weights, 1 / layer.template_nodes)
     weights = checked("weights", weights, layer.template_weights)
-    tolerance = max(1e-6, 100 * torch.finfo(layer.template_weights.dtype).eps)  # as the solver's
+    tolerance = weight_tolerance(layer.template_weights.dtype)
     if not bool((weights >= 0).all()) or not bool(((weights.double().sum(-1) - 1).abs() <= tolerance).all()):
         raise ValueError("weights: each template's must be non-negative and sum to 1")
     return weights

@@ -1,7 +1,7 @@
 """The paper's pooling layer."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -10,12 +10,22 @@ from tfgw import ot
 from tfgw.nn.padding import KnowsPadding
 from tfgw.nn.structure import batched_shortest_paths, entry_index, entry_places
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
-from tfgw.ot.problem import SharedEntries
-from tfgw.ot.solve import fgw_distances
+from tfgw.ot.checks import thread_count
+from tfgw.ot.problem import MAX_ITER, TOL, Problem, StructurePattern
+from tfgw.ot.solve import distances
 from tfgw.ot.starts import start_bits
 
 Structure = Literal["adjacency", "shortest_path", "precomputed"]
 STRUCTURES: tuple[Structure, ...] = ("adjacency", "shortest_path", "precomputed")
+
+
+class GraphInputs(TypedDict, total=False):
+    """What graphs may have besides features, edges and ``batch``; see :meth:`TFGWPooling.forward`."""
+
+    edge_weight: Tensor | None
+    structure: Tensor | None
+    node_weights: Tensor | None
+    batch_size: int | None
 
 
 class TFGWPooling(TemplateLayer, KnowsPadding):
@@ -68,17 +78,12 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
         learn_weights: bool = True,
         n_starts: int = 1,
         start_kinds: Sequence[str] = ot.START_KINDS,
-        max_iter: int = 1000,
-        tol: float = 1e-9,
+        max_iter: int = MAX_ITER,
+        tol: float = TOL,
         num_threads: int | None = None,
     ) -> None:
-        super().__init__(
-            in_channels,
-            num_templates,
-            template_nodes,
-            learn_templates=learn_templates,
-            learn_weights=learn_weights,
-        )
+        learned = {"learn_templates": learn_templates, "learn_weights": learn_weights}
+        super().__init__(in_channels, num_templates, template_nodes, **learned)
         if structure not in STRUCTURES:
             raise ValueError(f"structure: must be one of {', '.join(STRUCTURES)}, got {structure!r}")
         self.structure = structure
@@ -103,12 +108,12 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
     @property
     def template_structure(self) -> Tensor:
         """C̄ of every template, ``(num_templates, template_nodes, template_nodes)``."""
-        return self._shared_entries().dense()
+        return self._pattern().dense(self.structure_entries)
 
-    def _shared_entries(self) -> SharedEntries:
+    def _pattern(self) -> StructurePattern:
         buffers: dict[str, Any] = self._buffers  # where a module's __getattr__ would find them, after a search
         is_free = None if self.structure == "precomputed" else buffers["_is_free"]
-        return SharedEntries._make((self.structure_entries, buffers["_entry_index"], is_free, buffers["_entry_places"]))
+        return StructurePattern(buffers["_entry_index"], is_free, buffers["_entry_places"])
 
     def _entries(self) -> tuple[Tensor, int]:
         """Which free entry stands at each place of C̄, row by row, and how many there are; beyond is what is fixed."""
@@ -179,24 +184,27 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
             ``(batch_size, num_templates)``.
         """
         edge_index, edge_weight, structure = self._structure(x, edge_index, batch, edge_weight, structure)
-        return fgw_distances(
-            x,
-            batch,
-            batch_size,
-            node_weights,
-            edge_index,
-            edge_weight,
-            structure,
-            self._shared_entries(),
-            self.template_features,
-            self.template_weights,
-            self.alpha,
-            padded_nodes=self.padded_rows is not None,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_starts=self.n_starts,
-            start_kinds=self.start_kinds,
-            num_threads=self.num_threads,
+        return distances(
+            Problem(
+                x,
+                batch,
+                batch_size,
+                node_weights,
+                edge_index,
+                edge_weight,
+                structure,
+                self.structure_entries,
+                self.template_features,
+                self.template_weights,
+                self.alpha,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                n_starts=self.n_starts,
+                start_kinds=start_bits(self.start_kinds),
+                num_threads=thread_count(self.num_threads),
+                pattern=self._pattern(),
+                padded_nodes=self.padded_rows is not None,
+            )
         )
 
     def solve(
@@ -205,25 +213,19 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
         edge_index: Tensor | None = None,
         batch: Tensor | None = None,
         *,
-        edge_weight: Tensor | None = None,
-        structure: Tensor | None = None,
-        node_weights: Tensor | None = None,
-        batch_size: int | None = None,
         initial_plans: Tensor | None = None,
         plans: str | None = "dense",
+        **graphs: Unpack[GraphInputs],
     ) -> ot.Transport:
         """As :meth:`forward`, but everything the solver knows: plans, both costs, potentials, gaps, status."""
         return ot.fgw(
-            self._graphs(x, edge_index, batch, edge_weight, structure, node_weights, batch_size),
+            self._graphs(x, edge_index, batch, **graphs),
             self._templates(),
             self.alpha,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_starts=self.n_starts,
-            start_kinds=self.start_kinds,
             initial_plans=initial_plans,
             plans=plans,
-            num_threads=self.num_threads,
+            n_starts=self.n_starts,
+            **self._options(),
         )
 
     @torch.no_grad()
@@ -233,42 +235,38 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
         edge_index: Tensor | None = None,
         batch: Tensor | None = None,
         *,
-        edge_weight: Tensor | None = None,
-        structure: Tensor | None = None,
-        node_weights: Tensor | None = None,
-        batch_size: int | None = None,
         n_starts: int | None = None,
+        **graphs: Unpack[GraphInputs],
     ) -> ot.Diagnosis:
         """How good the distances of :meth:`forward` are: lower bounds, spread over starts, local minima.
 
         ``n_starts`` takes the place of the layer's own; see :func:`tfgw.ot.diagnose`.
         """
         return ot.diagnose(
-            self._graphs(x, edge_index, batch, edge_weight, structure, node_weights, batch_size),
+            self._graphs(x, edge_index, batch, **graphs),
             self._templates(),
             self.alpha,
-            max_iter=self.max_iter,
-            tol=self.tol,
             n_starts=self.n_starts if n_starts is None else n_starts,
-            start_kinds=self.start_kinds,
-            num_threads=self.num_threads,
+            **self._options(),
         )
+
+    def _options(self) -> dict[str, Any]:
+        """How to solve, but for the number of starts."""
+        names = ("max_iter", "tol", "start_kinds", "num_threads")
+        return {name: getattr(self, name) for name in names}
 
     def _templates(self) -> ot.Templates:
         return ot.Templates(self.template_features, self.template_structure, self.template_weights)
 
     def _graphs(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None,
-        batch: Tensor | None,
-        edge_weight: Tensor | None,
-        structure: Tensor | None,
-        node_weights: Tensor | None,
-        batch_size: int | None,
+        self, x: Tensor, edge_index: Tensor | None, batch: Tensor | None, **given: Unpack[GraphInputs]
     ) -> ot.GraphBatch:
-        edge_index, edge_weight, structure = self._structure(x, edge_index, batch, edge_weight, structure)
-        return ot.GraphBatch(x, batch, batch_size, edge_index, edge_weight, structure, node_weights)
+        edge_index, edge_weight, structure = self._structure(
+            x, edge_index, batch, given.get("edge_weight"), given.get("structure")
+        )
+        return ot.GraphBatch(
+            x, batch, given.get("batch_size"), edge_index, edge_weight, structure, given.get("node_weights")
+        )
 
     def _structure(
         self,

@@ -3,8 +3,10 @@
 import torch
 from torch import Tensor
 
-from tfgw import ot
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
+from tfgw.ot.checks import thread_count
+from tfgw.ot.problem import Problem
+from tfgw.ot.solve import distances
 
 
 class TWPooling(TemplateLayer):
@@ -29,13 +31,8 @@ class TWPooling(TemplateLayer):
         learn_weights: bool = True,
         num_threads: int | None = None,
     ) -> None:
-        super().__init__(
-            in_channels,
-            num_templates,
-            template_nodes,
-            learn_templates=learn_templates,
-            learn_weights=learn_weights,
-        )
+        learned = {"learn_templates": learn_templates, "learn_weights": learn_weights}
+        super().__init__(in_channels, num_templates, template_nodes, **learned)
         self.num_threads = num_threads
         self.reset_parameters()
 
@@ -55,9 +52,23 @@ class TWPooling(TemplateLayer):
         batch_size: int | None = None,
     ) -> Tensor:
         """Distances ``(batch_size, num_templates)``; arguments as in :class:`tfgw.ot.GraphBatch`."""
-        graphs = ot.GraphBatch(x, batch=batch, batch_size=batch_size, node_weights=node_weights)
-        templates = ot.Templates(self.template_features, weights=self.template_weights)
-        return ot.wasserstein(graphs, templates, plans=None, num_threads=self.num_threads).distances
+        features_only = self.template_weights.new_zeros(self.num_templates)
+        return distances(
+            Problem(
+                x,
+                batch,
+                batch_size,
+                node_weights,
+                edge_index=None,
+                edge_weight=None,
+                structure=None,
+                template_structure=None,
+                template_features=self.template_features,
+                template_weights=self.template_weights,
+                alpha=features_only,
+                num_threads=thread_count(self.num_threads),
+            )
+        )
 
     def __repr__(self) -> str:
         return (

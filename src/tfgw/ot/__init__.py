@@ -7,8 +7,8 @@
 """
 
 from tfgw.ot.diagnose import Diagnosis, diagnose
+from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.order import NodeOrder, canonical_order
-from tfgw.ot.problem import GraphBatch, Templates
 from tfgw.ot.solve import Status, Transport, fgw, linear_transport, wasserstein
 from tfgw.ot.starts import START_KINDS
 

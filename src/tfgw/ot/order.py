@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
-from tfgw.ot.problem import GraphBatch
+from tfgw.ot.inputs import GraphBatch
 
 EFFORT = 2**28
 """Steps of the search per graph, of about ten nanoseconds each: some seconds on a graph that is too hard."""

@@ -1,262 +1,190 @@
-"""The problem as data: a ragged batch of graphs, and the templates they are compared with.
+"""The problem as data: everything that travels from the public functions to the backends, and what comes back.
 
-Checks here look at shapes, dtypes and devices only, so they also run while a model is traced; what has to look at
-values is checked by the core, before it starts.
+solve (public) ─▶ checks ─▶ Problem ─▶ operators ─▶ backends/cpu | backends/cuda ─▶ native code ─▶ Solution
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache
 from math import isqrt
-from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+MAX_ITER = 1000
+"""Frank–Wolfe iterations of a start at most."""
+TOL = 1e-9
+"""Gap, relative to the value, at which a start has converged."""
 
-@dataclass(frozen=True)
-class GraphBatch:
-    """Graphs (C, F, h) of different sizes, their nodes stacked as in PyTorch Geometric.
-
-    Args:
-        x: Node features F, ``(num_nodes, num_features)``.
-        batch: Graph of each node, sorted, ``(num_nodes,)``; ``None`` is a single graph.
-        batch_size: Number of graphs. Where it exceeds the last graph in ``batch``, the graphs at the end are empty:
-            their distances are 0 and carry no gradient. ``None`` counts the graphs in ``batch``.
-        edge_index: Sparse structure C, ``(2, num_edges)``: entry (i, j) of C for each column. Both directions of
-            an undirected edge are listed. Entries listed several times add up.
-        edge_weight: Value of each entry, ``(num_edges,)``; ``None`` is 1.
-        structure: Dense structure instead of edges: the n × n matrices of all graphs, flattened row by row, one
-            after the other, ``(sum of n²,)``; for a single graph also ``(n, n)``.
-        node_weights: h, ``(num_nodes,)``, summing to 1 within each graph; ``None`` is uniform.
-    """
-
-    x: Tensor
-    batch: Tensor | None = None
-    batch_size: int | None = None
-    edge_index: Tensor | None = None
-    edge_weight: Tensor | None = None
-    structure: Tensor | None = None
-    node_weights: Tensor | None = None
-
-    def __post_init__(self) -> None:
-        _floating("x", self.x, 2, "(num_nodes, num_features)")
-        if self.x.shape[0] == 0:
-            raise ValueError("x: the batch has no nodes")
-        nodes = self.x.shape[0]
-        if self.batch is not None:
-            _integer("batch", self.batch, 1, "(num_nodes,)")
-            _size("batch", self.batch, 0, nodes, "x has")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise ValueError(f"batch_size: must be at least 1, got {self.batch_size}")
-        if self.edge_index is not None:
-            if self.structure is not None:
-                raise ValueError("structure: give either edge_index or structure, not both")
-            _integer("edge_index", self.edge_index, 2, "(2, num_edges)")
-            _size("edge_index", self.edge_index, 0, 2, "its shape is (2, num_edges):")
-        if self.edge_weight is not None:
-            if self.edge_index is None:
-                raise ValueError("edge_weight: needs edge_index")
-            _floating("edge_weight", self.edge_weight, 1, "(num_edges,)")
-            _size("edge_weight", self.edge_weight, 0, self.edge_index.shape[1], "edge_index has")
-        if self.structure is not None:
-            if self.structure.dim() not in (1, 2):
-                raise ValueError(
-                    f"structure: expected the flattened matrices (sum of n²,) or one (n, n) matrix, "
-                    f"got shape {tuple(self.structure.shape)}"
-                )
-            _floating("structure", self.structure, self.structure.dim(), "")
-        if self.node_weights is not None:
-            _floating("node_weights", self.node_weights, 1, "(num_nodes,)")
-            _size("node_weights", self.node_weights, 0, nodes, "x has")
-        _same_device(
-            "x",
-            self.x,
-            batch=self.batch,
-            edge_index=self.edge_index,
-            edge_weight=self.edge_weight,
-            structure=self.structure,
-            node_weights=self.node_weights,
-        )
-
-    @property
-    def num_graphs(self) -> int:
-        """Number of graphs, empty ones at the end included. Reads ``batch`` unless ``batch_size`` was given."""
-        if self.batch_size is not None:
-            return self.batch_size
-        if self.batch is None:
-            return 1
-        last = int(self.batch.max())
-        if last >= len(self.batch):  # before room is made for graphs that cannot all have nodes
-            present = set(self.batch.tolist())
-            raise ValueError(f"batch: graph {next(b for b in range(last) if b not in present)} has no nodes")
-        return last + 1
+RESULTS, PLANS, GRADIENTS, DIAGNOSIS = 1, 2, 4, 8
+"""What a backend is to return besides distances, as bits: the results of each pair, their plans and potentials with
+them, what its backward pass needs, and a diagnosis (CPU only)."""
 
 
-class SharedEntries(NamedTuple):
-    """Structures C̄ by their free entries, which several places may share; other places are fixed at 0."""
+class StructurePattern(NamedTuple):
+    """Which places of template structures C̄ their free entries stand at. Other places are fixed at 0."""
 
-    entries: Tensor
-    """``(num_templates, num_entries)``."""
     entry_at: Tensor
-    """Which entry stands at each place, row by row; any where the place is fixed: ``(num_templates, m²)``."""
+    """The entry at each place, row by row; any number where the place is fixed: ``(num_templates, m²)``."""
     is_free: Tensor | None
     """1 or 0 for each place, ``(m²,)``; ``None`` where all are free."""
     places: Tensor
     """The two places of each entry, the same twice if it has one, ``(num_entries, 2)``."""
 
-    def dense(self) -> Tensor:
-        """C̄, ``(num_templates, m, m)``."""
-        count, nodes = len(self.entries), isqrt(self.entry_at.shape[1])
+    def dense(self, entries: Tensor) -> Tensor:
+        """C̄, ``(num_templates, m, m)``, from its free entries ``(num_templates, num_entries)``."""
+        count, nodes = len(entries), isqrt(self.entry_at.shape[1])
         if self.is_free is None:
-            return self.entries.gather(1, self.entry_at).view(count, nodes, nodes)
-        if not self.entries.shape[1]:
+            return entries.gather(1, self.entry_at).view(count, nodes, nodes)
+        if not entries.shape[1]:
             return self.is_free.expand(count, nodes, nodes)
         # A product, not zeros to choose from: its gradient is cheap, and so is that of `gather` alone.
-        return (self.entries.gather(1, self.entry_at) * self.is_free).view(count, nodes, nodes)
-
-    def folded(self, grad: Tensor) -> Tensor:
-        """The gradient of the entries, from that of C̄."""
-        grad = grad.flatten(1)[:, self.places].sum(-1)
-        return torch.where(self.places[:, 0] == self.places[:, 1], grad / 2, grad)
+        return (entries.gather(1, self.entry_at) * self.is_free).view(count, nodes, nodes)
 
 
-@dataclass(frozen=True)
-class Templates:
-    """K template graphs (C̄, F̄, h̄) of equal size.
+class Problem(NamedTuple):
+    """B graphs with N nodes in all, K templates of m nodes, and how to compare them.
 
-    Args:
-        features: F̄, ``(num_templates, template_nodes, num_features)``.
-        structure: C̄, ``(num_templates, template_nodes, template_nodes)``; ``None`` compares features only.
-        weights: h̄, ``(num_templates, template_nodes)``, each row summing to 1; ``None`` is uniform. Nodes of weight
-            zero take no part in the solve.
+    The fields are those of :class:`tfgw.ot.GraphBatch`, :class:`tfgw.ot.Templates` and :func:`tfgw.ot.fgw`. Their order
+    stands here and nowhere else: it is the order of the operators' arguments (up to ``pattern``), and native code finds
+    fields by name (bindings/given_problem.hpp).
     """
 
-    features: Tensor
-    structure: Tensor | None = None
-    weights: Tensor | None = None
+    x: Tensor
+    batch: Tensor | None
+    batch_size: int | None
+    """``None`` only until the problem is checked."""
+    node_weights: Tensor | None
+    edge_index: Tensor | None
+    edge_weight: Tensor | None
+    structure: Tensor | None
+    template_structure: Tensor | None
+    """C̄, ``(K, m, m)``; with a ``pattern`` its free entries, ``(K, num_entries)``."""
+    template_features: Tensor
+    template_weights: Tensor
+    alpha: Tensor
+    """One per template; with a ``pattern`` also a single one, in any shape."""
+    cost: Tensor | None = None
+    """Given costs ``(N, K, m)`` in place of squared feature distances."""
+    initial_plans: Tensor | None = None
+    max_iter: int = MAX_ITER
+    tol: float = TOL
+    n_starts: int = 1
+    start_kinds: int = 1
+    """As bits, see :func:`tfgw.ot.starts.start_bits`."""
+    num_threads: int = 0
+    """0 follows :func:`torch.get_num_threads`, which cannot be asked while a model is traced."""
+    pattern: StructurePattern | None = None
+    padded_nodes: bool = False
+    """Whether trailing nodes, with ``batch_size`` as their graph, are padding: they have no results, and gradient 0."""
 
-    def __post_init__(self) -> None:
-        _floating("template_features", self.features, 3, "(num_templates, template_nodes, num_features)")
-        count, nodes, _ = self.features.shape
-        if count == 0 or nodes == 0:
-            raise ValueError(f"template_features: needs templates with nodes, got shape {tuple(self.features.shape)}")
-        if self.structure is not None:
-            _floating("template_structure", self.structure, 3, "(num_templates, template_nodes, template_nodes)")
-            if tuple(self.structure.shape) != (count, nodes, nodes):
-                raise ValueError(
-                    f"template_structure: expected shape {(count, nodes, nodes)} to fit template_features, "
-                    f"got {tuple(self.structure.shape)}"
-                )
-        if self.weights is not None:
-            _floating("template_weights", self.weights, 2, "(num_templates, template_nodes)")
-            if tuple(self.weights.shape) != (count, nodes):
-                raise ValueError(
-                    f"template_weights: expected shape {(count, nodes)} to fit template_features, "
-                    f"got {tuple(self.weights.shape)}"
-                )
-        _same_device(
-            "template_features",
-            self.features,
-            template_structure=self.structure,
-            template_weights=self.weights,
+    @property
+    def differentiable(self) -> tuple[Tensor | None, ...]:
+        """The tensors that may have a gradient, in the order in which backends return gradients."""
+        fields: tuple[Any, ...] = self
+        return tuple([fields[place] for place in _DIFFERENTIABLE_PLACES])
+
+    @property
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """The tensors that a backward pass reads."""
+        fields: tuple[Any, ...] = self
+        return tuple([fields[place] for place in _TENSOR_PLACES])
+
+    @property
+    def num_graphs(self) -> int:
+        """``batch_size`` of a checked problem."""
+        assert self.batch_size is not None
+        return self.batch_size
+
+    def needs_grad(self) -> bool:
+        """Whether a gradient may be asked for."""
+        return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in self.differentiable)
+
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "Problem":
+        """The same problem with every tensor replaced."""
+        return Problem._make(function(value) if isinstance(value, Tensor) else value for value in self)
+
+    def dense(self) -> "Problem":
+        """The same problem with structures as matrices and one α per template: what the operators take."""
+        structure, count = self.template_structure, self.template_weights.shape[0]
+        if self.pattern is not None and structure is not None:
+            structure = self.pattern.dense(structure)
+        return self._replace(template_structure=structure, alpha=expanded(self.alpha, count), pattern=None)
+
+    def unpadded(self) -> "Problem":
+        """The same problem without padding. Counting it waits for the GPU."""
+        if not self.padded_nodes or self.batch is None:
+            return self
+        nodes = int(self.batch.ne(self.num_graphs).sum())
+        edges = None if self.edge_index is None else self.edge_index[0] < nodes
+        return self._replace(
+            x=self.x[:nodes],
+            batch=self.batch[:nodes],
+            node_weights=None if self.node_weights is None else self.node_weights[:nodes],
+            edge_index=None if self.edge_index is None else self.edge_index[:, edges],
+            edge_weight=None if self.edge_weight is None else self.edge_weight[edges],
+            padded_nodes=False,
         )
 
+    @property
+    def weight_tolerance(self) -> float:
+        """How far weights may be from a sum of 1."""
+        other = self.template_features if self.cost is None else self.template_weights
+        return weight_tolerance(self.x.dtype, other.dtype)
 
-def check_pair(graphs: GraphBatch, templates: Templates, shared: SharedEntries | None = None) -> None:
-    """Raise ``ValueError`` unless graphs and templates can be compared with each other.
-
-    ``shared`` are the templates' structures, if not with them.
-    """
-    if graphs.x.shape[1] != templates.features.shape[2]:
-        raise ValueError(
-            f"x: graphs have {graphs.x.shape[1]} features per node, template_features has {templates.features.shape[2]}"
-        )
-    has_structure = graphs.edge_index is not None or graphs.structure is not None
-    if has_structure and templates.structure is None and shared is None:
-        raise ValueError("template_structure: missing, but the graphs have a structure")
-    if not has_structure and (templates.structure is not None or shared is not None):
-        raise ValueError("edge_index: missing, but the templates have a structure (give edge_index or structure)")
-    _same_device("x", graphs.x, template_features=templates.features)
-    if shared is not None:
-        _floating("template_structure", shared.entries, 2, "(num_templates, num_entries)")
-        _same_device("template_features", templates.features, template_structure=shared.entries)
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the results, which are computed in float64."""
+        return torch.promote_types(self.x.dtype, self.template_features.dtype)
 
 
-def check_start(initial_plans: Tensor | None, graphs: GraphBatch, templates: Templates) -> None:
-    """Raise ``ValueError`` unless there is one entry for each node of the batch and each template node."""
-    if initial_plans is None:
-        return
-    _floating("initial_plans", initial_plans, 3, "(num_nodes, num_templates, template_nodes)")
-    expected = (graphs.x.shape[0], *templates.features.shape[:2])
-    if tuple(initial_plans.shape) != expected:
-        raise ValueError(f"initial_plans: expected shape {expected}, got {tuple(initial_plans.shape)}")
-    _same_device("x", graphs.x, initial_plans=initial_plans)
+DIFFERENTIABLE = (
+    "x", "node_weights", "edge_weight", "structure",
+    "template_structure", "template_features", "template_weights", "alpha",
+)  # fmt: skip
+_DIFFERENTIABLE_PLACES = [Problem._fields.index(name) for name in DIFFERENTIABLE]
+_TENSOR_PLACES = [*_DIFFERENTIABLE_PLACES, Problem._fields.index("batch"), Problem._fields.index("edge_index")]
+NUM_OPERATOR_FIELDS = Problem._fields.index("pattern")
 
 
-def check_options(*, max_iter: int, tol: float, n_starts: int) -> None:
-    """Raise ``ValueError`` unless a solver can work with these."""
-    for name, value in (("max_iter", max_iter), ("n_starts", n_starts)):
-        if value < 1:
-            raise ValueError(f"{name}: must be at least 1, got {value}")
-    if not tol >= 0:
-        raise ValueError(f"tol: must not be negative, got {tol}")
+class Results(NamedTuple):
+    """What :class:`tfgw.ot.Transport` has besides the distances; without plans, the last three are empty."""
+
+    structure_costs: Tensor
+    feature_costs: Tensor
+    gaps: Tensor
+    iterations: Tensor
+    status: Tensor
+    plans: Tensor
+    graph_potentials: Tensor
+    template_potentials: Tensor
+
+    @property
+    def for_backward(self) -> tuple[Tensor, ...]:
+        """What a backward pass reads."""
+        return (*self[:2], *self[5:])
 
 
-def checked_alpha(alpha: float | Tensor, templates: Templates) -> Tensor:
-    """One trade-off per template, ``(num_templates,)``, or a single one, in any shape."""
-    features = templates.features
-    if not isinstance(alpha, Tensor):
-        if not isinstance(alpha, Real):
-            raise ValueError(f"alpha: expected a number or a tensor, got {type(alpha).__name__}")
-        if not 0 <= alpha <= 1:
-            raise ValueError(f"alpha: must lie in [0, 1], but is {alpha}")
-        return features.new_full((features.shape[0],), alpha)
-    _floating("alpha", alpha, alpha.dim(), "")
-    _same_device("template_features", features, alpha=alpha)
-    if alpha.dim() == 1 and alpha.shape[0] == features.shape[0]:
-        return alpha
-    if alpha.numel() != 1:
-        raise ValueError(
-            f"alpha: expected a scalar or one value for each of {features.shape[0]} templates, "
-            f"got shape {tuple(alpha.shape)}"
-        )
-    return alpha
+class Solution(NamedTuple):
+    """What a backend returns; what is not wanted is ``None``."""
+
+    distances: Tensor
+    results: Results | None = None
+    diagnosis: tuple[Tensor, ...] | None = None
+    """Spreads, lower bounds, and whether each plan is a local minimum."""
+    state: Any = None
+    """What the backend's backward pass needs besides the problem, but for tensors:"""
+    saved: tuple[Tensor | None, ...] = ()
 
 
-def expand_alpha(alpha: Tensor, count: int) -> Tensor:
+@cache
+def weight_tolerance(*dtypes: torch.dtype) -> float:
+    """How far weights of these precisions may be from a sum of 1: a few rounding errors per node."""
+    return min(0.05, max(1e-6, *(100 * torch.finfo(dtype).eps for dtype in dtypes)))
+
+
+def expanded(alpha: Tensor, count: int) -> Tensor:
     """One trade-off per template: copied here, once, for solver and gradients to read."""
     if alpha.dim() == 1 and alpha.shape[0] == count:
         return alpha
     return (alpha if alpha.dim() < 2 else alpha.reshape(1)).expand(count).contiguous()
-
-
-def _floating(name: str, tensor: Tensor, dim: int, shape: str) -> None:
-    if not isinstance(tensor, Tensor):
-        raise ValueError(f"{name}: expected a tensor, got {type(tensor).__name__}")
-    if not tensor.is_floating_point():
-        raise ValueError(f"{name}: expected a floating-point dtype, got {tensor.dtype}")
-    if tensor.layout != torch.strided:
-        raise ValueError(f"{name}: expected a dense tensor, got layout {tensor.layout}")
-    if tensor.dim() != dim:
-        raise ValueError(f"{name}: expected shape {shape}, got {tuple(tensor.shape)}")
-
-
-def _integer(name: str, tensor: Tensor, dim: int, shape: str) -> None:
-    if not isinstance(tensor, Tensor):
-        raise ValueError(f"{name}: expected a tensor, got {type(tensor).__name__}")
-    if tensor.dtype != torch.int64:
-        raise ValueError(f"{name}: expected dtype torch.int64, got {tensor.dtype}")
-    if tensor.dim() != dim:
-        raise ValueError(f"{name}: expected shape {shape}, got {tuple(tensor.shape)}")
-
-
-def _size(name: str, tensor: Tensor, dim: int, expected: int, why: str) -> None:
-    if tensor.shape[dim] != expected:
-        raise ValueError(f"{name}: has {tensor.shape[dim]} entries, but {why} {expected}")
-
-
-def _same_device(first_name: str, first: Tensor, **others: Tensor | None) -> None:
-    device = first.device
-    for name, other in others.items():
-        if other is not None and other.device != device:
-            raise ValueError(f"{name}: is on {other.device}, but {first_name} is on {device}")

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tfgw.ot.op import Others, plain_distances, solve_fgw, transport_op
-from tfgw.ot.problem import GraphBatch, SharedEntries, Templates, check_options, check_pair, check_start, checked_alpha
+from tfgw.ot.checks import checked, problem_of, thread_count, uniform_weights
+from tfgw.ot.inputs import GraphBatch, Templates
+from tfgw.ot.operators import solve
+from tfgw.ot.problem import MAX_ITER, PLANS, RESULTS, TOL, Problem, Results, Solution
 from tfgw.ot.starts import START_KINDS, start_bits
 
 
@@ -53,8 +55,8 @@ def fgw(
     templates: Templates,
     alpha: float | Tensor,
     *,
-    max_iter: int = 1000,
-    tol: float = 1e-9,
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
     n_starts: int = 1,
     start_kinds: Sequence[str] = START_KINDS,
     initial_plans: Tensor | None = None,
@@ -84,118 +86,24 @@ def fgw(
     Raises:
         ValueError: If an input is invalid; the message names the argument and the graph.
     """
-    distances, others = _solve(
+    _check_plans(plans)
+    problem = problem_of(
         graphs,
         templates,
         alpha,
         max_iter=max_iter,
         tol=tol,
         n_starts=n_starts,
-        start_kinds=start_kinds,
+        start_kinds=start_bits(start_kinds, given=initial_plans is not None),
         initial_plans=initial_plans,
-        plans=plans,
-        num_threads=num_threads,
+        num_threads=thread_count(num_threads),
     )
-    return _named(distances, others(), plans)
+    return _transport(solve(problem, RESULTS if plans is None else RESULTS | PLANS), plans)
 
 
-def fgw_distances(
-    x: Tensor,
-    batch: Tensor | None,
-    batch_size: int | None,
-    node_weights: Tensor | None,
-    edge_index: Tensor | None,
-    edge_weight: Tensor | None,
-    structure: Tensor | None,
-    shared: SharedEntries,
-    template_features: Tensor,
-    template_weights: Tensor,
-    alpha: Tensor,
-    *,
-    padded_nodes: bool,
-    max_iter: int,
-    tol: float,
-    n_starts: int,
-    start_kinds: Sequence[str],
-    num_threads: int | None,
-) -> Tensor:
-    """The distances of :func:`fgw`, without what a layer would not look at, for templates whose structures are
-    ``shared``. With ``padded_nodes``, which takes a GPU, nodes at the end may have ``batch_size`` as their graph, and
-    count for nothing."""
-    usual = n_starts == 1 and start_kinds == START_KINDS and (num_threads is None or num_threads >= 1)
-    if usual and max_iter >= 1 and tol >= 0:
-        found = plain_distances(
-            x, batch, batch_size, node_weights, edge_index, edge_weight, structure, shared, template_features,
-            template_weights, alpha, padded_nodes=padded_nodes, max_iter=max_iter, tol=tol,
-        )  # fmt: skip
-        if found is not None:
-            return found
-    if padded_nodes:
-        raise ValueError("batch: padded nodes need the solver on a GPU, called eagerly, with a single start")
-    distances, _ = _solve(
-        GraphBatch(x, batch, batch_size, edge_index, edge_weight, structure, node_weights),
-        Templates(template_features, weights=template_weights),
-        alpha,
-        shared=shared,
-        max_iter=max_iter,
-        tol=tol,
-        n_starts=n_starts,
-        start_kinds=start_kinds,
-        plans=None,
-        num_threads=num_threads,
-    )
-    return distances
-
-
-def _solve(
-    graphs: GraphBatch,
-    templates: Templates,
-    alpha: float | Tensor,
-    *,
-    max_iter: int,
-    tol: float,
-    n_starts: int,
-    start_kinds: Sequence[str],
-    plans: str | None,
-    num_threads: int | None,
-    initial_plans: Tensor | None = None,
-    shared: SharedEntries | None = None,
-) -> tuple[Tensor, Others]:
-    check_pair(graphs, templates, shared)
-    if plans not in ("dense", "sparse", None):
-        raise ValueError(f"plans: must be 'dense', 'sparse' or None, got {plans!r}")
-    check_options(max_iter=max_iter, tol=tol, n_starts=n_starts)
-    bits = start_bits(start_kinds, given=initial_plans is not None)
-    weights = _template_weights(templates)
-    check_start(initial_plans, graphs, templates)
-    alpha = checked_alpha(alpha, templates)
-    from_graphs = (graphs.x, graphs.node_weights, graphs.edge_weight, graphs.structure)
-    structure = templates.structure if shared is None else shared.entries
-    from_templates = (structure, templates.features, weights, alpha)
-    needs_grad = torch.is_grad_enabled() and any(
-        t is not None and t.requires_grad for t in (*from_graphs, *from_templates)
-    )
-    return solve_fgw(
-        graphs.x,
-        graphs.batch,
-        graphs.num_graphs,
-        graphs.node_weights,
-        graphs.edge_index,
-        graphs.edge_weight,
-        graphs.structure,
-        templates.structure if shared is None else shared,
-        templates.features,
-        weights,
-        alpha,
-        initial_plans,
-        max_iter,
-        tol,
-        n_starts,
-        bits,
-        _threads(num_threads),
-        plans is not None,
-        needs_grad=needs_grad,
-    )
+def distances(problem: Problem) -> Tensor:
+    """The distances of :func:`fgw` alone, for the problem of a layer, which is checked here."""
+    return solve(checked(problem), wanted=0).distances
 
 
 def wasserstein(
@@ -245,53 +153,48 @@ def linear_transport(
         cost = cost.unsqueeze(1)
     if isinstance(template_weights, Tensor) and template_weights.dim() == 1:
         template_weights = template_weights.unsqueeze(0)
-    _, count, columns = cost.shape
+    _check_plans(plans)
+    nodes, count, columns = cost.shape
     # The containers check everything else; features play no role here.
     graphs = GraphBatch(cost.flatten(1), batch=batch, batch_size=batch_size, node_weights=node_weights)
     templates = Templates(cost.new_zeros(count, columns, 1), weights=template_weights)
-    weights = _template_weights(templates)
+    weights = uniform_weights(templates.features) if template_weights is None else template_weights
+    problem = Problem(
+        cost.new_empty(nodes, 0), batch, graphs.num_graphs, node_weights, None, None, None, None,
+        cost.new_empty(count, columns, 0), weights, cost.new_zeros(count), cost=cost, max_iter=2, tol=0.0,
+        num_threads=thread_count(num_threads),
+    )  # fmt: skip
     with torch.no_grad():
-        outputs = transport_op(cost, batch, graphs.num_graphs, node_weights, weights, _threads(num_threads))
-    plan, u, v = outputs[6:9]
+        found = _transport(solve(problem, RESULTS | PLANS), "dense")
+    plan, u, v = found.plans, found.graph_potentials, found.template_potentials
+    assert plan is not None
+    assert u is not None
+    assert v is not None
     # Zero in value, and by the envelope theorem right in every derivative.
     change = (plan.to(cost) * (cost - cost.detach())).sum(-1)
     if node_weights is not None:
         change = change + u.to(cost) * (node_weights - node_weights.detach())[:, None]
     index = torch.zeros(len(cost), dtype=torch.int64, device=cost.device) if batch is None else batch
-    total = cost.new_zeros(outputs[0].shape).index_add(0, index, change)
+    total = cost.new_zeros(found.distances.shape).index_add(0, index, change)
     total = total + (v.to(cost) * (weights - weights.detach())).sum(-1)
-    return _named(outputs[0] + total, outputs[1:], plans)
+    return _with_plans(found._replace(distances=found.distances + total), plans)
 
 
-def _named(distances: Tensor, others: tuple[Tensor, ...], plans: str | None) -> Transport:
-    structure_costs, feature_costs, gaps, iterations, status, plan, u, v = (
-        t.detach() if t.requires_grad else t for t in others
-    )
-    wanted = plans is not None
-    return Transport(
-        distances=distances,
-        structure_costs=structure_costs,
-        feature_costs=feature_costs,
-        plans=(plan.to_sparse() if plans == "sparse" else plan) if wanted else None,
-        graph_potentials=u if wanted else None,
-        template_potentials=v if wanted else None,
-        iterations=iterations,
-        gaps=gaps,
-        status=status,
-    )
+def _check_plans(plans: str | None) -> None:
+    if plans not in ("dense", "sparse", None):
+        raise ValueError(f"plans: must be 'dense', 'sparse' or None, got {plans!r}")
 
 
-def _template_weights(templates: Templates) -> Tensor:
-    if templates.weights is not None:
-        return templates.weights
-    count, nodes, _ = templates.features.shape
-    return templates.features.new_full((count, nodes), 1 / nodes)
+def _transport(solution: Solution, plans: str | None) -> Transport:
+    results = solution.results
+    assert results is not None
+    found = (tensor.detach() if tensor.requires_grad else tensor for tensor in results)
+    named = dict(zip(Results._fields, found, strict=True))
+    return _with_plans(Transport(distances=solution.distances, **named), plans)
 
 
-def _threads(num_threads: int | None) -> int:
-    """What the operators take: 0 lets them ask PyTorch, which cannot be done while a model is traced."""
-    if num_threads is None:
-        return 0
-    if num_threads < 1:
-        raise ValueError(f"num_threads: must be at least 1, got {num_threads}")
-    return num_threads
+def _with_plans(found: Transport, plans: str | None) -> Transport:
+    """Plans in the form that was asked for."""
+    if plans is None:
+        return found._replace(plans=None, graph_potentials=None, template_potentials=None)
+    return found._replace(plans=found.plans.to_sparse()) if plans == "sparse" and found.plans is not None else found

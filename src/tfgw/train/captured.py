@@ -20,7 +20,7 @@ from tfgw.nn.encoders import GINEncoder
 from tfgw.nn.linear import Linear
 from tfgw.nn.padding import padded
 from tfgw.ot import START_KINDS
-from tfgw.ot.cuda.gpu import gpu
+from tfgw.ot.backends.cuda.gpu import gpu_at
 from tfgw.train.batches import GraphStore
 from tfgw.train.evaluate import evaluation_mode
 from tfgw.train.padded_batches import PaddedBatch, PaddedStore, Room, lengths_of
@@ -72,9 +72,9 @@ def _gpu_can_solve(layer: TFGWPooling, one: Pass) -> bool:
     device = torch.device(one.store.device)
     if device.type != "cuda":
         return False
-    host, shape = gpu(device.index).host, (layer.num_templates, layer.template_nodes)
+    host, shape = gpu_at(device.index).host, (layer.num_templates, layer.template_nodes)
     rooms = {size: Room.of(one.store, batches) for size, batches in one.by_size().items()}
-    if any(host.reason_not_to(size, room.nodes, *shape, False) for size, room in rooms.items()):
+    if any(host.unsupported_reason(size, room.nodes, *shape, False) for size, room in rooms.items()):
         return False
     nodes, edges = (int(lengths.sum()) for lengths in lengths_of(one.store))
     takes = 8 * (nodes * (layer.in_channels + 2) + 3 * edges)  # features, weights, and which graph; ends, weights

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_size_t, c_uint, c_void_p
 from functools import cache, partial
 from pathlib import Path
@@ -13,13 +14,14 @@ from typing import Any, NamedTuple
 import pytest
 from torch import Tensor
 
-from tfgw.ot import _core, op_cuda
-from tfgw.ot.cuda import run
-from tfgw.ot.cuda.compile import SOURCES
-from tfgw.ot.cuda.driver import NAMES
-from tfgw.ot.cuda.gpu import Gpu
-from tfgw.ot.cuda.run import Input
-from tfgw.ot.cuda.solved import Wanted, unpacked
+from tfgw.ot import _core, operators
+from tfgw.ot.backends import cuda
+from tfgw.ot.backends.cuda.compile import SOURCES
+from tfgw.ot.backends.cuda.driver import NAMES
+from tfgw.ot.backends.cuda.gpu import Gpu
+from tfgw.ot.backends.cuda.results import Wanted, unpacked
+from tfgw.ot.problem import DIFFERENTIABLE as FIELDS
+from tfgw.ot.problem import Problem
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")
@@ -138,8 +140,8 @@ class EmulatedGpu(Gpu):
     def launched(self) -> list[str]:
         return self.driver.launched
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return function(*arguments)
+    def as_current(self) -> AbstractContextManager[Any]:
+        return nullcontext()
 
 
 def emulated_for_eager_calls(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
@@ -147,9 +149,8 @@ def emulated_for_eager_calls(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
     if COMPILER is None:
         pytest.skip("no C++ compiler")
     emulated = EmulatedGpu()
-    monkeypatch.setattr(op_cuda, "_device", lambda tensor: emulated)
-    monkeypatch.setattr(op_cuda, "_is_on_gpu", lambda x: isinstance(x, Tensor))
-    monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op_cuda.fgw)
+    monkeypatch.setattr(cuda, "gpu_of", lambda tensor: emulated)
+    monkeypatch.setattr(operators, "backend_of", lambda tensor: cuda)
     return emulated
 
 
@@ -165,34 +166,35 @@ DIFFERENTIABLE = (
     "template_weights",
     "alpha",
 )
+"""The kernels' names of what may have a gradient."""
+assert len(DIFFERENTIABLE) == len(FIELDS)
 
 
-def solve(
-    given: Input, *, max_iter: int = 1000, tol: float = 1e-9, gpu: EmulatedGpu | None = None
-) -> tuple[dict[str, Tensor], Tensor] | None:
+def solve(problem: Problem, *, gpu: EmulatedGpu | None = None) -> tuple[dict[str, Tensor], Tensor] | None:
     """Every result of a solve by name, and the prepared problem; ``None`` where the input was found invalid."""
     gpu = gpu or EmulatedGpu()
-    found = run.solve(gpu, given, weight_tolerance=1e-6, max_iter=max_iter, tol=tol, wanted=Wanted.PLANS)
+    found = gpu.host.solve(problem, 1e-6, Wanted.PLANS)
     assert not gpu.driver.beyond
     if found is None:
         return None
-    others = unpacked(found.pairs, found.plans, given.x.shape[0], given.template_weights.shape[1])
-    return dict(zip(RESULTS, (found.distance, *others), strict=True)), found.prepared
+    distances, pairs, plans, prepared = found
+    others = unpacked(pairs, plans, problem.x.shape[0], problem.template_weights.shape[1])
+    return dict(zip(RESULTS, (distances, *others), strict=True)), prepared
 
 
-def differentiable(given: Input) -> dict[str, Tensor]:
+def differentiable(problem: Problem) -> dict[str, Tensor]:
     """What a problem has gradients for, by the kernels' names."""
-    named = zip(DIFFERENTIABLE, given.differentiable, strict=True)
+    named = zip(DIFFERENTIABLE, problem.differentiable, strict=True)
     return {name: tensor for name, tensor in named if tensor is not None}
 
 
 def backward(
-    given: Input, solved: dict[str, Tensor], grad: Tensor, prepared: Tensor | None, needed: set[str] | None = None
+    problem: Problem, solved: dict[str, Tensor], grad: Tensor, prepared: Tensor | None, needed: set[str] | None = None
 ) -> dict[str, Tensor]:
     """Gradients with respect to what is needed, by default everything that the problem has, by name."""
     values = tuple(
         solved[name] for name in ("structure_cost", "feature_cost", "plan", "row_potential", "col_potential")
     )
     needs = [needed is None or name in needed for name in DIFFERENTIABLE]
-    grads = run.backward(EmulatedGpu(), given, grad, values, needs, weight_tolerance=1e-6, prepared=prepared)
+    grads = EmulatedGpu().host.backward(problem, grad, values, needs, 1e-6, prepared)
     return {name: g for name, g in zip(DIFFERENTIABLE, grads, strict=True) if g is not None}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfgw.ot.cuda import compile
+from tfgw.ot.backends.cuda import compile
 
 
 @pytest.mark.parametrize(("patience", "announced"), [(0.01, True), (10.0, False)])

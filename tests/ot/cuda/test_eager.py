@@ -1,4 +1,4 @@
-"""The way past the operators, which eager calls take on a GPU: here with emulated kernels, on tensors of the CPU."""
+"""Eager calls on a GPU, which go past the operators: here with emulated kernels, on tensors of the CPU."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.ot.cuda.emulation import EmulatedGpu, emulated_for_eager_calls
 from tests.ot.problems import STRUCTURES, Problem, random_problem
 from tfgw.nn import TFGWPooling
-from tfgw.ot import GraphBatch, Templates, Transport, fgw, op, op_cuda
+from tfgw.ot import GraphBatch, Templates, Transport, backends, fgw, operators
+from tfgw.ot.problem import NUM_OPERATOR_FIELDS
+from tfgw.ot.problem import Problem as SolverProblem
+from tfgw.ot.tracing import is_eager
 
 FORWARD = ["tfgw_index", "tfgw_prepare", "tfgw_start", "tfgw_solve"]
 LEAVES = ("x", "node_weights", "edge_weight", "structure", "template_features", "template_structure",
@@ -58,7 +61,7 @@ def test_results_and_gradients_of_the_operator(kind: str, monkeypatch: pytest.Mo
     ours, grads = solved_with_gradients(problem, parts(problem))
     assert gpu.launched[:4] == FORWARD
     assert not {"tfgw_index", "tfgw_prepare"} & set(gpu.launched[4:])  # the forward's are used
-    monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op.solve_fgw)
+    monkeypatch.setattr(operators, "backend_of", backends.backend_of)
     core, core_grads = solved_with_gradients(problem, parts(problem))
     for name in Transport._fields:
         torch.testing.assert_close(getattr(ours, name), getattr(core, name), rtol=1e-10, atol=1e-12, msg=name)
@@ -169,7 +172,7 @@ def test_only_eager_calls_go_past_the_operator() -> None:
     seen: list[bool] = []
 
     def look(t: Tensor) -> Tensor:
-        seen.append(op_cuda.is_eager(t, None, torch.nn.Parameter(torch.ones(1))))
+        seen.append(is_eager() and type(t) is Tensor)
         return t.sum()
 
     look(x)
@@ -189,7 +192,7 @@ def test_only_eager_calls_go_past_the_operator() -> None:
 
 
 def test_compiled_calls_use_the_operator() -> None:
-    assert torch.compile(lambda t: t + op_cuda.is_eager(t), backend="eager", fullgraph=True)(torch.zeros(1)) == 0
+    assert torch.compile(lambda t: t + is_eager(), backend="eager", fullgraph=True)(torch.zeros(1)) == 0
 
 
 @pytest.mark.parametrize("with_plans", [False, True])
@@ -197,22 +200,14 @@ def test_no_two_results_of_an_operator_share_memory(with_plans: bool, gpu: Emula
     """PyTorch does not allow it."""
     problem = random_problem(1, "sparse")
     graphs, templates = problem.graphs, problem.templates
-    weights = torch.full((4, 5), 0.2, dtype=torch.float64)
-    fgw_results = op_cuda._fgw(
+    given = SolverProblem(
         graphs.x, graphs.batch, graphs.num_graphs, None, graphs.edge_index, None, None, templates.structure,
-        templates.features, weights, problem.alpha, None, 100, 1e-9, 1, 1, 0, with_plans,
+        templates.features, torch.full((4, 5), 0.2, dtype=torch.float64), problem.alpha,
     )  # fmt: skip
-    cost = torch.rand(len(graphs.x), 4, 5, dtype=torch.float64)
-    transport_results = op_cuda._transport(cost, graphs.batch, graphs.num_graphs, None, weights, 0)
-    for results in (fgw_results, transport_results):
-        assert len(results) == 9
-        assert len({t.untyped_storage()._cdata for t in results}) == 9
-
-
-def test_tensors_of_the_cpu_use_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(op_cuda, "fgw")
-    problem = random_problem(9, "sparse")
-    assert fgw(problem.graphs, problem.templates, 0.5).distances.isfinite().all()
+    results = operators.fgw_op(*given[:NUM_OPERATOR_FIELDS], with_plans)
+    assert gpu.launched
+    assert len(results) == 9
+    assert len({t.untyped_storage()._cdata for t in results}) == 9
 
 
 def test_nothing_is_copied_but_a_single_alpha(gpu: EmulatedGpu) -> None:
@@ -244,8 +239,10 @@ class Calls(TorchDispatchMode):
         return sum(launched < launches for _, launched in self.calls)
 
 
-def test_a_layer_asks_little_of_the_host(gpu: EmulatedGpu) -> None:
+def test_a_layer_asks_little_of_the_host(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call costs it some microseconds, of which a step has a few hundred."""
+    for module in ("checks", "operators"):  # which see that somebody listens
+        monkeypatch.setattr(f"tfgw.ot.{module}.is_eager", lambda: True)
     problem = random_problem(11, "sparse")
     graphs = problem.graphs
     layer = TFGWPooling(graphs.x.shape[1], 4, 5).double()
@@ -305,7 +302,7 @@ def test_layers(options: dict[str, Any], dtype: torch.dtype, monkeypatch: pytest
     layer = TFGWPooling(problem.graphs.x.shape[1], 4, **{"template_nodes": 5, **options}).to(dtype)
     ours, grads = layer_step(layer, problem, dtype)
     assert gpu.launched[:4] == ["tfgw_index", "tfgw_prepare", "tfgw_start", "tfgw_solve"]
-    monkeypatch.setattr("tfgw.ot.solve.solve_fgw", op.solve_fgw)
+    monkeypatch.setattr(operators, "backend_of", backends.backend_of)
     core, core_grads = layer_step(layer, problem, dtype)
     close = {"rtol": 1e-9, "atol": 1e-11} if dtype == torch.float64 else {"rtol": 1e-4, "atol": 1e-5}
     torch.testing.assert_close(ours, core, **close)  # type: ignore[arg-type]
@@ -327,7 +324,7 @@ def test_layers_with_plain_input(
     layer = TFGWPooling(problem.graphs.x.shape[1], 4, **{"template_nodes": 5, **options}).to(dtype)
     expected, expected_grads = layer_step(layer, problem, dtype)
     launched, gpu.driver.launched = gpu.launched, []
-    monkeypatch.delattr("tfgw.ot.solve.GraphBatch")
+    monkeypatch.delattr("tfgw.ot.checks.GraphBatch")
     found, grads = layer_step(layer, problem, dtype, batch_size=problem.graphs.num_graphs)
     assert gpu.launched == launched
     assert torch.equal(found, expected)
@@ -385,20 +382,8 @@ def test_what_is_not_plain_is_told_in_the_same_words(monkeypatch: pytest.MonkeyP
         calls.append((broken, PLAIN))
     ours = [error_of(*call) for call in calls]
     assert not gpu.launched
-    monkeypatch.setattr("tfgw.ot.solve.plain_distances", lambda *_, **__: None)
+    monkeypatch.setattr("tfgw.ot.checks.is_eager", lambda: False)
     assert ours == [error_of(*call) for call in calls]
-
-
-def test_tensors_of_other_types_are_looked_at(gpu: EmulatedGpu) -> None:
-    class Marked(Tensor):
-        pass
-
-    layer = TFGWPooling(3, 4, 5).double()
-    for x in (PLAIN["x"].as_subclass(Marked), PLAIN["x"].half()):
-        assert not gpu.host.is_plain(
-            (x, PLAIN["batch"], 2, None, PLAIN["edge_index"], None, None, layer.structure_entries,
-             layer.template_features, layer.template_weights, layer.alpha, None, None, layer._shared_entries())
-        )  # fmt: skip
 
 
 def test_one_alpha_may_have_any_shape(ask: str, gpu: EmulatedGpu) -> None:

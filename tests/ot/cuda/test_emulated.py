@@ -15,10 +15,11 @@ from torch import Tensor
 
 from tests.ot.cuda import emulation
 from tests.ot.cuda.emulation import EmulatedDriver, EmulatedGpu
-from tests.ot.problems import STRUCTURES, Problem, random_problem, with_near_neighbours
+from tests.ot.problems import STRUCTURES, random_problem, with_near_neighbours
+from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import GraphBatch, Status, Templates, Transport, _core, fgw, linear_transport
-from tfgw.ot.cuda.compile import SOURCES
-from tfgw.ot.cuda.run import Input
+from tfgw.ot.backends.cuda.compile import SOURCES
+from tfgw.ot.problem import Problem
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
 
@@ -34,15 +35,15 @@ NAMES = {
 }
 
 
-def as_input(problem: Problem, start: Tensor | None = None) -> Input:
+def as_input(problem: RandomProblem, start: Tensor | None = None) -> Problem:
     graphs, templates = problem.graphs, problem.templates
     count, nodes, _ = templates.features.shape
     weights = (
         templates.weights if templates.weights is not None else templates.features.new_full((count, nodes), 1 / nodes)
     )
-    return Input(
+    return Problem(
         graphs.x, graphs.batch, graphs.num_graphs, graphs.node_weights, graphs.edge_index, graphs.edge_weight,
-        graphs.structure, templates.structure, templates.features, weights, problem.alpha, start=start,
+        graphs.structure, templates.structure, templates.features, weights, problem.alpha, initial_plans=start,
     )  # fmt: skip
 
 
@@ -149,7 +150,8 @@ def test_a_hub(leaves: int) -> None:
     others = few.graphs.edge_index[:, few.graphs.edge_index[0] > leaves]
     graphs = dataclasses.replace(few.graphs, edge_index=torch.cat([star, star.flip(0), others], dim=1))
     assert_same(
-        emulation.solve(as_input(Problem(graphs, few.templates, few.alpha))), fgw(graphs, few.templates, few.alpha)
+        emulation.solve(as_input(RandomProblem(graphs, few.templates, few.alpha))),
+        fgw(graphs, few.templates, few.alpha),
     )
 
 
@@ -180,7 +182,7 @@ def test_whether_one_warp_or_four_solve_a_pair_changes_no_bit(size: int) -> None
         edge_index=edges,
         node_weights=None if few.graphs.node_weights is None else few.graphs.node_weights[first:],
     )
-    by_four = emulation.solve(as_input(Problem(alone, few.templates, few.alpha)))
+    by_four = emulation.solve(as_input(RandomProblem(alone, few.templates, few.alpha)))
     assert among_others is not None
     assert by_four is not None
     assert torch.equal(among_others[0]["distance"][4:], by_four[0]["distance"])
@@ -192,7 +194,8 @@ def test_a_small_directed_graph_among_others() -> None:
     source, target = few.graphs.edge_index
     graphs = dataclasses.replace(few.graphs, edge_index=few.graphs.edge_index[:, (source < target) | (source >= 4)])
     assert_same(
-        emulation.solve(as_input(Problem(graphs, few.templates, few.alpha))), fgw(graphs, few.templates, few.alpha)
+        emulation.solve(as_input(RandomProblem(graphs, few.templates, few.alpha))),
+        fgw(graphs, few.templates, few.alpha),
     )
 
 
@@ -258,7 +261,7 @@ def test_tied_costs(template_nodes: int) -> None:
     problem = random_problem(3, "none", sizes=(9, 33, 2, 14), template_nodes=template_nodes, templates=2, alpha=0.0)
     graphs = dataclasses.replace(problem.graphs, x=problem.graphs.x.round())
     templates = dataclasses.replace(problem.templates, features=problem.templates.features.round())
-    found = emulation.solve(as_input(Problem(graphs, templates, problem.alpha)))
+    found = emulation.solve(as_input(RandomProblem(graphs, templates, problem.alpha)))
     assert found is not None
     expected = fgw(graphs, templates, problem.alpha).distances
     torch.testing.assert_close(found[0]["distance"], expected, rtol=1e-12, atol=0)
@@ -276,7 +279,7 @@ def test_many_atoms_are_collapsed_like_in_the_core(listed: bool, others: int) ->
     graphs = GraphBatch(
         problem.graphs.x, batch=problem.graphs.batch, **(edges if listed else {"structure": negative.flatten()})
     )
-    convex, gpu = Problem(graphs, problem.templates, problem.alpha), EmulatedGpu()
+    convex, gpu = RandomProblem(graphs, problem.templates, problem.alpha), EmulatedGpu()
     assert_same(emulation.solve(as_input(convex), gpu=gpu), fgw(graphs, problem.templates, problem.alpha))
     assert ("tfgw_solve_small" in gpu.launched) == (others > 0)
 
@@ -294,14 +297,14 @@ def test_stops_after_max_iter() -> None:
     problem = random_problem(7, "sparse")
     core = fgw(problem.graphs, problem.templates, problem.alpha, max_iter=2)
     assert int(Status.MAX_ITER) in core.status
-    assert_same(emulation.solve(as_input(problem), max_iter=2), core)
+    assert_same(emulation.solve(as_input(problem)._replace(max_iter=2)), core)
 
 
 def test_linear_transport() -> None:
     cost = torch.randn(11, 3, 5, generator=torch.Generator().manual_seed(0)).double()
     batch = torch.tensor([0] * 4 + [1] * 7)
     weights = torch.softmax(torch.randn(3, 5, generator=torch.Generator().manual_seed(1)).double(), 1)
-    given = Input(
+    given = Problem(
         cost.new_empty(11, 0), batch, 2, None, None, None, None, None, cost.new_empty(3, 5, 0), weights,
         cost.new_zeros(3), cost=cost,
     )  # fmt: skip
@@ -430,7 +433,7 @@ def test_gradients_that_are_asked_for(needed: set[str]) -> None:
         torch.testing.assert_close(gradient, every[name], rtol=0, atol=0)
 
 
-def assert_same_gradients(problem: Problem, *, again: bool = False) -> None:
+def assert_same_gradients(problem: RandomProblem, *, again: bool = False) -> None:
     given = as_input(problem)
     up = torch.randn(len(problem.sizes), len(problem.alpha), generator=torch.Generator().manual_seed(0)).double()
     found = emulation.solve(given)
@@ -449,7 +452,7 @@ def assert_same_gradients(problem: Problem, *, again: bool = False) -> None:
         torch.testing.assert_close(ours[name], leaf.grad, rtol=1e-9, atol=1e-11, msg=name)
 
 
-def broken(name: str) -> Input:
+def broken(name: str) -> Problem:
     given = as_input(random_problem(11, "weighted"))
     value = getattr(given, name).clone()
     value.view(-1)[-1] = {"batch": 17, "edge_index": 1, "alpha": 1.5}.get(name, float("nan"))

@@ -8,17 +8,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, c_double, c_int64, c_void_p, cast
 from threading import Barrier, Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 
 from tests.ot.cuda.emulation import EmulatedDriver, EmulatedGpu, Launch
 from tfgw.ot import _core
-from tfgw.ot.cuda import run
-from tfgw.ot.cuda.run import Input
-from tfgw.ot.cuda.solved import Solution, Wanted
-from tfgw.ot.problem import SharedEntries
+from tfgw.ot.backends import cuda
+from tfgw.ot.backends.cuda.results import Wanted
+from tfgw.ot.problem import Problem, StructurePattern
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11}
 INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "packed_row": 20, "packed_begin": 24,
@@ -43,29 +42,38 @@ class Listener(EmulatedDriver):
         return listen
 
 
-def problem(**changes: Any) -> Input:
+def problem(**changes: Any) -> Problem:
     graphs, nodes, features, edges, templates, columns = COUNTS.values()
-    given = Input(
+    given = Problem(
         torch.randn(nodes, features).double(), torch.zeros(nodes).long(), graphs, None, torch.zeros(2, edges).long(),
         None, None, torch.zeros(templates, columns, columns).double(),
         torch.zeros(templates, columns, features).double(), torch.full((templates, columns), 1 / columns).double(),
-        torch.full((templates,), 0.5).double(),
+        torch.full((templates,), 0.5).double(), max_iter=10,
     )  # fmt: skip
     return given._replace(**changes)
 
 
-def solve(gpu: EmulatedGpu, given: Input | None = None) -> Solution | None:
-    options: dict[str, Any] = {"weight_tolerance": 1e-6, "max_iter": 10, "tol": 1e-9, "wanted": Wanted.PLANS}
-    return run.solve(gpu, given or problem(), **options)
+class Solution(NamedTuple):
+    """What the host returns."""
+
+    distances: torch.Tensor
+    pairs: torch.Tensor
+    plans: torch.Tensor
+    prepared: torch.Tensor
 
 
-def gradients(gpu: EmulatedGpu, given: Input, solution: Solution, *needs: int) -> list[torch.Tensor | None]:
+def solve(gpu: EmulatedGpu, given: Problem | None = None) -> Solution | None:
+    found = gpu.host.solve(given or problem(), 1e-6, Wanted.PLANS)
+    return None if found is None else Solution(*found)
+
+
+def gradients(gpu: EmulatedGpu, given: Problem, solution: Solution, *needs: int) -> list[torch.Tensor | None]:
     """Of what is at these places."""
+    assert given.batch_size is not None
     up = torch.ones(given.batch_size, given.template_weights.shape[0]).double()
-    return run.backward(
-        gpu, given, up, solution[1:3], [i in needs for i in range(8)], weight_tolerance=1e-6,
-        prepared=solution.prepared,
-    )  # fmt: skip
+    return gpu.host.backward(
+        given, up, (solution.pairs, solution.plans), [i in needs for i in range(8)], 1e-6, solution.prepared
+    )
 
 
 def test_prepared_members_have_room_and_do_not_overlap() -> None:
@@ -86,22 +94,22 @@ def test_size_classes() -> None:
     assert [_core.gpu_size_class(n) for n in (1, 16, 17, 64, 128, 129)] == [16, 16, 32, 64, 128, None]
 
 
-def test_reasons_not_to() -> None:
+def test_unsupported_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     beginning = 2 * 100 * 3 * 32 + 2 * (100 * 3 + 5 * 3 * 32) + 2 * 5 * 3  # doubles for 5 graphs and 3 templates
     gpu = EmulatedGpu(driver=Listener(), memory=2 * 8 * (_core.gpu_workspace_size(100, 32) + beginning))
-    assert run.reason_not_to(gpu, problem()) is None
-    assert (
-        run.reason_not_to(gpu, problem(), n_starts=2)
-        == "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
-    )
-    why = gpu.host.reason_not_to
+    monkeypatch.setattr(cuda, "gpu_of", lambda tensor: gpu)
+    assert cuda.unsupported_reason(problem()) is None
+    single = "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
+    assert cuda.unsupported_reason(problem(n_starts=2)) == single
+    assert cuda.unsupported_reason(problem(start_kinds=2)) == single
+    why = gpu.host.unsupported_reason
     assert why(5, 100, 3, 20, False) is None
     assert why(5, 100, 4, 20, False) == "its memory has no room for 100 nodes and 4 templates at a time"
     assert why(5, 100, 3, 20, True) == "its memory has no room for 100 nodes and 3 templates at a time"
     assert why(5, 120, 3, 20, False) == "a batch of 120 nodes may hold a graph too large for its memory"
     assert why(1, 1, 1, 129, False) == "templates have 129 nodes, more than 128"
     old = EmulatedGpu(driver=Listener(), generation=7).host
-    assert old.reason_not_to(1, 1, 1, 2, False) == "the GPU is older than compute capability 8.0"
+    assert old.unsupported_reason(1, 1, 1, 2, False) == "the GPU is older than compute capability 8.0"
 
 
 def test_launches_of_a_solve() -> None:
@@ -123,7 +131,7 @@ def test_launches_of_a_solve() -> None:
     assert driver.calls[-4:] == ["cuEventRecord", "cuLaunchKernel", "cuLaunchKernel", "cuEventSynchronize"]
 
 
-def told(given: Input) -> list[int]:
+def told(given: Problem) -> list[int]:
     """Counts, and where `batch` and `x` are."""
     driver = Listener()
     assert solve(EmulatedGpu(driver=driver), given) is not None
@@ -156,23 +164,6 @@ def test_other_tensors_are_copied_as_kernels_read_them(ask: str, x: torch.Tensor
 
     assert solve(EmulatedGpu(driver=Reader()), problem(x=x.requires_grad_())) is not None
     assert torch.equal(kept[0], x.detach().double())
-
-
-def test_what_is_plain(ask: str) -> None:
-    entries = torch.rand(7, 3).double()
-    shared = SharedEntries(entries, torch.zeros(7, 121).long(), None, torch.tensor([[1, 11], [2, 22], [3, 33]]))
-    plain = problem(template_structure=entries, shared=shared)
-    host = EmulatedGpu(driver=Listener()).host
-    right = [{}, {"x": plain.x.float()}, {"x": torch.randn(5, 20).double().T}, {"batch": None},
-             {"alpha": torch.tensor(0.5).double()}, {"alpha": torch.nn.Parameter(plain.alpha)},
-             {"edge_index": torch.zeros(2, 0).long()}, {"edge_weight": torch.ones(41).double()}]  # fmt: skip
-    wrong = [{"x": plain.x.half()}, {"x": plain.x.long()}, {"x": plain.x[None, None]}, {"x": plain.x[0]},
-             {"x": plain.x[:19]}, {"x": plain.x.to_sparse()}, {"x": plain.x.to("meta")},
-             {"batch": torch.zeros(20).int()}, {"edge_index": torch.zeros(3, 41).long()},
-             {"edge_weight": torch.ones(40).double()}, {"alpha": torch.ones(6).double()}, {"shared": None},
-             {"batch_size": 0}]  # fmt: skip
-    assert all(host.is_plain(plain._replace(**change)) for change in right)
-    assert not any(host.is_plain(plain._replace(**change)) for change in wrong)
 
 
 @pytest.mark.parametrize(
@@ -213,8 +204,8 @@ def test_launches_of_a_backward() -> None:
 
 def test_entries_that_are_shared_are_expanded_and_folded() -> None:
     entries = torch.rand(7, 3).double()
-    shared = SharedEntries(entries, torch.zeros(7, 121).long(), None, torch.tensor([[1, 11], [2, 22], [3, 33]]))
-    given = problem(template_structure=entries, shared=shared, alpha=torch.tensor(0.5).double())
+    pattern = StructurePattern(torch.zeros(7, 121).long(), None, torch.tensor([[1, 11], [2, 22], [3, 33]]))
+    given = problem(template_structure=entries, pattern=pattern, alpha=torch.tensor(0.5).double())
     driver = Listener()
     gpu = EmulatedGpu(driver=driver)
     solution = solve(gpu, given)
@@ -222,7 +213,7 @@ def test_entries_that_are_shared_are_expanded_and_folded() -> None:
     assert driver.launches[0] == Launch("tfgw_index", 1 + 7, 1024, 0)
     words = driver.last_words[0]
     assert words[:4] == [7, 121, 3, 0]
-    assert words[4:7] == [shared.places.data_ptr(), entries.data_ptr(), given.alpha.data_ptr()]
+    assert words[4:7] == [pattern.places.data_ptr(), entries.data_ptr(), given.alpha.data_ptr()]
     grads = gradients(gpu, given, solution, 4, 7)
     assert driver.launches[-1] == Launch("tfgw_fold", 7, 256, 0)
     assert grads[4] is not None
@@ -343,10 +334,10 @@ def test_what_a_driver_needs_is_found_by_name() -> None:
 KEPT = """
 import ctypes
 from tests.ot.cuda.emulation import EmulatedGpu
-from tfgw.ot.cuda import gpu
+from tfgw.ot.backends.cuda import gpu
 gpu.Gpu = lambda index: EmulatedGpu()
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(gpu.gpu))  # as extensions do that never let go of what they were given
-gpu.gpu(0)
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(gpu.gpu_at))  # as extensions do that never let go of what they were given
+gpu.gpu_at(0)
 """
 
 

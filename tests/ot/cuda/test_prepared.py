@@ -7,9 +7,8 @@ import torch
 from tests.ot.cuda import emulation
 from tests.ot.cuda.emulation import EmulatedGpu
 from tfgw.ot import _core
-from tfgw.ot.cuda import run
-from tfgw.ot.cuda.run import Input
-from tfgw.ot.cuda.solved import Wanted
+from tfgw.ot.backends.cuda.results import Wanted
+from tfgw.ot.problem import Problem
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
 
@@ -17,9 +16,9 @@ PACKED_ROWS = 8  # kPackedRows of structs.cuh
 ENTRY = np.dtype([("weight", "f8"), ("row", "i4"), ("col", "i4")])
 
 
-def prepared(given: Input) -> dict[str, np.ndarray]:
+def prepared(given: Problem) -> dict[str, np.ndarray]:
     """The prepared members by name, as bytes."""
-    found = run.solve(EmulatedGpu(), given, weight_tolerance=1e-6, max_iter=1, tol=1.0, wanted=Wanted.PAIRS)
+    found = EmulatedGpu().host.solve(given._replace(max_iter=1, tol=1.0), 1e-6, Wanted.PAIRS)
     assert found is not None
     assert given.edge_index is not None
     (nodes, features), (templates, columns) = given.x.shape, given.template_weights.shape
@@ -27,11 +26,11 @@ def prepared(given: Input) -> dict[str, np.ndarray]:
         graphs=given.batch_size, nodes=nodes, features=features, edges=given.edge_index.shape[1], templates=templates,
         columns=columns,
     )  # fmt: skip
-    memory = found.prepared.numpy()
+    memory = found[3].numpy()
     return {name: memory[at : at + size] for name, (at, size) in places.items()}
 
 
-def graphs_of(sizes: tuple[int, ...], template_nodes: int, listed: str) -> tuple[Input, list[np.ndarray]]:
+def graphs_of(sizes: tuple[int, ...], template_nodes: int, listed: str) -> tuple[Problem, list[np.ndarray]]:
     """Rings with hubs: the degrees of their nodes are 2 and more, those of the last node 0."""
     rng = np.random.default_rng(0)
     structures, edges, weights = [], [], []
@@ -52,7 +51,7 @@ def graphs_of(sizes: tuple[int, ...], template_nodes: int, listed: str) -> tuple
     }[listed]
     edge_index, edge_weight = edge_index[:, order], edge_weight[order]
     batch = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
-    given = Input(
+    given = Problem(
         torch.randn(len(batch), 3, dtype=torch.float64), batch, len(sizes), None, torch.from_numpy(edge_index),
         torch.from_numpy(edge_weight), None, torch.zeros(2, template_nodes, template_nodes, dtype=torch.float64),
         torch.randn(2, template_nodes, 3, dtype=torch.float64),

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tfgw.ot.cuda import compile as cuda
+from tfgw.ot.backends.cuda import compile as cuda
 
 
 def test_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

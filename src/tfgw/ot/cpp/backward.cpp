@@ -25,16 +25,15 @@ struct TemplateSums {
 
 class Backward {
  public:
-  Backward(const BatchInput& in, const TemplatesInput& tin, const SolvedPairs& solved, const double* grad,
-           const GradientOutput& out)
-      : in_(in), tin_(tin), solved_(solved), grad_(grad), out_(out), K_(tin.count), m_(tin.nodes), d_(in.features),
-        graphs_(prepare_graphs(in)), templates_(prepare_templates(tin)) {
+  Backward(const PreparedBatch& batch, const SolvedPairs& solved, const double* grad, const GradientOutput& out)
+      : in_(batch.graphs_input), tin_(batch.templates_input), graphs_(batch.graphs), templates_(batch.templates),
+        solved_(solved), grad_(grad), out_(out), K_(tin_.count), m_(tin_.nodes), d_(in_.features) {
     int64_t offset = 0;
     for (const Graph& g : graphs_) {
       dense_offset_.push_back(offset);
       offset += int64_t(g.n) * g.n;
     }
-    if (out.structure && in.kind == StructureKind::sparse) sort_edges_by_graph();
+    if (out.structure && in_.kind == StructureKind::sparse) sort_edges_by_graph();
   }
 
   void run(int threads) const {
@@ -55,19 +54,18 @@ class Backward {
     sums.alpha.assign(K_, 0.0);
     sums.feature_scale = sums.structure_scale = sums.alpha;
     const int64_t first = index * kGraphsPerChunk, last = std::min(in_.graphs, first + kGraphsPerChunk);
-    SparsePlan plan;
+    SparsePlan read;
     std::vector<double> scratch;
     for (int64_t b = first; b < last; ++b)
-      for (int64_t k = 0; k < K_ && graphs_[b].n > 0; ++k) pair(b, k, plan, scratch, sums);
+      for (int64_t k = 0; k < K_ && graphs_[b].n > 0; ++k)
+        if (grad_[b * K_ + k] != 0) pair(b, k, plan_of(b, k, read), scratch, sums);
     return sums;
   }
 
-  void pair(int64_t b, int64_t k, SparsePlan& plan, std::vector<double>& scratch, TemplateSums& sums) const {
+  void pair(int64_t b, int64_t k, const SparsePlan& plan, std::vector<double>& scratch, TemplateSums& sums) const {
     const Graph& g = graphs_[b];
     const int64_t index = b * K_ + k;
     const double up = grad_[index], feature = 2 * (1 - alpha(k)) * up, structure = 2 * alpha(k) * up;
-    if (up == 0) return;
-    read_plan(g, k, plan);
     sums.alpha[k] += up * (solved_.structure_cost[index] - solved_.feature_cost[index]);
     sums.feature_scale[k] += feature;
     sums.structure_scale[k] += structure;
@@ -80,13 +78,17 @@ class Backward {
       template_structure(g, structure, plan, scratch, &sums.structure[k * m_ * m_]);
   }
 
-  void read_plan(const Graph& g, int64_t k, SparsePlan& plan) const {
-    plan.clear();
+  // The plan that the solve kept, or that of its dense output, put into `read`.
+  const SparsePlan& plan_of(int64_t b, int64_t k, SparsePlan& read) const {
+    if (solved_.plans) return solved_.plans[b * K_ + k];
+    const Graph& g = graphs_[b];
+    read.clear();
     for (int32_t i = 0; i < g.n; ++i) {
-      const double* T = solved_.plan + ((g.first_node + i) * K_ + k) * m_;
+      const double* T = solved_.dense_plans + ((g.first_node + i) * K_ + k) * m_;
       for (int32_t l = 0; l < m_; ++l)
-        if (T[l] != 0) plan.push(i, l, T[l]);
+        if (T[l] != 0) read.push(i, l, T[l]);
     }
+    return read;
   }
 
   void graph_weights(const Graph& g, int64_t k, double scale) const {
@@ -180,20 +182,20 @@ class Backward {
 
   const BatchInput& in_;
   const TemplatesInput& tin_;
+  const std::vector<Graph>& graphs_;
+  const std::vector<Template>& templates_;
   const SolvedPairs& solved_;
   const double* grad_;
   const GradientOutput& out_;
   const int64_t K_, m_, d_;
-  const std::vector<Graph> graphs_;
-  const std::vector<Template> templates_;
   std::vector<int64_t> dense_offset_, edge_start_, edges_;
 };
 
 }  // namespace
 
-void backward_batch(const BatchInput& in, const TemplatesInput& tin, const SolvedPairs& solved, const double* grad,
-                    int threads, const GradientOutput& out) {
-  Backward(in, tin, solved, grad, out).run(threads);
+void backward_batch(const PreparedBatch& batch, const SolvedPairs& solved, const double* grad, int threads,
+                    const GradientOutput& out) {
+  Backward(batch, solved, grad, out).run(threads);
 }
 
 }  // namespace tfgw

@@ -27,10 +27,12 @@ std::vector<StructureProfiles> profiles(const std::vector<Structured>& all, cons
 
 }  // namespace
 
-bool solve_batch(const BatchInput& in, const TemplatesInput& tin, const SolveOptions& options, const double* start,
-                 int threads, Interrupt& interrupt, const SolveOutput& out) {
-  const std::vector<Graph> graphs = prepare_graphs(in);
-  const std::vector<Template> templates = prepare_templates(tin);
+bool solve_batch(const PreparedBatch& batch, const SolveOptions& options, const double* start, int threads,
+                 Interrupt& interrupt, const SolveOutput& out) {
+  const BatchInput& in = batch.graphs_input;
+  const TemplatesInput& tin = batch.templates_input;
+  const std::vector<Graph>& graphs = batch.graphs;
+  const std::vector<Template>& templates = batch.templates;
   const std::vector<int64_t> order = by_decreasing_size(graphs);
   const int64_t K = tin.count, m = tin.nodes;
   const std::vector<StructureProfiles> graph_profiles = profiles(graphs, out), template_profiles = profiles(templates, out);
@@ -45,8 +47,7 @@ bool solve_batch(const BatchInput& in, const TemplatesInput& tin, const SolveOpt
       const LinearCost linear{in.features, in.cost ? in.cost + first * m : nullptr, K * m};
       if (!solver.solve(graph, templates[k], linear, options, from, K * m, interrupt, result)) return;
       PairOutput pair_out;
-      pair_out.plan = out.plan ? out.plan + first * m : nullptr;
-      pair_out.plan_stride = K * m;
+      pair_out.plan = out.plans ? out.plans + pair : nullptr;
       pair_out.row_potential = out.row_potential ? out.row_potential + first : nullptr;
       pair_out.row_stride = K;
       pair_out.col_potential = out.col_potential ? out.col_potential + pair * m : nullptr;

@@ -1,5 +1,7 @@
-// All pairs of a batch of graphs and K templates: the two entry points of the core.
+// All pairs of a batch of graphs and K templates: what is prepared once, and the two entry points of the core.
 #pragma once
+
+#include <vector>
 
 #include "fgw.hpp"
 #include "interrupt.hpp"
@@ -7,7 +9,29 @@
 
 namespace tfgw {
 
-// Outputs of the solve, all preallocated; plan and potentials may be null.
+// The graphs and templates of a batch, ready to be solved and differentiated. It points into both inputs.
+struct PreparedBatch {
+  PreparedBatch(const BatchInput& graphs, const TemplatesInput& templates)
+      : graphs_input(graphs), templates_input(templates), graphs(prepare_graphs(graphs)),
+        templates(prepare_templates(templates)) {}
+
+  const BatchInput graphs_input;
+  const TemplatesInput templates_input;
+  const std::vector<Graph> graphs;
+  const std::vector<Template> templates;
+};
+
+// What the backward pass reads from the solve.
+struct SolvedPairs {
+  const double* structure_cost;
+  const double* feature_cost;
+  const double* row_potential;
+  const double* col_potential;
+  const SparsePlan* plans;    // (graphs, templates), as the solve writes them; or null, and
+  const double* dense_plans;  // (nodes, templates, template nodes)
+};
+
+// Outputs of the solve, all preallocated; plans and potentials may be null.
 struct SolveOutput {
   double* distance;         // (graphs, templates), like the next five
   double* structure_cost;
@@ -15,7 +39,7 @@ struct SolveOutput {
   double* gap;
   int32_t* iterations;
   int32_t* status;
-  double* plan;             // (nodes, templates, template nodes)
+  SparsePlan* plans;        // (graphs, templates): row by row, columns are original template nodes in order
   double* row_potential;    // (nodes, templates)
   double* col_potential;    // (graphs, templates, template nodes)
   // Diagnostics, all null unless asked for: (graphs, templates)
@@ -24,18 +48,9 @@ struct SolveOutput {
   int32_t* local_minimum = nullptr;
 };
 
-// `start` is null or a coupling per pair in the layout of SolveOutput::plan. False if interrupted.
-bool solve_batch(const BatchInput& graphs, const TemplatesInput& templates, const SolveOptions& options,
-                 const double* start, int threads, Interrupt& interrupt, const SolveOutput& out);
-
-// What the backward pass reads from the solve.
-struct SolvedPairs {
-  const double* structure_cost;
-  const double* feature_cost;
-  const double* plan;
-  const double* row_potential;
-  const double* col_potential;
-};
+// `start` is null or dense couplings, (nodes, templates, template nodes). False if interrupted.
+bool solve_batch(const PreparedBatch& batch, const SolveOptions& options, const double* start, int threads,
+                 Interrupt& interrupt, const SolveOutput& out);
 
 // Gradients of sum(grad_distance * distance); null pointers are not computed.
 struct GradientOutput {
@@ -48,7 +63,7 @@ struct GradientOutput {
   double* alpha;                // (templates)
 };
 
-void backward_batch(const BatchInput& graphs, const TemplatesInput& templates, const SolvedPairs& solved,
-                    const double* grad_distance, int threads, const GradientOutput& out);
+void backward_batch(const PreparedBatch& batch, const SolvedPairs& solved, const double* grad_distance, int threads,
+                    const GradientOutput& out);
 
 }  // namespace tfgw

@@ -442,12 +442,7 @@ double FgwSolver::quadratic(int s) const {
 }
 
 void FgwSolver::write(const TemplatesInput& templates, int64_t k, const PairOutput& out) {
-  const SparsePlan& plan = best_plan_;
-  if (out.plan) {
-    for (int i = 0; i < n_; ++i) std::fill_n(out.plan + i * out.plan_stride, templates.nodes, 0.0);
-    for (int e = 0; e < plan.count(); ++e)
-      out.plan[plan.row[e] * out.plan_stride + tmpl_->live[plan.col[e]]] += plan.mass[e];
-  }
+  if (out.plan) sorted_plan(templates.nodes, *out.plan);
   if (!out.row_potential) return;
   // The solver left out the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials take them back.
   double mean = 0;
@@ -460,6 +455,18 @@ void FgwSolver::write(const TemplatesInput& templates, int64_t k, const PairOutp
     const double reduced = live_index[node] >= 0 ? best_v_[live_index[node]] : dead_potential(templates, k, node);
     out.col_potential[node] = reduced + alpha_ * tmpl_->square[node] - mean;
   }
+}
+
+// The kept plan by original template node, its entries in order.
+void FgwSolver::sorted_plan(int64_t nodes, SparsePlan& out) {
+  scratch_.assign(size_t(n_) * nodes, 0.0);
+  const SparsePlan& plan = best_plan_;
+  for (int e = 0; e < plan.count(); ++e) scratch_[plan.row[e] * nodes + tmpl_->live[plan.col[e]]] += plan.mass[e];
+  out.clear();
+  out.reserve(plan.count());
+  for (int i = 0; i < n_; ++i)
+    for (int l = 0; l < nodes; ++l)
+      if (const double mass = scratch_[i * nodes + l]; mass != 0) out.push(i, l, mass);
 }
 
 // The potential of a weightless template node: the cheapest way to give it its first mass, min_i (G_ik − u_i).

@@ -47,8 +47,7 @@ struct PairResult {
 
 // Where one pair's plan and potentials go, in the caller's layout; null pointers are not written.
 struct PairOutput {
-  double* plan = nullptr;       // row i at plan + i * plan_stride, by original template node
-  int64_t plan_stride = 0;
+  SparsePlan* plan = nullptr;   // row by row, columns are original template nodes in order
   double* row_potential = nullptr;
   int64_t row_stride = 0;
   double* col_potential = nullptr;
@@ -57,8 +56,8 @@ struct PairOutput {
 // Solves pairs one after the other in buffers that are reused: one solver per thread.
 class FgwSolver {
  public:
-  // `start`, if given, is a dense coupling in the layout of PairOutput::plan, and the first start in place of hh̄ᵀ.
-  // The best of all starts is kept. False if interrupted.
+  // `start`, if given, is a dense coupling, row i at start + i * start_stride by original template node: the first start
+  // in place of hh̄ᵀ. The best of all starts is kept. False if interrupted.
   bool solve(const Graph& graph, const Template& tmpl, const LinearCost& linear, const SolveOptions& options,
              const double* start, int64_t start_stride, Interrupt& interrupt, PairResult& result);
 
@@ -102,6 +101,7 @@ class FgwSolver {
   double given_cost(int i, int64_t node) const { return linear_source_.given[i * linear_source_.stride + node]; }
   double structure_scale() const { return alpha_ * (graph_->constant + tmpl_->constant); }
   double quadratic(int s) const;  // ⟨plan_s, X(T)⟩
+  void sorted_plan(int64_t nodes, SparsePlan& out);
   double dead_potential(const TemplatesInput& templates, int64_t k, int64_t node);
 
   const Graph* graph_ = nullptr;

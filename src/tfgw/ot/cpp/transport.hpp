@@ -28,6 +28,7 @@ struct SparsePlan {
 
   int count() const { return int(row.size()); }
   void clear() { resize(0); }
+  void reserve(int count) { row.reserve(count), col.reserve(count), mass.reserve(count); }
   void resize(int count) { row.resize(count), col.resize(count), mass.resize(count); }
   bool same_as(const SparsePlan& o) const { return row == o.row && col == o.col && mass == o.mass; }
   void push(int32_t i, int32_t k, double w) { row.push_back(i), col.push_back(k), mass.push_back(w); }

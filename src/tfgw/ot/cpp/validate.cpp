@@ -95,6 +95,16 @@ void validate(const BatchInput& in, double weight_tolerance) {
   if (in.kind == StructureKind::sparse) check_edges(in);
 }
 
+void validate_rows(const char* argument, const double* rows, int64_t columns, const BatchInput& in) {
+  if (!rows) return;
+  const int64_t bad = first_unusable(rows, in.nodes * columns);
+  if (bad == in.nodes * columns) return;
+  const int64_t node = bad / columns;
+  int64_t graph = 0;
+  while (in.ptr[graph + 1] <= node) ++graph;
+  fail(argument, ": graph ", graph, " has an entry", kUnusable, " (node ", node, ")");
+}
+
 void validate(const TemplatesInput& in, double weight_tolerance) {
   const int64_t m = in.nodes;
   for (int64_t k = 0; k < in.count; ++k) {

@@ -15,4 +15,7 @@ std::vector<int64_t> graph_offsets(const int64_t* batch, int64_t nodes, int64_t 
 void validate(const BatchInput& in, double weight_tolerance);
 void validate(const TemplatesInput& in, double weight_tolerance);
 
+// Rows of so many numbers, one for each node of the batch; null if there are none.
+void validate_rows(const char* argument, const double* rows, int64_t columns, const BatchInput& in);
+
 }  // namespace tfgw

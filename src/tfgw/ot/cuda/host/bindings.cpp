@@ -64,15 +64,14 @@ void bind(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("driver"), nb::arg("processors"), nb::arg("shared"), nb::arg("memory"),
           nb::arg("generation"), nb::arg("kernel"), nb::arg("stream"))
-      .def("reason_not_to", &Gpu::reason_not_to, nb::arg("graphs"), nb::arg("nodes"), nb::arg("templates"),
+      .def("unsupported_reason", &Gpu::unsupported_reason, nb::arg("graphs"), nb::arg("nodes"), nb::arg("templates"),
            nb::arg("columns"), nb::arg("start"))
-      .def("is_plain", &Gpu::is_plain, nb::arg("given"))
       .def(
           "solve",
-          [](Gpu& self, nb::tuple given, double weight_tolerance, i64 max_iter, double tol, int wanted) {
-            return self.solve(given, weight_tolerance, max_iter, tol, Wanted(wanted));
+          [](Gpu& self, nb::tuple given, double weight_tolerance, int wanted) {
+            return self.solve(given, weight_tolerance, Wanted(wanted));
           },
-          nb::arg("given"), nb::arg("weight_tolerance"), nb::arg("max_iter"), nb::arg("tol"), nb::arg("wanted"))
+          nb::arg("given"), nb::arg("weight_tolerance"), nb::arg("wanted"))
       .def("backward", &Gpu::backward, nb::arg("given"), nb::arg("grad"), nb::arg("solved"), nb::arg("needs"),
            nb::arg("weight_tolerance"), nb::arg("prepared").none());
   // For the tests.

@@ -23,10 +23,6 @@ constexpr KernelKind kKinds[kKernels] = {
     {"tfgw_fold", kEntryThreads},
 };
 
-constexpr const char* kArguments[kShared] = {
-    "x", "batch", "batch_size", "node_weights", "edge_index", "edge_weight", "structure", "template_structure",
-    "template_features", "template_weights", "alpha", "cost", "initial_plans"};
-
 constexpr unsigned kWithoutTiming = 2, kPortable = 1;  // of events, of host memory
 
 template <class T>
@@ -81,7 +77,7 @@ class Gpu::Lease {
   bool recorded_ = false;
 };
 
-std::optional<std::string> Gpu::reason_not_to(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const {
+std::optional<std::string> Gpu::unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const {
   const std::optional<int> padded = size_class(columns);
   if (!padded) return "templates have " + std::to_string(columns) + " nodes, more than 128";
   if (properties_.generation < 8) return "the GPU is older than compute capability 8.0";
@@ -94,37 +90,9 @@ std::optional<std::string> Gpu::reason_not_to(i64 graphs, i64 nodes, i64 templat
   return std::nullopt;
 }
 
-bool Gpu::is_plain(nb::tuple given) const {
-  const auto at = [&](Argument i) { return nb::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
-  if (!PyLong_CheckExact(at(kBatchSize).ptr()) || nb::cast<i64>(at(kBatchSize)) < 1 || at(kShared).is_none())
-    return false;
-  if (!torch_.is_own(at(kX))) return false;
-  constexpr bool kFloating = true, kInteger = false;
-  const i64 device = torch_.facts(at(kX)).device;
-  const auto is = [&](Argument i, bool floating, std::initializer_list<i64*> shape) {
-    return torch_.is_plain(at(i), floating, shape, device);
-  };
-  const auto may_be = [&](Argument i, bool floating, std::initializer_list<i64*> shape) {
-    return at(i).is_none() || is(i, floating, shape);
-  };
-  i64 nodes = Torch::kAny, features = Torch::kAny, edges = Torch::kAny, templates = Torch::kAny, columns = Torch::kAny;
-  i64 entries = Torch::kAny, dense = Torch::kAny, ends = 2;
-  if (!is(kX, kFloating, {&nodes, &features})) return false;
-  if (!is(kTemplateFeatures, kFloating, {&templates, &columns, &features})) return false;
-  const i64 graphs = nb::cast<i64>(at(kBatchSize));
-  if (!nodes || !templates || !columns || reason_not_to(graphs, nodes, templates, columns, false)) return false;
-  const bool sparse = !at(kEdgeIndex).is_none();
-  const bool structured = sparse ? is(kEdgeIndex, kInteger, {&ends, &edges}) && at(kStructure).is_none() &&
-                                       may_be(kEdgeWeight, kFloating, {&edges})
-                                 : is(kStructure, kFloating, {&dense}) && at(kEdgeWeight).is_none();
-  return structured && may_be(kBatch, kInteger, {&nodes}) && may_be(kNodeWeights, kFloating, {&nodes}) &&
-         is(kTemplateStructure, kFloating, {&templates, &entries}) &&
-         is(kTemplateWeights, kFloating, {&templates, &columns}) &&
-         (is(kAlpha, kFloating, {}) || is(kAlpha, kFloating, {&templates}));
-}
-
-nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, Wanted wanted) {
-  Described d = describe(given);
+nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
+  const Fields fields(given);
+  Described d = describe(fields);
   Problem& p = d.problem;
   const SolveShape shape = solve_shape(p, properties_.shared, properties_.processors);
   const i64 count = p.graphs * p.templates, blocks = std::min(count, shape.per_processor * properties_.processors);
@@ -132,7 +100,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
   p.for_two = shape.small_graphs[0], p.for_three = shape.small_graphs[1], p.for_four = shape.small_graphs[2];
   p.for_small = shape.smallest_graphs, p.small_shared = shape.small_shared;
   p.team_pairs = team_pairs(p, blocks);
-  p.max_iter = max_iter, p.tol = tol, p.weight_tolerance = weight_tolerance;
+  p.max_iter = fields.as<i64>(kMaxIter), p.tol = fields.as<double>(kTol), p.weight_tolerance = weight_tolerance;
   const i64 small_blocks = kSmallBlocks * properties_.processors;
   p.scratch_size = scratch_size(p, blocks, small_blocks);
   const i64 beginning = beginning_size(p.graphs, p.nodes, p.templates, p.padded, p.start != nullptr);
@@ -178,7 +146,8 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, i64 max_iter, do
 nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs,
                        double weight_tolerance, nb::object prepared) {
   const bool again = prepared.is_none();
-  Described d = describe(given);
+  const Fields fields(given);
+  Described d = describe(fields);
   place(d, again ? torch_.bytes(d.prepared_size, d.device) : std::move(prepared));
   Problem& p = d.problem;
   p.weight_tolerance = weight_tolerance;
@@ -205,13 +174,11 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
       values[next++] = value;
     }
   }
-  constexpr Argument kDifferentiable[] = {kX,                 kNodeWeights,      kEdgeWeight,      kStructure,
-                                          kTemplateStructure, kTemplateFeatures, kTemplateWeights, kAlpha};
   double** const members[] = {&g.x,                  &g.weights,    &g.edge_weight,      &g.dense,
                               &g.template_structure, &g.template_x, &g.template_weights, &g.alpha};
   nb::list grads;
   for (int i = 0; i < 8; ++i) {
-    const nb::object& tensor = d.read[kDifferentiable[i]];
+    const nb::object& tensor = d.given.read[kDifferentiable[i]];
     const bool wanted = !tensor.is_none() && PyObject_IsTrue(nb::object(needs[i]).ptr()) == 1;
     nb::object found = wanted ? torch_.like(tensor) : nb::none();
     point(*members[i], torch_.address(found));
@@ -242,52 +209,47 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
     if (folded) launch(kFold, p.padded, p.templates, 0, stream, fold);
   }
   for (int i = 0; i < 8; ++i)
-    if (!grads[i].is_none()) grads[i] = torch_.in_precision_of(grads[i], given[int(kDifferentiable[i])]);
+    if (!grads[i].is_none()) grads[i] = torch_.in_precision_of(grads[i], fields[kDifferentiable[i]]);
   return grads;
 }
 
-Described Gpu::describe(nb::tuple given) const {
-  Described d;
-  std::array<Torch::Facts, kShared> facts;
-  const auto at = [&](int i) { return nb::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
-  for (int i = 0; i < kShared; ++i)
-    if (i != kBatchSize) std::tie(d.read[i], facts[i]) = torch_.as_read(at(i), kArguments[i]);
-  const auto size = [&](Argument i, int dim) { return facts[i].shape[dim]; };
-  d.device = torch_.device(d.read[kX]);
+Described Gpu::describe(const Fields& fields) const {
+  Described d(torch_, fields);
+  const GivenTensors& given = d.given;
+  d.device = torch_.device(given.read[kX]);
 
   Problem& p = d.problem;
-  p.graphs = nb::cast<i64>(at(kBatchSize));
-  p.nodes = size(kX, 0), p.features = size(kX, 1);
-  p.edges = size(kEdgeIndex, 1);
-  p.templates = size(kTemplateWeights, 0), p.columns = size(kTemplateWeights, 1);
+  p.graphs = fields.as<i64>(kBatchSize);
+  p.nodes = given.size(kX, 0), p.features = given.size(kX, 1);
+  p.edges = given.size(kEdgeIndex, 1);
+  p.templates = given.size(kTemplateWeights, 0), p.columns = given.size(kTemplateWeights, 1);
   p.padded = size_class(p.columns).value();
-  p.dense_size = facts[kStructure].count;
-  p.padded_nodes = nb::cast<bool>(at(kPaddedNodes));
+  p.dense_size = given.facts[kStructure].count;
+  p.padded_nodes = fields.as<bool>(kPaddedNodes);
 
-  point(p.batch, facts[kBatch].address);
-  point(p.x, facts[kX].address);
-  point(p.weights, facts[kNodeWeights].address);
-  point(p.edge_index, facts[kEdgeIndex].address);
-  point(p.edge_weight, facts[kEdgeWeight].address);
-  point(p.dense, facts[kStructure].address);
-  point(p.cost, facts[kCost].address);
-  point(p.template_structure, facts[kTemplateStructure].address);
-  point(p.template_x, facts[kTemplateFeatures].address);
-  point(p.template_weights, facts[kTemplateWeights].address);
-  point(p.alpha, facts[kAlpha].address);
-  point(p.start, facts[kStartPlans].address);
+  const auto point_to = [&](auto*& member, Field field) { point(member, given.facts[field].address); };
+  point_to(p.batch, kBatch);
+  point_to(p.x, kX);
+  point_to(p.weights, kNodeWeights);
+  point_to(p.edge_index, kEdgeIndex);
+  point_to(p.edge_weight, kEdgeWeight);
+  point_to(p.dense, kStructure);
+  point_to(p.cost, kCost);
+  point_to(p.template_structure, kTemplateStructure);
+  point_to(p.template_x, kTemplateFeatures);
+  point_to(p.template_weights, kTemplateWeights);
+  point_to(p.alpha, kAlpha);
+  point_to(p.start, kInitialPlans);
 
-  const nb::handle shared = at(kShared);
   d.prepared_size = place_prepared(p, 0);
-  if (shared.is_none()) return d;
+  if (d.places.is_none()) return d;
   SharedEntries& s = d.entries;
   s.places = p.columns * p.columns;
-  s.templates = size(kTemplateStructure, 0), s.entries = size(kTemplateStructure, 1);
-  s.alpha_step = facts[kAlpha].count > 1;
-  d.read[kShared] = shared[kPlaces];
-  point(s.where, torch_.address(d.read[kShared]));
-  point(s.entry, facts[kTemplateStructure].address);
-  point(s.alpha, facts[kAlpha].address);
+  s.templates = given.size(kTemplateStructure, 0), s.entries = given.size(kTemplateStructure, 1);
+  s.alpha_step = given.facts[kAlpha].count > 1;
+  point(s.where, torch_.address(d.places));
+  point_to(s.entry, kTemplateStructure);
+  point_to(s.alpha, kAlpha);
   d.prepared_size += 16 * ceil_div(s.templates * (s.places + 1), 2);
   return d;
 }
@@ -299,7 +261,7 @@ void Gpu::place(Described& d, nb::object memory) const {
   const i64 first = torch_.address(d.prepared), end = place_prepared(p, first);
   d.prepared_end = first + d.prepared_size;
   p.invalid = p.queue + kUnused;  // if nobody looks
-  if (!d.read[kEdgeIndex].is_none() && !p.edges) point(p.edge_index, first);  // without edges too, there is a structure
+  if (d.given.has(kEdgeIndex) && !p.edges) point(p.edge_index, first);  // without edges too, there is a structure
   if (!s.places) return;
   if (!s.where) point(s.where, first);  // without entries too, they are shared
   point(s.structure, end);  // behind all that

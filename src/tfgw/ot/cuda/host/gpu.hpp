@@ -8,17 +8,11 @@
 #include <vector>
 
 #include "driver.hpp"
+#include "given_problem.hpp"
 #include "layout.hpp"
 #include "torch.hpp"
 
 namespace tfgw::gpu {
-
-// Places in run.py's `Input`, which is the order of the operators' arguments.
-enum Argument {
-  kX, kBatch, kBatchSize, kNodeWeights, kEdgeIndex, kEdgeWeight, kStructure, kTemplateStructure, kTemplateFeatures,
-  kTemplateWeights, kAlpha, kCost, kStartPlans, kShared, kPaddedNodes
-};
-constexpr int kPlaces = 3;  // in problem.py's `SharedEntries`
 
 enum Kernel {
   kIndex, kPrepare, kStart, kStartMany, kSolve, kSolveSmall, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold,
@@ -42,15 +36,18 @@ struct Check {
 
 // A problem as the kernels take it.
 struct Described {
+  Described(const Torch& torch, const Fields& fields) : given(torch, fields), places(fields.entry_places()) {}
+
+  GivenTensors given;       // what the structs point to, like the next one
+  nb::object places;
   Problem problem{};
   SharedEntries entries{};  // of a layer's templates; without `where` if there are none
-  std::array<nb::object, kShared + 1> read;  // what the structs point to
   nb::object prepared;  // memory that the kernels `index` and `prepare` fill, and all others read
   i64 prepared_size = 0, prepared_end = 0;  // bytes of it, and the address behind them
   nb::object device;
 };
 
-// What a solve is to leave behind, as solved.py has it.
+// What a solve is to leave behind, as results.py has it.
 enum Wanted { kDistances, kPairs, kPlans, kGradients };
 
 class Gpu {
@@ -59,17 +56,13 @@ class Gpu {
   Gpu(const Driver& driver, const Properties& properties, nb::object kernel, nb::object stream)
       : driver_(driver), properties_(properties), kernel_(std::move(kernel)), stream_(std::move(stream)) {}
 
-  // Why the kernels cannot solve a problem of so many graphs, of nodes, of templates and of nodes of each, perhaps with
+  // Why the kernels cannot solve a problem of so many graphs, nodes, templates and nodes of each template, perhaps with
   // plans to start from; none if they can.
-  std::optional<std::string> reason_not_to(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const;
+  std::optional<std::string> unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const;
 
-  // Whether the checks of shapes, dtypes and devices (problem.py) would find nothing in a layer's problem, and it can be
-  // solved. They say what is wrong, and take longer than the rest of the host's part; what is false here may be right, too.
-  bool is_plain(nb::tuple given) const;
-
-  // Solves all pairs: distances, and as far as wanted pairs and plans (solved.py) with the prepared memory; None if the
+  // Solves all pairs: distances, and as far as wanted pairs and plans (results.py) with the prepared memory; None if the
   // input is invalid. While a CUDA graph is captured, nobody can look whether it is.
-  nb::object solve(nb::tuple given, double weight_tolerance, i64 max_iter, double tol, Wanted wanted);
+  nb::object solve(nb::tuple given, double weight_tolerance, Wanted wanted);
 
   // Gradients of what is differentiable and needed, for that of the distances. `solved` is pairs and plans, or nothing
   // if they are behind the prepared memory, or one by one what the operators return of them. `prepared` is the solve's;
@@ -83,7 +76,7 @@ class Gpu {
  private:
   class Lease;
 
-  Described describe(nb::tuple given) const;
+  Described describe(const Fields& fields) const;
   void place(Described& d, nb::object memory) const;  // the prepared memory
   void prepare(const Described& d, Handle stream);
   template <class... Structs>

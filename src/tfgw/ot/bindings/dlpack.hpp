@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace tfgw::gpu::dlpack {
+namespace tfgw::dlpack {
 
 namespace nb = nanobind;
 
@@ -50,4 +50,4 @@ inline Describe table_of(nb::handle type) {
   return table && table->major == 1 ? table->describe : nullptr;
 }
 
-}  // namespace tfgw::gpu::dlpack
+}  // namespace tfgw::dlpack

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
-SOURCES = Path(__file__).parent
+SOURCES = Path(__file__).parents[2] / "cuda"
 PATIENCE = 2.0
 """Seconds after which a user is told what takes so long; what is in CuPy's cache is loaded before."""
 MISSING = "tensors on a GPU need CuPy, which is not installed: pip install 'tfgw[cuda]', or move the tensors to the CPU"

@@ -6,76 +6,97 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.ot.problems import STRUCTURES, Problem, linear_problems, random_problem
+from tests.ot.problems import STRUCTURES, linear_problems, random_problem
+from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import GraphBatch, Templates, fgw, linear_transport
-from tfgw.ot.op import fgw_backward_op, fgw_op, transport_op
+from tfgw.ot.operators import fgw_backward_op, fgw_op, solve
+from tfgw.ot.problem import NUM_OPERATOR_FIELDS, Problem, Results
 
 KINDS = ("none", *STRUCTURES)
 
 
-def operator_arguments(problem: Problem, *, with_plans: bool = True, requires_grad: bool = True) -> tuple[Any, ...]:
+def operator_arguments(problem: RandomProblem, *, requires_grad: bool = True) -> Problem:
     def leaf(tensor: Tensor | None) -> Tensor | None:
         return None if tensor is None else tensor.clone().requires_grad_(requires_grad)
 
     graphs, templates = problem.graphs, problem.templates
-    return (
-        leaf(graphs.x),
-        graphs.batch,
-        len(problem.sizes),
-        leaf(graphs.node_weights),
-        graphs.edge_index,
-        leaf(graphs.edge_weight),
-        leaf(graphs.structure),
-        leaf(templates.structure),
-        leaf(templates.features),
-        leaf(templates.weights),
-        leaf(problem.alpha),
-        None,  # start
-        100,  # max_iter
-        1e-9,  # tol
-        1,  # n_starts
-        1,  # start_kinds: uniform
-        1,  # num_threads
-        with_plans,
+    return Problem(
+        x=leaf(graphs.x),
+        batch=graphs.batch,
+        batch_size=len(problem.sizes),
+        node_weights=leaf(graphs.node_weights),
+        edge_index=graphs.edge_index,
+        edge_weight=leaf(graphs.edge_weight),
+        structure=leaf(graphs.structure),
+        template_structure=leaf(templates.structure),
+        template_features=leaf(templates.features),
+        template_weights=leaf(templates.weights),
+        alpha=leaf(problem.alpha),
+        max_iter=100,
+        num_threads=1,
     )
+
+
+def arguments_of(problem: Problem, *, with_plans: bool = True) -> tuple[Any, ...]:
+    return (*problem[:NUM_OPERATOR_FIELDS], with_plans)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_forward_operator_passes_opcheck(kind: str) -> None:
-    torch.library.opcheck(fgw_op, operator_arguments(random_problem(0, kind)))
+    torch.library.opcheck(fgw_op, arguments_of(operator_arguments(random_problem(0, kind))))
 
 
 def test_forward_operator_without_plans_passes_opcheck() -> None:
-    arguments = operator_arguments(random_problem(0, "sparse"), with_plans=False, requires_grad=False)
-    torch.library.opcheck(fgw_op, arguments)
+    problem = operator_arguments(random_problem(0, "sparse"), requires_grad=False)
+    torch.library.opcheck(fgw_op, arguments_of(problem, with_plans=False))
 
 
 def test_forward_operator_with_a_start_passes_opcheck() -> None:
-    problem = random_problem(0, "dense")
-    arguments = list(operator_arguments(problem))
-    arguments[11] = fgw_op(*arguments)[6].detach()
-    torch.library.opcheck(fgw_op, tuple(arguments))
+    problem = operator_arguments(random_problem(0, "dense"))
+    plans = fgw_op(*arguments_of(problem))[6].detach()
+    torch.library.opcheck(fgw_op, arguments_of(problem._replace(initial_plans=plans)))
+
+
+@pytest.mark.parametrize("family", ["generic", "zero_weights"])
+def test_forward_operator_with_given_costs_passes_opcheck(family: str) -> None:
+    problems = linear_problems(family, 0)[1]
+    batch = torch.arange(len(problems.sizes)).repeat_interleave(torch.tensor(problems.sizes))
+    cost, h, h_bar = (torch.from_numpy(a) for a in (problems.cost, problems.h, problems.h_bar))
+    (nodes, count, columns), no_features = cost.shape, torch.empty(0, dtype=cost.dtype)
+    problem = Problem(
+        no_features.view(nodes, 0), batch, len(problems.sizes), h, None, None, None, None,
+        no_features.view(count, columns, 0), h_bar, cost.new_zeros(count), cost=cost, max_iter=2, tol=0.0,
+    )  # fmt: skip
+    torch.library.opcheck(fgw_op, arguments_of(problem))
+    expected = linear_transport(cost, batch=batch, node_weights=h, template_weights=h_bar).distances
+    assert torch.equal(fgw_op(*arguments_of(problem))[0], expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("all_inputs", [True, False])
 def test_backward_operator_passes_opcheck(kind: str, all_inputs: bool) -> None:
-    arguments = operator_arguments(random_problem(0, kind), requires_grad=False)
-    outputs = fgw_op(*arguments)
-    differentiable = [arguments[i] for i in (0, 3, 5, 6, 7, 8, 9, 10)]
-    needs = [tensor is not None and (all_inputs or i % 2 == 0) for i, tensor in enumerate(differentiable)]
-    solved = (outputs[1], outputs[2], *outputs[6:9])
-    torch.library.opcheck(fgw_backward_op, (torch.ones_like(outputs[0]), *arguments[:11], *solved, 1, needs))
+    problem = operator_arguments(random_problem(0, kind), requires_grad=False)
+    distances, *results = fgw_op(*arguments_of(problem))
+    needs = [tensor is not None and (all_inputs or i % 2 == 0) for i, tensor in enumerate(problem.differentiable)]
+    saved = Results._make(results).for_backward
+    torch.library.opcheck(fgw_backward_op, (torch.ones_like(distances), *problem[:NUM_OPERATOR_FIELDS], *saved, needs))
 
 
-@pytest.mark.parametrize("family", ["generic", "zero_weights"])
-def test_transport_operator_passes_opcheck(family: str) -> None:
-    problems = linear_problems(family, 0)[1]
-    batch = torch.arange(len(problems.sizes)).repeat_interleave(torch.tensor(problems.sizes))
-    cost, h, h_bar = (torch.from_numpy(a) for a in (problems.cost, problems.h, problems.h_bar))
-    torch.library.opcheck(transport_op, (cost, batch, len(problems.sizes), h, h_bar, 1))
-    single = torch.from_numpy(problems.cost[:, :1].copy())
-    torch.library.opcheck(transport_op, (single, None, 1, None, h_bar[:1], 1))
+@pytest.mark.parametrize("kind", KINDS)
+def test_operator_and_eager_call_have_the_same_gradients(kind: str) -> None:
+    gradients = []
+    for eager in (True, False):
+        problem = operator_arguments(random_problem(0, kind))
+        distances = solve(problem, 0).distances if eager else fgw_op(*arguments_of(problem))[0]
+        distances.square().sum().backward()
+        gradients.append([distances.detach(), *(leaf.grad for leaf in problem.differentiable if leaf is not None)])
+    for one, other in zip(*gradients, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_the_schema_follows_the_problem() -> None:
+    arguments = torch.ops.tfgw.fgw.default._schema.arguments
+    assert [argument.name for argument in arguments] == [*Problem._fields[:NUM_OPERATOR_FIELDS], "with_plans"]
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
-// What the host asks of PyTorch: where tensors are, what they hold, and new ones. Where they are, DLPack's table of
-// functions tells in a twentieth of a microsecond for each; where PyTorch is too old to have one, as for all else,
-// Python does, with everything looked up once.
+// What native code asks of PyTorch: where tensors are, what they hold, and new ones. DLPack's table of functions says
+// where a tensor is in a twentieth of a microsecond; older versions of PyTorch have no such table, and are asked through
+// Python, with every name looked up once.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "dlpack.hpp"
-#include "structs.cuh"
 
-namespace tfgw::gpu {
+namespace tfgw {
 
 namespace nb = nanobind;
+using i64 = long long;
 
 class Torch {
  public:
@@ -24,14 +24,14 @@ class Torch {
     const nb::module_ torch = nb::module_::import_("torch");
     empty_ = torch.attr("empty"), empty_like_ = torch.attr("empty_like");
     float64_ = torch.attr("float64"), float32_ = torch.attr("float32"), int64_ = torch.attr("int64");
-    uint8_ = torch.attr("uint8");
+    uint8_ = torch.attr("uint8"), int32_ = torch.attr("int32");
     tensor_ = torch.attr("Tensor"), parameter_ = torch.attr("nn").attr("Parameter");
     describe_ = dlpack::table_of(tensor_);
   }
 
   enum Kind { kFloat64, kFloat32, kInt64, kOther };
 
-  // A tensor as kernels see it; nothing is known of one without memory of its own, such as a sparse one.
+  // A tensor as native code sees it; nothing is known of one without memory of its own, such as a sparse one.
   struct Facts {
     bool known = false, contiguous = false;
     Kind kind = kOther;
@@ -70,7 +70,8 @@ class Torch {
   i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : known(tensor, "tensor").address; }
   nb::object device(nb::handle tensor) const { return attribute(tensor, device_); }
 
-  // The same values as the kernels read them, with their facts; the tensor itself where they can. Errors name it.
+  // The same values as float64 or int64 in contiguous memory, with their facts; the tensor itself if it is like that.
+  // Errors name it.
   std::pair<nb::object, Facts> as_read(nb::handle tensor, const char* name) const {
     if (tensor.is_none()) return {nb::none(), {}};
     const Facts found = known(tensor, name);
@@ -94,18 +95,22 @@ class Torch {
   nb::object doubles(nb::handle device, Sizes... sizes) const {
     return empty(nb::make_tuple(sizes...), float64_, device);
   }
+  template <class... Sizes>
+  nb::object integers(nb::handle device, Sizes... sizes) const {  // of 32 bits
+    return empty(nb::make_tuple(sizes...), int32_, device);
+  }
   nb::object like(nb::handle tensor) const {
     PyObject* const arguments[] = {tensor.ptr()};
     return checked(PyObject_Vectorcall(empty_like_.ptr(), arguments, 1, nullptr));
   }
 
  private:
-  // Its facts, or an error: an address of 0 would tell the kernels that there is no such tensor.
+  // Its facts, or an error: an address of 0 would mean that there is no such tensor.
   Facts known(nb::handle tensor, const char* name) const {
     const Facts found = facts(tensor);
     if (found.known) return found;
-    throw std::invalid_argument(std::string(name) + ": has no memory of its own that a GPU could read, as sparse "
-                                "tensors and those that a transform (torch.func, is_grads_batched) makes");
+    throw std::invalid_argument(std::string(name) + ": has no memory of its own that the solver could read, like sparse "
+                                "tensors and those that a transform makes (torch.func, is_grads_batched)");
   }
 
   Facts from_table(nb::handle tensor) const {
@@ -182,7 +187,7 @@ class Torch {
   }
   static nb::object name(const char* text) { return checked(PyUnicode_InternFromString(text)); }
 
-  nb::object empty_, empty_like_, float64_, float32_, int64_, uint8_, tensor_, parameter_;
+  nb::object empty_, empty_like_, float64_, float32_, int64_, int32_, uint8_, tensor_, parameter_;
   dlpack::Describe describe_ = nullptr;
   const nb::object data_ptr_ = name("data_ptr"), shape_ = name("shape"), device_ = name("device"),
                    dtype_ = name("dtype"), is_contiguous_ = name("is_contiguous"), contiguous_ = name("contiguous"),
@@ -190,4 +195,4 @@ class Torch {
                    dtype_and_device_ = nb::make_tuple(dtype_, device_);
 };
 
-}  // namespace tfgw::gpu
+}  // namespace tfgw

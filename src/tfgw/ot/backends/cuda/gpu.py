@@ -1,16 +1,14 @@
-"""A GPU as a solve sees it: what it is, and the host's native part, which describes problems to it and launches
-kernels on it."""
+"""A GPU as a solve sees it: its properties, and the native host, which launches its kernels."""
 
-import atexit
-from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from typing import Any
 
 import torch
 
 from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
-from tfgw.ot.cuda import driver
-from tfgw.ot.cuda.compile import kernel, load_cupy, shared_memory
+from tfgw.ot.backends.cuda import driver
+from tfgw.ot.backends.cuda.compile import kernel, load_cupy, shared_memory
 
 
 class Gpu:
@@ -31,18 +29,16 @@ class Gpu:
         )
         """What is done in C++ (host/gpu.hpp)."""
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call with this as the current device, without a cost where it is that already."""
-        if torch._C._cuda_getDevice() == self.index:  # as there are tensors there, CUDA is in use
-            return function(*arguments)
-        with torch.cuda.device(self.index):
-            return function(*arguments)
+    def as_current(self) -> AbstractContextManager[Any]:
+        """Inside the block this is the current device; that costs nothing where it is already."""
+        # As there are tensors on it, CUDA is in use.
+        return _ALREADY if torch._C._cuda_getDevice() == self.index else torch.cuda.device(self.index)
+
+
+_ALREADY = nullcontext()
 
 
 @cache
-def gpu(index: int) -> Gpu:
+def gpu_at(index: int) -> Gpu:
     """The device of that number."""
     return Gpu(index)
-
-
-atexit.register(gpu.cache_clear)  # whatever keeps this module alive at the end would keep devices, and be reported

@@ -1,0 +1,15 @@
+"""Where problems are solved: one module per kind of device, which knows the problem and nothing else of the package.
+
+Each has ``forward(problem, wanted)``, ``backward(problem, grad, solution…)`` and ``unsupported_reason(problem)``.
+"""
+
+from types import ModuleType
+
+from torch import Tensor
+
+from tfgw.ot.backends import cpu, cuda
+
+
+def backend_of(tensor: Tensor) -> ModuleType:
+    """The module that solves problems whose tensors are where this one is."""
+    return cuda if tensor.is_cuda else cpu

@@ -1,0 +1,43 @@
+"""Problems with tensors on the CPU, solved by the C++ core (ot/cpp through ot/bindings/cpu.cpp)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
+from tfgw.ot.problem import Problem, Results, Solution
+
+
+def unsupported_reason(problem: Problem) -> str | None:
+    """Why the core cannot solve a problem, or ``None`` if it can."""
+    return "padded batches are solved on a GPU only" if problem.padded_nodes else None
+
+
+def forward(problem: Problem, wanted: int) -> Solution:
+    """Solve all pairs, in float64; ``wanted`` says what to return besides the distances."""
+    distances, results, diagnosis, state = _core.solve(
+        problem, wanted, problem.weight_tolerance, problem.num_threads or torch.get_num_threads()
+    )
+    return Solution(distances, None if results is None else Results._make(results), diagnosis, state)
+
+
+def backward(
+    problem: Problem, grad: Tensor, needs: Sequence[bool], *, state: Any, saved: tuple[Tensor | None, ...]
+) -> list[Tensor | None]:
+    """Gradients of ``sum(grad * distances)``, by the envelope theorem, in the order of ``problem.differentiable``.
+
+    ``state`` and ``saved`` are those of the solution; without a state, ``saved`` is ``Results.for_backward``.
+    """
+    threads = problem.num_threads or torch.get_num_threads()
+    if state is None:
+        grads = _core.backward(problem, grad, saved, needs, threads)
+    else:
+        grads = state.backward(grad, needs, threads)
+    if needs[-1] and problem.alpha.numel() != len(problem.template_weights):
+        # One number per template. PyTorch adds them up as it does for a tensor that was expanded.
+        single = problem.alpha
+        summed = grads[-1].sum_to_size(single.shape) if single.dim() < 2 else grads[-1].sum().view_as(single)
+        grads[-1] = summed.to(single.dtype)
+    return grads

@@ -1,0 +1,67 @@
+"""Problems with tensors on a GPU: CUDA C++ compiled at first use, the same algorithm and results as the C++ core.
+
+forward, backward ─▶ gpu: a device ─▶ ot/cuda/host (C++): describes a problem to the kernels, and launches them
+                                   ├▶ compile: kernels.cu for a size class
+                                   └▶ driver: the addresses of the CUDA driver's functions
+results: how results lie in memory
+
+Nothing is copied to the host. Input is checked by the kernels themselves, which report through one word of host memory,
+read while the GPU is already solving. The host prepares each launch while the GPU is busy with the one before.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from tfgw.ot.backends.cuda.gpu import Gpu, gpu_at
+from tfgw.ot.backends.cuda.results import Wanted, unpacked
+from tfgw.ot.problem import PLANS, RESULTS, Problem, Solution
+from tfgw.ot.starts import UNIFORM
+
+
+def gpu_of(tensor: Tensor) -> Gpu:
+    """The device that a tensor is on."""
+    return gpu_at(tensor.device.index)
+
+
+def unsupported_reason(problem: Problem) -> str | None:
+    """Why the kernels cannot solve a problem, or ``None`` if they can."""
+    if problem.n_starts > 1 or not (problem.start_kinds & UNIFORM or problem.initial_plans is not None):
+        return "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
+    shape = (problem.batch_size, problem.x.shape[0], *problem.template_weights.shape)
+    return gpu_of(problem.x).host.unsupported_reason(*shape, problem.initial_plans is not None)
+
+
+def forward(problem: Problem, wanted: int) -> Solution | None:
+    """Solve all pairs on the current stream, in float64; ``None`` if the input is invalid.
+
+    While a CUDA graph is captured, nobody can look whether it is.
+    """
+    device = gpu_of(problem.x)
+    with device.as_current():
+        found = device.host.solve(problem, problem.weight_tolerance, Wanted.of(wanted))
+    if found is None:
+        return None
+    distances, pairs, plans, prepared = found
+    results = None
+    if wanted & RESULTS:
+        columns = problem.template_weights.shape[1]
+        results = unpacked(pairs, plans if wanted & PLANS else None, problem.x.shape[0], columns)
+    return Solution(distances, results, saved=(prepared, pairs, plans))
+
+
+def backward(
+    problem: Problem, grad: Tensor, needs: Sequence[bool], *, state: Any, saved: tuple[Tensor | None, ...]
+) -> list[Tensor | None]:
+    """Gradients of ``sum(grad * distances)``, by the envelope theorem, in the order of ``problem.differentiable``.
+
+    ``saved`` is that of the solution, or ``Results.for_backward``.
+    """
+    prepared, solved = None, saved
+    if len(saved) == 3:
+        prepared, *others = saved
+        solved = () if others[0] is None else tuple(others)
+    device = gpu_of(problem.x)
+    with device.as_current():
+        return device.host.backward(problem, grad, solved, needs, problem.weight_tolerance, prepared)

@@ -1,0 +1,374 @@
+// The C++ core for tensors on the CPU: a problem is read where its tensors are, checked, prepared and solved; its
+// backward pass reads what the solve prepared.
+#include "cpu.hpp"
+
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "batch.hpp"
+#include "given_problem.hpp"
+#include "validate.hpp"
+
+namespace tfgw {
+namespace {
+
+// What a solve is to return besides the distances, as problem.py has it.
+enum Wanted { kResults = 1, kPlans = 2, kGradients = 4, kDiagnosis = 8 };
+
+// Asks Python for pending signals (Ctrl-C), now and then and only on the thread that called in.
+class PythonSignals : public Interrupt {
+ protected:
+  bool requested() override {
+    if (std::this_thread::get_id() != caller_) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return false;
+    next_ = now + std::chrono::milliseconds(50);
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+  }
+
+ private:
+  const std::thread::id caller_ = std::this_thread::get_id();
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
+};
+
+template <class T>
+T* pointer(const Torch::Facts& facts) {
+  return reinterpret_cast<T*>(facts.address);
+}
+
+// Never destroyed: the interpreter may be gone by then.
+const Torch& torch() {
+  static const Torch* const found = new Torch;
+  return *found;
+}
+
+template <class T>
+T* memory(const nb::object& tensor) {
+  return reinterpret_cast<T*>(torch().address(tensor));
+}
+
+// A problem as the core takes it, with everything that it points to.
+class CpuProblem {
+ public:
+  explicit CpuProblem(nb::object problem)
+      : problem_(std::move(problem)), fields_(problem_), given_(torch(), fields_), places_(fields_.entry_places()) {
+    read_graphs();
+    read_templates();
+  }
+
+  // Throws std::invalid_argument naming the argument and the graph.
+  void check(double weight_tolerance) const {
+    validate(templates_, weight_tolerance);
+    validate(graphs_, weight_tolerance);
+    const int64_t pairs = templates_.count * templates_.nodes;
+    validate_rows("initial_plans", start(), pairs, graphs_);
+    validate_rows("cost", graphs_.cost, pairs, graphs_);
+  }
+
+  void prepare() { batch_.emplace(graphs_, templates_); }
+  const PreparedBatch& batch() const { return *batch_; }
+  int64_t pairs() const { return graphs_.graphs * templates_.count; }
+  const double* start() const { return pointer<double>(given_.facts[kInitialPlans]); }
+  nb::object device() const { return torch().device(given_.read[kX]); }
+  bool has(Field field) const { return given_.has(field); }
+
+  // Zeros in the shape of a tensor that has a gradient; that of a single α is one number per template, to be summed.
+  nb::object zeros_like(Field field) const {
+    const bool single = field == kAlpha && has_single_alpha();
+    const nb::object zeros = single ? torch().doubles(device(), templates_.count) : torch().like(given_.read[field]);
+    std::fill_n(memory<double>(zeros), single ? templates_.count : given_.facts[field].count, 0.0);
+    return zeros;
+  }
+  // A gradient in the precision of its tensor, unless it is still to be summed.
+  nb::object as_given(nb::object gradient, Field field) const {
+    if (gradient.is_none() || (field == kAlpha && has_single_alpha())) return gradient;
+    return torch().in_precision_of(gradient, fields_[field]);
+  }
+
+  // The gradient of the free entries: the sum over the places of each.
+  void fold(const std::vector<double>& structure, double* entries) const {
+    const int64_t* const places = entry_places_;
+    const int64_t count = given_.size(kTemplateStructure, 1), m = templates_.nodes;
+    for (int64_t k = 0; k < templates_.count; ++k)
+      for (int64_t e = 0; e < count; ++e) {
+        const double* C = structure.data() + k * m * m;
+        const int64_t first = places[2 * e], second = places[2 * e + 1];
+        entries[k * count + e] = first == second ? C[first] : C[first] + C[second];
+      }
+  }
+  bool has_pattern() const { return !places_.is_none(); }
+
+ private:
+  void read_graphs() {
+    BatchInput& in = graphs_;
+    in.graphs = fields_.as<int64_t>(kBatchSize);
+    in.nodes = given_.size(kX, 0), in.features = given_.size(kX, 1);
+    ptr_ = has(kBatch) ? graph_offsets(pointer<int64_t>(given_.facts[kBatch]), in.nodes, in.graphs)
+                       : single_graph(in.nodes, in.graphs);
+    in.ptr = ptr_.data();
+    in.x = pointer<double>(given_.facts[kX]);
+    in.weights = pointer<double>(given_.facts[kNodeWeights]);
+    if (!in.weights) in.weights = uniform();
+    in.kind = has(kEdgeIndex) ? StructureKind::sparse : has(kStructure) ? StructureKind::dense : StructureKind::none;
+    in.edges = has(kEdgeIndex) ? given_.size(kEdgeIndex, 1) : 0;
+    in.edge_index = pointer<int64_t>(given_.facts[kEdgeIndex]);
+    in.edge_weight = pointer<double>(given_.facts[kEdgeWeight]);
+    in.dense = pointer<double>(given_.facts[kStructure]);
+    in.cost = pointer<double>(given_.facts[kCost]);
+    if (in.kind == StructureKind::dense) check_dense_size();
+  }
+
+  static std::vector<int64_t> single_graph(int64_t nodes, int64_t graphs) {
+    std::vector<int64_t> ptr(size_t(graphs) + 1, nodes);
+    ptr[0] = 0;
+    return ptr;
+  }
+
+  const double* uniform() {
+    weights_.resize(size_t(graphs_.nodes));
+    for (int64_t b = 0; b < graphs_.graphs; ++b)
+      for (int64_t i = ptr_[b]; i < ptr_[b + 1]; ++i) weights_[i] = 1.0 / double(ptr_[b + 1] - ptr_[b]);
+    return weights_.data();
+  }
+
+  void check_dense_size() const {
+    int64_t needed = 0;
+    for (int64_t b = 0; b < graphs_.graphs; ++b) needed += (ptr_[b + 1] - ptr_[b]) * (ptr_[b + 1] - ptr_[b]);
+    const i64 found = given_.facts[kStructure].count;
+    if (found != needed)
+      throw std::invalid_argument("structure: has " + std::to_string(found) + " entries, but graphs of these sizes need " +
+                                  std::to_string(needed));
+  }
+
+  void read_templates() {
+    TemplatesInput& in = templates_;
+    in.count = given_.size(kTemplateWeights, 0), in.nodes = given_.size(kTemplateWeights, 1);
+    in.features = graphs_.features;
+    in.structure = has_pattern() ? expanded_structure() : pointer<double>(given_.facts[kTemplateStructure]);
+    in.x = pointer<double>(given_.facts[kTemplateFeatures]);
+    in.weights = pointer<double>(given_.facts[kTemplateWeights]);
+    in.alpha = pointer<double>(given_.facts[kAlpha]);
+    if (!has_single_alpha()) return;
+    alpha_.assign(size_t(in.count), *in.alpha);
+    in.alpha = alpha_.data();
+  }
+
+  bool has_single_alpha() const { return given_.facts[kAlpha].count != templates_.count; }
+
+  const double* expanded_structure() {
+    const int64_t* const places = entry_places_ = memory<int64_t>(places_);
+    const int64_t count = given_.size(kTemplateStructure, 1), square = templates_.nodes * templates_.nodes;
+    const double* entries = pointer<double>(given_.facts[kTemplateStructure]);
+    structure_.assign(size_t(templates_.count * square), 0.0);
+    for (int64_t k = 0; k < templates_.count; ++k)
+      for (int64_t e = 0; e < count; ++e)
+        structure_[k * square + places[2 * e]] = structure_[k * square + places[2 * e + 1]] = entries[k * count + e];
+    return structure_.data();
+  }
+
+  const nb::object problem_;
+  const Fields fields_;
+  const GivenTensors given_;
+  const nb::object places_;
+  const int64_t* entry_places_ = nullptr;  // where `places_` is, as Python may not be asked while others run
+  std::vector<int64_t> ptr_;
+  std::vector<double> weights_, structure_, alpha_;
+  BatchInput graphs_{};
+  TemplatesInput templates_{};
+  std::optional<PreparedBatch> batch_;
+};
+
+// Gradients of sum(grad · distances) for the tensors that need one, in their precision; None for others.
+nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::handle grad, nb::sequence needs,
+                   int threads) {
+  const auto [up, of_up] = torch().as_read(grad, "gradient of the distances");
+  GradientOutput out{};
+  double** const members[] = {&out.x,         &out.weights,    &out.structure,        &out.structure, &out.template_structure,
+                              &out.template_x, &out.template_weights, &out.alpha};
+  std::array<nb::object, kDifferentiable.size()> found;
+  std::vector<double> structure;  // the gradient of matrices, of which the problem has the free entries
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Field field = kDifferentiable[i];
+    const bool needed = problem.has(field) && PyObject_IsTrue(nb::object(needs[i]).ptr()) == 1;
+    found[i] = needed ? problem.zeros_like(field) : nb::none();
+    if (needed) *members[i] = memory<double>(found[i]);
+  }
+  const TemplatesInput& templates = problem.batch().templates_input;
+  double* const entries = problem.has_pattern() ? out.template_structure : nullptr;
+  if (entries) {
+    structure.assign(size_t(templates.count * templates.nodes * templates.nodes), 0.0);
+    out.template_structure = structure.data();
+  }
+  {
+    nb::gil_scoped_release release;
+    backward_batch(problem.batch(), solved, pointer<double>(of_up), threads, out);
+    if (entries) problem.fold(structure, entries);
+  }
+  nb::list grads;
+  for (size_t i = 0; i < found.size(); ++i) grads.append(problem.as_given(found[i], kDifferentiable[i]));
+  return grads;
+}
+
+// A problem, and what its solve found: all that results are made of, and all that its backward pass reads.
+class SolvedProblem {
+ public:
+  explicit SolvedProblem(nb::object given) : problem_(std::move(given)) {}
+
+  // False if interrupted.
+  bool solve(const SolveOptions& options, double weight_tolerance, int threads, int wanted, Interrupt& interrupt) {
+    problem_.check(weight_tolerance);
+    problem_.prepare();
+    SolveOutput out{};
+    out.distance = allocated(distance_, pairs()), out.gap = allocated(gap_, pairs());
+    out.structure_cost = allocated(structure_cost_, pairs()), out.feature_cost = allocated(feature_cost_, pairs());
+    out.iterations = allocated(iterations_, pairs()), out.status = allocated(status_, pairs());
+    if (wanted & (kPlans | kGradients)) {
+      out.row_potential = allocated(row_potential_, nodes() * templates());
+      out.col_potential = allocated(col_potential_, pairs() * columns());
+      plans_.resize(size_t(pairs()));
+      out.plans = plans_.data();
+    }
+    if (wanted & kDiagnosis) {
+      out.spread = allocated(spread_, pairs()), out.lower_bound = allocated(lower_bound_, pairs());
+      out.local_minimum = allocated(local_minimum_, pairs());
+      std::fill_n(out.lower_bound, pairs(), 0.0), std::fill_n(out.local_minimum, pairs(), 1);  // of empty graphs
+    }
+    return solve_batch(problem_.batch(), options, problem_.start(), threads, interrupt, out);
+  }
+
+  nb::object distances() const { return of_pairs(distance_); }
+
+  nb::tuple results(bool with_plans) const {
+    const nb::object plan = with_plans ? dense_plans() : nothing(), u = with_plans ? row_potentials() : nothing();
+    const nb::object v = with_plans ? col_potentials() : nothing();
+    return nb::make_tuple(of_pairs(structure_cost_), of_pairs(feature_cost_), of_pairs(gap_), of_pairs(iterations_),
+                          of_pairs(status_), plan, u, v);
+  }
+
+  nb::tuple diagnosis() const {
+    return nb::make_tuple(of_pairs(spread_), of_pairs(lower_bound_), of_pairs(local_minimum_));
+  }
+
+  nb::list backward(nb::handle grad, nb::sequence needs, int threads) const {
+    const SolvedPairs solved{structure_cost_.get(), feature_cost_.get(), row_potential_.get(), col_potential_.get(),
+                             plans_.data(), nullptr};
+    return gradients(problem_, solved, grad, needs, threads);
+  }
+
+ private:
+  int64_t nodes() const { return problem_.batch().graphs_input.nodes; }
+  int64_t graphs() const { return problem_.batch().graphs_input.graphs; }
+  int64_t templates() const { return problem_.batch().templates_input.count; }
+  int64_t columns() const { return problem_.batch().templates_input.nodes; }
+  int64_t pairs() const { return problem_.pairs(); }
+
+  template <class T>
+  static T* allocated(std::unique_ptr<T[]>& owner, int64_t count) {
+    owner.reset(new T[size_t(count)]);  // not zeroed
+    return owner.get();
+  }
+
+  nb::object nothing() const { return torch().doubles(problem_.device(), 0); }
+  nb::object of_pairs(const std::unique_ptr<double[]>& values) const {
+    return filled(torch().doubles(problem_.device(), graphs(), templates()), values.get(), pairs());
+  }
+  nb::object of_pairs(const std::unique_ptr<int32_t[]>& values) const {
+    return filled(torch().integers(problem_.device(), graphs(), templates()), values.get(), pairs());
+  }
+  nb::object row_potentials() const {
+    return filled(torch().doubles(problem_.device(), nodes(), templates()), row_potential_.get(), nodes() * templates());
+  }
+  nb::object col_potentials() const {
+    return filled(torch().doubles(problem_.device(), graphs(), templates(), columns()), col_potential_.get(),
+                  pairs() * columns());
+  }
+  template <class T>
+  static nb::object filled(nb::object tensor, const T* values, int64_t count) {
+    std::copy_n(values, count, memory<T>(tensor));
+    return tensor;
+  }
+
+  nb::object dense_plans() const {
+    const nb::object dense = torch().doubles(problem_.device(), nodes(), templates(), columns());
+    double* const out = memory<double>(dense);
+    std::fill_n(out, nodes() * templates() * columns(), 0.0);
+    for (int64_t b = 0; b < graphs(); ++b)
+      for (int64_t k = 0; k < templates(); ++k) {
+        const SparsePlan& plan = plans_[size_t(b * templates() + k)];
+        double* const rows = out + (problem_.batch().graphs[b].first_node * templates() + k) * columns();
+        for (int e = 0; e < plan.count(); ++e) rows[plan.row[e] * templates() * columns() + plan.col[e]] = plan.mass[e];
+      }
+    return dense;
+  }
+
+  CpuProblem problem_;
+  std::vector<SparsePlan> plans_;
+  std::unique_ptr<double[]> distance_, structure_cost_, feature_cost_, gap_, row_potential_, col_potential_;
+  std::unique_ptr<double[]> spread_, lower_bound_;
+  std::unique_ptr<int32_t[]> iterations_, status_, local_minimum_;
+};
+
+SolveOptions options_of(const Fields& fields) {
+  SolveOptions options;
+  options.max_iter = fields.as<int>(kMaxIter);
+  options.tol = fields.as<double>(kTol);
+  options.starts = fields.as<int>(kNumStarts);
+  options.kinds = fields.as<int>(kStartKinds);
+  return options;
+}
+
+// Distances, and what is wanted besides: the results, the three tensors of a diagnosis, and the solved problem for its
+// gradients. What is not wanted is None.
+nb::tuple solve(nb::tuple given, int wanted, double weight_tolerance, int threads) {
+  auto solved = std::make_unique<SolvedProblem>(given);
+  const SolveOptions options = options_of(Fields(given));
+  PythonSignals signals;
+  bool finished;
+  {
+    nb::gil_scoped_release release;
+    finished = solved->solve(options, weight_tolerance, threads, wanted, signals);
+  }
+  if (!finished) throw nb::python_error();
+  const nb::object distances = solved->distances();
+  const nb::object results = wanted & kResults ? nb::object(solved->results(wanted & kPlans)) : nb::none();
+  const nb::object diagnosis = wanted & kDiagnosis ? nb::object(solved->diagnosis()) : nb::none();
+  return nb::make_tuple(distances, results, diagnosis,
+                        wanted & kGradients ? nb::cast(std::move(solved)) : nb::none());
+}
+
+// Gradients of a problem whose results are given as tensors: both costs, plan, and the potentials of graphs and
+// templates. What the solve had prepared is prepared again.
+nb::list backward(nb::tuple given, nb::handle grad, nb::tuple results, nb::sequence needs, int threads) {
+  CpuProblem problem(given);
+  problem.prepare();
+  std::array<nb::object, 5> read;
+  std::array<const double*, 5> values;
+  for (size_t i = 0; i < read.size(); ++i) {
+    const auto [tensor, facts] = torch().as_read(results[i], "results");
+    read[i] = tensor, values[i] = pointer<double>(facts);
+  }
+  const auto [structure_cost, feature_cost, plan, row_potential, col_potential] = values;
+  return gradients(problem, {structure_cost, feature_cost, row_potential, col_potential, nullptr, plan}, grad, needs,
+                   threads);
+}
+
+}  // namespace
+
+void bind_cpu(nb::module_& module) {
+  nb::class_<SolvedProblem>(module, "SolvedProblem")
+      .def("backward", &SolvedProblem::backward, nb::arg("grad"), nb::arg("needs"), nb::arg("threads"));
+  module.def("solve", &solve, nb::arg("problem"), nb::arg("wanted"), nb::arg("weight_tolerance"), nb::arg("threads"));
+  module.def("backward", &backward, nb::arg("problem"), nb::arg("grad"), nb::arg("results"), nb::arg("needs"),
+             nb::arg("threads"));
+  module.def("is_plain", [](nb::tuple problem) { return is_plain(torch(), problem); }, nb::arg("problem"));
+}
+
+}  // namespace tfgw

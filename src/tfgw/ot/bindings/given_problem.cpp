@@ -1,0 +1,67 @@
+#include "given_problem.hpp"
+
+#include <initializer_list>
+
+namespace tfgw {
+namespace {
+
+int place_in(nb::handle type, const char* field) {
+  return nb::cast<int>(type.attr("_fields").attr("index")(field));
+}
+
+nb::object problem_module() { return nb::module_::import_("tfgw.ot.problem"); }
+
+}  // namespace
+
+const std::array<int, kFields>& Fields::places() {
+  static const std::array<int, kFields> found = [] {
+    std::array<int, kFields> places;
+    const nb::object type = problem_module().attr("Problem");
+    for (int field = 0; field < kFields; ++field) places[field] = place_in(type, kFieldNames[field]);
+    return places;
+  }();
+  return found;
+}
+
+int Fields::place_of_places() {
+  static const int found = place_in(problem_module().attr("StructurePattern"), "places");
+  return found;
+}
+
+GivenTensors::GivenTensors(const Torch& torch, const Fields& fields) {
+  for (int field = 0; field < kTensors; ++field)
+    std::tie(read[field], facts[field]) = torch.as_read(fields[Field(field)], kFieldNames[field]);
+}
+
+bool is_plain(const Torch& torch, nb::handle problem) {
+  const Fields given(problem);
+  if (!torch.is_own(given[kX])) return false;
+  const nb::handle graphs = given[kBatchSize];
+  if (!graphs.is_none() && (!PyLong_CheckExact(graphs.ptr()) || nb::cast<i64>(graphs) < 1)) return false;
+  constexpr bool kFloating = true, kInteger = false;
+  const i64 device = torch.facts(given[kX]).device;
+  const auto is = [&](Field field, bool floating, std::initializer_list<i64*> shape) {
+    return torch.is_plain(given[field], floating, shape, device);
+  };
+  const auto may_be = [&](Field field, bool floating, std::initializer_list<i64*> shape) {
+    return given[field].is_none() || is(field, floating, shape);
+  };
+  i64 nodes = Torch::kAny, features = Torch::kAny, edges = Torch::kAny, templates = Torch::kAny, columns = Torch::kAny;
+  i64 entries = Torch::kAny, dense = Torch::kAny, ends = 2;
+  if (!is(kX, kFloating, {&nodes, &features})) return false;
+  if (!is(kTemplateFeatures, kFloating, {&templates, &columns, &features})) return false;
+  if (!nodes || !templates || !columns || !given[kCost].is_none() || !given[kInitialPlans].is_none()) return false;
+  const bool sparse = !given[kEdgeIndex].is_none(), matrices = !given[kStructure].is_none();
+  if (sparse && (matrices || !is(kEdgeIndex, kInteger, {&ends, &edges}))) return false;
+  if (matrices && !is(kStructure, kFloating, {&dense})) return false;
+  if (!(sparse ? may_be(kEdgeWeight, kFloating, {&edges}) : given[kEdgeWeight].is_none())) return false;
+  const bool structured = !given[kPattern].is_none() ? is(kTemplateStructure, kFloating, {&templates, &entries})
+                          : sparse || matrices       ? is(kTemplateStructure, kFloating, {&templates, &columns, &columns})
+                                                     : given[kTemplateStructure].is_none();
+  if (!structured || (!given[kPattern].is_none() && !sparse && !matrices)) return false;
+  return may_be(kBatch, kInteger, {&nodes}) && may_be(kNodeWeights, kFloating, {&nodes}) &&
+         is(kTemplateWeights, kFloating, {&templates, &columns}) &&
+         (is(kAlpha, kFloating, {}) || is(kAlpha, kFloating, {&templates}));
+}
+
+}  // namespace tfgw

@@ -1,0 +1,70 @@
+// A `Problem` of tfgw/ot/problem.py as native code reads it. The order of its fields is written there alone: here they
+// are found by name, once.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <tuple>
+
+#include "torch.hpp"
+
+namespace tfgw {
+
+enum Field {
+  // tensors
+  kX, kBatch, kNodeWeights, kEdgeIndex, kEdgeWeight, kStructure, kTemplateStructure, kTemplateFeatures, kTemplateWeights,
+  kAlpha, kCost, kInitialPlans,
+  // numbers, and what says where free entries of the templates' structures stand
+  kBatchSize, kMaxIter, kTol, kNumStarts, kStartKinds, kPattern, kPaddedNodes,
+  kFields
+};
+constexpr int kTensors = kBatchSize;
+
+constexpr const char* kFieldNames[kFields] = {
+    "x", "batch", "node_weights", "edge_index", "edge_weight", "structure", "template_structure", "template_features",
+    "template_weights", "alpha", "cost", "initial_plans", "batch_size", "max_iter", "tol", "n_starts", "start_kinds",
+    "pattern", "padded_nodes"};
+
+// Those with gradients, in the order of `Problem.differentiable`.
+constexpr std::array<Field, 8> kDifferentiable = {kX,                 kNodeWeights,      kEdgeWeight,      kStructure,
+                                                  kTemplateStructure, kTemplateFeatures, kTemplateWeights, kAlpha};
+
+// The fields of one problem.
+class Fields {
+ public:
+  explicit Fields(nb::handle problem) : problem_(problem) {}
+
+  nb::handle operator[](Field field) const { return PyTuple_GET_ITEM(problem_.ptr(), places()[field]); }
+  template <class T>
+  T as(Field field) const { return nb::cast<T>((*this)[field]); }
+
+  // The two places of each free entry, `places` of `StructurePattern`; None if the structures are given as they are.
+  nb::object entry_places() const {
+    const nb::handle pattern = (*this)[kPattern];
+    return pattern.is_none() ? nb::none() : nb::borrow(PyTuple_GET_ITEM(pattern.ptr(), place_of_places()));
+  }
+
+ private:
+  static const std::array<int, kFields>& places();
+  static int place_of_places();
+
+  nb::handle problem_;
+};
+
+// The tensors of a problem in the form that native code reads, kept alive.
+struct GivenTensors {
+  GivenTensors(const Torch& torch, const Fields& fields);
+
+  i64 size(Field field, int dim) const { return facts[field].shape[dim]; }
+  bool has(Field field) const { return !read[field].is_none(); }
+
+  std::array<nb::object, kTensors> read;
+  std::array<Torch::Facts, kTensors> facts;
+};
+
+// Whether the checks of shapes, dtypes and devices (inputs.py) would find nothing wrong. They say what is wrong, and take
+// longer than everything else around a small solve. Where this is false, the problem may still be right.
+bool is_plain(const Torch& torch, nb::handle problem);
+
+}  // namespace tfgw

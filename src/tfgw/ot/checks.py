@@ -1,0 +1,136 @@
+"""From what a user gives to a checked problem: each problem is checked here, once, and nowhere else.
+
+Shapes, dtypes and devices are looked at here, values by the core before it starts. A layer's problem is looked at by
+native code first, as these checks take longer than everything else around a small solve. They are here to say what is
+wrong.
+"""
+
+from numbers import Real
+
+from torch import Tensor
+
+from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
+from tfgw.ot.inputs import GraphBatch, Templates, check_floating, check_same_device, count_graphs
+from tfgw.ot.problem import Problem, expanded
+from tfgw.ot.tracing import is_eager
+
+
+def problem_of(
+    graphs: GraphBatch,
+    templates: Templates,
+    alpha: float | Tensor,
+    **options: object,
+) -> Problem:
+    """The problem of comparing these graphs and templates; ``options`` are further fields of :class:`Problem`."""
+    problem = Problem(
+        graphs.x,
+        graphs.batch,
+        graphs.batch_size,
+        graphs.node_weights,
+        graphs.edge_index,
+        graphs.edge_weight,
+        graphs.structure,
+        templates.structure,
+        templates.features,
+        uniform_weights(templates.features) if templates.weights is None else templates.weights,
+        _as_tensor(alpha, templates.features),
+        **options,  # type: ignore[arg-type]
+    )
+    _check_pair(problem)
+    check_options(problem)
+    _check_initial_plans(problem)
+    _check_alpha(problem)
+    return problem._replace(batch_size=graphs.num_graphs, alpha=expanded(problem.alpha, len(problem.template_weights)))
+
+
+def checked(problem: Problem) -> Problem:
+    """A layer's problem, checked; its graphs are counted if nobody has."""
+    check_options(problem)
+    if not (is_eager() and _core.is_plain(problem)):
+        return _checked_slowly(problem)
+    if problem.batch_size is not None:
+        return problem
+    return problem._replace(batch_size=1 if problem.batch is None else count_graphs(problem.batch))
+
+
+def _checked_slowly(problem: Problem) -> Problem:
+    graphs = GraphBatch(
+        problem.x, problem.batch, problem.batch_size, problem.edge_index, problem.edge_weight, problem.structure,
+        problem.node_weights,
+    )  # fmt: skip
+    structure = problem.template_structure if problem.pattern is None else None
+    Templates(problem.template_features, structure, problem.template_weights)
+    _check_pair(problem)
+    _check_alpha(problem)
+    return problem._replace(batch_size=graphs.num_graphs)
+
+
+def check_options(problem: Problem) -> None:
+    """Raise ``ValueError`` unless a solver can work with these."""
+    if problem.max_iter < 1:
+        raise ValueError(f"max_iter: must be at least 1, got {problem.max_iter}")
+    if problem.n_starts < 1:
+        raise ValueError(f"n_starts: must be at least 1, got {problem.n_starts}")
+    if not problem.tol >= 0:
+        raise ValueError(f"tol: must not be negative, got {problem.tol}")
+
+
+def thread_count(num_threads: int | None) -> int:
+    """``num_threads`` as a problem has it."""
+    if num_threads is None:
+        return 0
+    if num_threads < 1:
+        raise ValueError(f"num_threads: must be at least 1, got {num_threads}")
+    return num_threads
+
+
+def uniform_weights(features: Tensor) -> Tensor:
+    """Equal weights for the nodes of templates with these features."""
+    count, nodes, _ = features.shape
+    return features.new_full((count, nodes), 1 / nodes)
+
+
+def _check_pair(problem: Problem) -> None:
+    x, features = problem.x, problem.template_features
+    if x.shape[1] != features.shape[2]:
+        raise ValueError(f"x: graphs have {x.shape[1]} features per node, template_features has {features.shape[2]}")
+    has_structure = problem.edge_index is not None or problem.structure is not None
+    if has_structure and problem.template_structure is None:
+        raise ValueError("template_structure: missing, but the graphs have a structure")
+    if not has_structure and problem.template_structure is not None:
+        raise ValueError("edge_index: missing, but the templates have a structure (give edge_index or structure)")
+    check_same_device("x", x, template_features=features)
+    if problem.pattern is not None and problem.template_structure is not None:
+        check_floating("template_structure", problem.template_structure, 2, "(num_templates, num_entries)")
+        check_same_device("template_features", features, template_structure=problem.template_structure)
+
+
+def _check_initial_plans(problem: Problem) -> None:
+    plans = problem.initial_plans
+    if plans is None:
+        return
+    check_floating("initial_plans", plans, 3, "(num_nodes, num_templates, template_nodes)")
+    expected = (problem.x.shape[0], *problem.template_features.shape[:2])
+    if tuple(plans.shape) != expected:
+        raise ValueError(f"initial_plans: expected shape {expected}, got {tuple(plans.shape)}")
+    check_same_device("x", problem.x, initial_plans=plans)
+
+
+def _as_tensor(alpha: float | Tensor, features: Tensor) -> Tensor:
+    if isinstance(alpha, Tensor):
+        return alpha
+    if not isinstance(alpha, Real):
+        raise ValueError(f"alpha: expected a number or a tensor, got {type(alpha).__name__}")
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha: must lie in [0, 1], but is {alpha}")
+    return features.new_full((features.shape[0],), alpha)
+
+
+def _check_alpha(problem: Problem) -> None:
+    alpha, count = problem.alpha, problem.template_features.shape[0]
+    check_floating("alpha", alpha, alpha.dim(), "")
+    check_same_device("template_features", problem.template_features, alpha=alpha)
+    if not (alpha.dim() == 1 and alpha.shape[0] == count) and alpha.numel() != 1:
+        raise ValueError(
+            f"alpha: expected a scalar or one value for each of {count} templates, got shape {tuple(alpha.shape)}"
+        )

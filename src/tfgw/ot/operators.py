@@ -1,0 +1,261 @@
+"""How PyTorch sees a solve: an operator with a schema, shapes while tracing, and a gradient, once for all devices.
+
+                 eager        ┌▶ backend.forward ─▶ native code
+solve(problem) ───────────────┤   └ autograd: backend.backward, with what the forward prepared
+                 traced, or   │
+                 unsupported  └▶ tfgw::fgw ─▶ backend.forward
+                                  └ autograd: tfgw::fgw_backward ─▶ backend.backward
+
+An operator costs more than the solve of a small batch. Eager calls go past it.
+"""
+
+import warnings
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, NoReturn, get_type_hints
+
+import torch
+from torch import Tensor
+
+from tfgw.ot import backends
+from tfgw.ot.backends import backend_of
+from tfgw.ot.problem import (
+    DIFFERENTIABLE,
+    GRADIENTS,
+    NUM_OPERATOR_FIELDS,
+    PLANS,
+    RESULTS,
+    Problem,
+    Results,
+    Solution,
+)
+from tfgw.ot.tracing import is_eager
+
+
+def solve(problem: Problem, wanted: int) -> Solution:
+    """Solve a checked problem, wherever its tensors are and whoever traces them; distances have gradients."""
+    if not is_eager():
+        return _solve_by_operator(problem, wanted)
+    backend = backend_of(problem.x)
+    if backend.unsupported_reason(problem) is not None:
+        return _solve_by_operator(problem, wanted)
+    needs_grad = problem.needs_grad()
+    solution = backend.forward(problem, wanted | GRADIENTS if needs_grad else wanted)
+    if solution is None:
+        _raise_error_of(problem)
+    if problem.x.dtype is not torch.float64:
+        solution = _in_precision(solution, problem.dtype)
+    if not needs_grad:
+        return solution
+    return solution._replace(distances=_apply(solution, problem, backend, *problem.differentiable))
+
+
+def _in_precision(solution: Solution, dtype: torch.dtype) -> Solution:
+    """The same with distances, costs and gaps in the precision of the input."""
+    results = solution.results
+    if results is not None:
+        results = Results._make((*(values.to(dtype) for values in results[:3]), *results[3:]))
+    return solution._replace(distances=solution.distances.to(dtype), results=results)
+
+
+class _Differentiable(torch.autograd.Function):
+    """The distances of a solution, with their gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, solution: Solution, problem: Problem, backend: ModuleType, *_: Tensor | None) -> Tensor:
+        ctx.set_materialize_grads(False)
+        ctx.problem, ctx.backend, ctx.state, ctx.num_saved = problem, backend, solution.state, len(solution.saved)
+        # The problem's tensors are saved so that a change of them in place is noticed.
+        ctx.save_for_backward(*solution.saved, *problem.tensors)
+        return solution.distances
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        (grad,), needs = grads, ctx.needs_input_grad[3:]
+        if grad is None:
+            return (None,) * (3 + len(needs))
+        saved = ctx.saved_tensors[: ctx.num_saved]
+        found = ctx.backend.backward(ctx.problem, grad, needs, state=ctx.state, saved=saved)
+        if torch.is_grad_enabled():  # a graph of the gradients is wanted
+            found = _refuse_second_derivatives(found)
+        return (None, None, None, *found)
+
+
+# Past what Function's own looks for in every argument: tensors that a transform of functorch left behind, which native
+# code refuses.
+_apply = super(torch.autograd.Function, _Differentiable).apply
+
+
+class _Refused(torch.autograd.Function):
+    """Gradients that cannot be differentiated again."""
+
+    @staticmethod
+    def forward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        return tuple(grad.view_as(grad) for grad in grads)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        raise RuntimeError(NO_SECOND_DERIVATIVES)
+
+
+NO_SECOND_DERIVATIVES = (
+    "tfgw: second derivatives of FGW are not defined here: the plan is held fixed (envelope theorem), "
+    "so differentiating its gradient again would silently leave out how the plan moves"
+)
+
+
+def _refuse_second_derivatives(grads: list[Tensor | None]) -> list[Tensor | None]:
+    present = [grad.detach().requires_grad_() for grad in grads if grad is not None]
+    refusing = iter(_Refused.apply(*present))
+    return [None if grad is None else next(refusing) for grad in grads]
+
+
+def _raise_error_of(problem: Problem) -> NoReturn:
+    """Raise what is wrong with a problem on a GPU, which only says that something is: the CPU finds the same."""
+    backends.cpu.forward(_on_cpu(problem.unpadded()), 0)
+    raise AssertionError("the GPU's checks found an error that the CPU's did not")
+
+
+def _on_cpu(problem: Problem) -> Problem:
+    return problem.dense().map_tensors(lambda tensor: tensor.detach().cpu())
+
+
+def _solve_by_operator(problem: Problem, wanted: int) -> Solution:
+    if problem.padded_nodes:
+        raise ValueError("batch: padded nodes need the solver on a GPU, called eagerly, with a single start")
+    with_plans = bool(wanted & PLANS) or problem.needs_grad()
+    distances, *results = fgw_op(*problem.dense()[:NUM_OPERATOR_FIELDS], with_plans)
+    return Solution(distances, Results._make(results))
+
+
+def _schema(last: str, returns: str, first: str = "") -> str:
+    """Of an operator whose arguments are ``first``, the fields of a problem, and ``last``."""
+    kinds = {Tensor: "Tensor", Tensor | None: "Tensor?", int: "int", int | None: "int", float: "float"}
+    fields = list(get_type_hints(Problem).items())[:NUM_OPERATOR_FIELDS]
+    return f"({first}{', '.join(f'{kinds[hint]} {name}' for name, hint in fields)}, {last}) -> {returns}"
+
+
+def _problem(fields: Sequence[Any]) -> Problem:
+    return Problem._make((*fields, None, False))
+
+
+def _forward(*arguments: Any) -> tuple[Tensor, ...]:
+    *fields, with_plans = arguments
+    problem = _problem(fields)
+    backend, device = backend_of(problem.x), problem.x.device
+    wanted = RESULTS | PLANS if with_plans else RESULTS
+    reason = backend.unsupported_reason(problem)
+    if reason is not None:
+        _warn_once(reason)
+        problem, backend = _on_cpu(problem), backends.cpu
+    solution = backend.forward(problem, wanted)
+    if solution is None:
+        _raise_error_of(problem)
+    found = _in_precision(solution, problem.dtype)
+    assert found.results is not None
+    return (found.distances.to(device), *(_alone(tensor).to(device) for tensor in found.results))
+
+
+def _alone(tensor: Tensor) -> Tensor:
+    """The result of an operator, which may not share its memory with another."""
+    return tensor if tensor._base is None else tensor.clone()
+
+
+fgw_op = torch.library.custom_op(
+    "tfgw::fgw",
+    _forward,
+    mutates_args=(),
+    device_types=("cpu", "cuda"),
+    schema=_schema("bool with_plans", "(" + ", ".join(["Tensor"] * (1 + len(Results._fields))) + ")"),
+)
+
+
+@fgw_op.register_fake
+def _(*arguments: Any) -> tuple[Tensor, ...]:
+    *fields, with_plans = arguments
+    problem = _problem(fields)
+    x, graphs, (count, columns) = problem.x, problem.num_graphs, problem.template_weights.shape
+    nodes = x.shape[0]
+    of_pairs = [x.new_empty((graphs, count), dtype=problem.dtype) for _ in range(4)]
+    counts = [x.new_empty((graphs, count), dtype=torch.int32) for _ in range(2)]
+    plans: list[tuple[int, ...]] = [(nodes, count, columns), (nodes, count), (graphs, count, columns)]
+    shapes = plans if with_plans else [(0,)] * 3
+    return (*of_pairs, *counts, *(x.new_empty(shape, dtype=torch.float64) for shape in shapes))
+
+
+def _backward(grad: Tensor, *arguments: Any) -> list[Tensor]:
+    *fields, structure_costs, feature_costs, plans, graph_potentials, template_potentials, needs = arguments
+    problem, saved = _problem(fields), (structure_costs, feature_costs, plans, graph_potentials, template_potentials)
+    backend = backend_of(problem.x)
+    if backend.unsupported_reason(problem) is None:
+        found = backend.backward(problem, grad, needs, state=None, saved=saved)
+    else:
+        saved = tuple(tensor.cpu() for tensor in saved)
+        found = backends.cpu.backward(_on_cpu(problem), grad.cpu(), needs, state=None, saved=saved)
+    return [problem.x.new_empty(0) if g is None else g.to(problem.x.device) for g in found]
+
+
+fgw_backward_op = torch.library.custom_op(
+    "tfgw::fgw_backward",
+    _backward,
+    mutates_args=(),
+    device_types=("cpu", "cuda"),
+    schema=_schema(
+        "Tensor structure_costs, Tensor feature_costs, Tensor plans, Tensor graph_potentials, "
+        "Tensor template_potentials, bool[] needs",
+        "Tensor[]",
+        first="Tensor grad, ",
+    ),
+)
+
+
+@fgw_backward_op.register_fake
+def _(grad: Tensor, *arguments: Any) -> list[Tensor]:
+    *fields, _, _, _, _, _, needs = arguments
+    problem = _problem(fields)
+    return [
+        torch.empty_like(t, memory_format=torch.contiguous_format) if need and t is not None else grad.new_empty(0)
+        for t, need in zip(problem.differentiable, needs, strict=True)
+    ]
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    *fields, ctx.with_plans = inputs
+    ctx.set_materialize_grads(False)  # no zeros in the shape of the plans
+    ctx.numbers = [None if isinstance(value, Tensor) else value for value in fields]
+    ctx.save_for_backward(
+        *(value if isinstance(value, Tensor) else None for value in fields), *Results._make(output[1:]).for_backward
+    )
+
+
+def _backward_of_operator(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+    nothing = dict.fromkeys((*Problem._fields[:NUM_OPERATOR_FIELDS], "with_plans"))
+    if grad is None:
+        return tuple(nothing.values())
+    if not ctx.with_plans:
+        raise RuntimeError("tfgw::fgw: gradients need the plans; call it with with_plans=True")
+    tensors, saved = ctx.saved_tensors[:NUM_OPERATOR_FIELDS], ctx.saved_tensors[NUM_OPERATOR_FIELDS:]
+    fields = [number if tensor is None else tensor for tensor, number in zip(tensors, ctx.numbers, strict=True)]
+    needed = dict(zip(nothing, ctx.needs_input_grad, strict=True))
+    needs = [needed[name] for name in DIFFERENTIABLE]
+    grads = fgw_backward_op(grad, *fields, *saved, needs)
+    found = {name: g for name, g, need in zip(DIFFERENTIABLE, grads, needs, strict=True) if need}
+    return tuple((nothing | found).values())
+
+
+def _no_second_derivatives(ctx: Any, *grads: Tensor) -> Any:
+    raise RuntimeError(NO_SECOND_DERIVATIVES)
+
+
+fgw_op.register_autograd(_backward_of_operator, setup_context=_setup_context)
+fgw_backward_op.register_autograd(_no_second_derivatives)
+
+
+def _warn_once(reason: str) -> None:
+    """Say why the CPU solves instead, the first time that each reason comes up."""
+    if reason not in _warned:
+        _warned.add(reason)
+        warnings.warn(f"tfgw: solving on the CPU: {reason}", stacklevel=2)
+
+
+_warned: set[str] = set()
