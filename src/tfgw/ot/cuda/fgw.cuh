@@ -7,9 +7,6 @@
 
 namespace tfgw {
 
-constexpr int kLazySweeps = 2;
-constexpr double kRounding = 1e-14;
-
 template <class Kind>
 class FgwSolver {
   using Tree = typename Kind::Tree;
@@ -77,7 +74,7 @@ class FgwSolver {
     while (true) {
       const bool tie_break = frame_.alpha > 0 && result.iterations == 0 && !p_.start;
       const bool last = result.iterations + 1 >= p_.max_iter;
-      const Outcome outcome = solve_linear_problem(result.iterations > 0, lazy && !last ? kLazySweeps : 0);
+      const Outcome outcome = solve_linear_problem(result.iterations > 0, sweep_limit(lazy, last));
       ++result.iterations;
       const bool moved = transport_.moved() || flow_ < 0;
       const bool unmoved_vertex = !moved && base_ == Base::vertex && live_ == u32(1) << flow_;
@@ -85,14 +82,14 @@ class FgwSolver {
       // Where ties were broken, the gradient is not that of T, which is still the first atom.
       const auto [linear, squared, sloped, own_linear, mixed] = measure_vertex(fresh, tie_break);
       take_vertex(fresh);  // from here on, the gradient's memory serves other purposes
-      const double value = frame_.structure_scale + linear - 2 * frame_.alpha * squared;
-      const double scale = frame_.structure_scale + magnitude(linear);
+      const double value = objective(frame_.structure_scale, linear, frame_.alpha, squared);
+      const double scale = objective_scale(frame_.structure_scale, linear);
       result.distance = value;
-      result.gap = larger(0.0, linear - 4 * frame_.alpha * squared - sloped);
+      result.gap = frank_wolfe_gap(linear, frame_.alpha, squared, sloped);
 
-      const double tolerance = p_.tol * magnitude(value) + kRounding * scale;
+      const double tolerance = gap_tolerance(p_.tol, value, scale);
       const bool flat = result.gap <= tolerance;
-      lazy = !flat;  // while there is a way down, any vertex that leads there will do
+      lazy = !flat;
       const bool stationary = flat && !tie_break;
       if (frame_.alpha > 0) {
         if (flat && outcome == Outcome::improved) continue;
@@ -107,9 +104,8 @@ class FgwSolver {
         weight_ = lane() == 0, result.gap = 0;
         return;
       }
-      const double curvature = -2 * frame_.alpha * (own - 2 * mixed + squared);
-      // A flat point may be a saddle: the vertex then lies downhill though the gradient does not say so.
-      const bool saddle = curvature - result.gap < -4 * tolerance;
+      const double curvature = segment_curvature(frame_.alpha, own, mixed, squared);
+      const bool saddle = is_saddle(curvature, result.gap, tolerance);
       if (flat && !saddle) {
         live_ &= ~(u32(1) << fresh);
         if (stationary) return;
@@ -121,7 +117,7 @@ class FgwSolver {
 
   // Exact minimum on the segment from T to the newest vertex, then over the hull of all vertices in use.
   TFGW_DEVICE void line_search(int fresh, double gap, double curvature) {
-    const double step = curvature > 0 ? smaller(1.0, gap / (2 * curvature)) : 1.0;
+    const double step = line_search_step(gap, curvature);
     weight_ = lane() == fresh ? step : weight_ * (1 - step);
     if (step < 1 && bits_set(live_) > 2) {  // of two, the segment is the hull
       if (Team::warp() == 0) {
@@ -315,7 +311,7 @@ class FgwSolver {
     }
     if (has_structure(p_)) {
       const double squared = warp_sum(weight_ * quadratic());
-      result.structure_cost = larger(0.0, p_.constant[frame_.b] + p_.t_constant[frame_.k] - 2 * squared);
+      result.structure_cost = structure_term(p_.constant[frame_.b] + p_.t_constant[frame_.k], squared);
     }
     result.distance = fused(frame_.alpha, result.structure_cost, (1 - frame_.alpha) * result.feature_cost);
   }

@@ -85,7 +85,7 @@ class FirstBasis {
       const int k = lane() + 32 * q;
       open[q] = k < cols_;
       want[q] = open[q] ? demand[k] : 0;
-      extra_want[q] = k == cols_ - 1 ? rows_ + cols_ - 1 : -1;
+      extra_want[q] = extra_demand(k == cols_ - 1, rows_, cols_);
     }
     int open_cols = cols_;
     Row now = row_at(0), next = row_at(rows_ > 1);
@@ -106,7 +106,7 @@ class FirstBasis {
           if (q == cheapest.q) mine = u64(want[q]), extra_mine = extra_want[q];
         const i64 wanted = i64(from_lane(mine, owner));
         const int extra = from_lane(extra_mine, owner);
-        const bool fills = open_cols > 1 && (wanted < now.have || (wanted == now.have && extra < extra_have));
+        const bool fills = open_cols > 1 && fills_column(wanted, now.have, extra, extra_have);
         if (lane() == owner) *arcs = {fills ? wanted : now.have, now.row, owner + 32 * cheapest.q};
         ++arcs;
 #pragma unroll

@@ -60,9 +60,9 @@ TFGW_DEVICE bool fix_weights(int count, Weight weight, double tolerance, i64 lea
 #pragma unroll 4
   for (int i = lane(); i < count; i += 32) valid &= weight(i) >= 0 && weight(i) <= kLargest;
   const double total = ordered_sum(count, weight);
-  if (ballot(!valid) || !(magnitude(total - 1) <= tolerance)) return false;
+  if (ballot(!valid) || !sums_to_one(total, tolerance)) return false;
   const auto share = [&](int i) { return weight(i) / total; };
-  const double scale = double(i64(1) << 60) / ordered_sum(count, share);
+  const double scale = double(i64(1) << kMassBits) / ordered_sum(count, share);
   i64 sum = 0, heaviest = 0;
   int heaviest_at = 0;
 #pragma unroll 1
@@ -76,7 +76,7 @@ TFGW_DEVICE bool fix_weights(int count, Weight weight, double tolerance, i64 lea
 #pragma unroll
   for (int distance = 1; distance < 32; distance *= 2) sum += across(sum, distance);
   const int owner = lane_of_least(~u64(heaviest), u32(heaviest_at));
-  if (lane() == owner) fixed[heaviest_at] = heaviest + ((i64(1) << 60) - sum);  // a few units over or under
+  if (lane() == owner) fixed[heaviest_at] = heaviest + ((i64(1) << kMassBits) - sum);  // a few units over or under
   return true;
 }
 

@@ -31,7 +31,7 @@ class TemplatePreparer {
   TFGW_DEVICE bool check() {
     const i64 m = columns_;
     const double alpha = read_only(p_.alpha + k_);
-    bool valid = alpha >= 0 && alpha <= 1;
+    bool valid = is_alpha(alpha);
     each(m, [&](i64 e) { valid &= read_only(weights_ + e) >= 0; });
     valid &= all_usable(x_, m * p_.features);
     if (S_) valid &= all_usable(S_, m * m);

@@ -7,12 +7,6 @@
 
 namespace tfgw {
 
-// Rows whose costs are looked at before the best candidates are pivoted on; the CPU core takes as many.
-TFGW_DEVICE int priced_rows(int cols) {
-  const int rows = 4096 / ((cols + 3) / 4 * 4);
-  return rows > 1 ? rows : 1;
-}
-
 // Of two candidates for a lane's column q the lower one.
 template <int N>
 TFGW_DEVICE void keep_lower(Candidates<N>& found, int q, double lowest, int row) {

@@ -9,10 +9,6 @@ TFGW_DEVICE Entry read_only(const Entry* at) {
   return {read_only(&at->weight), read_only(&at->row), read_only(&at->col)};
 }
 
-constexpr double kMassUnit = 1.0 / double(i64(1) << 60);
-constexpr double kPadCost = 1e300;
-constexpr double kLargest = 1e100;  // beyond this, squares and their products overflow
-
 TFGW_DEVICE bool usable(double v) { return magnitude(v) <= kLargest; }
 TFGW_DEVICE void report_invalid(const Problem& p) { p.queue[kInvalid] = 1, *p.invalid = 1; }
 // In a captured graph nobody reads the flag: distances that are not numbers tell.

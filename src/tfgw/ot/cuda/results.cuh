@@ -5,8 +5,6 @@
 
 namespace tfgw {
 
-enum class Status { converged = 0, max_iter = 1, empty = 2 };
-
 struct PairResult {
   double distance = 0, structure_cost = 0, feature_cost = 0, gap = 0;
   int iterations = 0;

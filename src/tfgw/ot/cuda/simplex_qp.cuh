@@ -5,8 +5,6 @@
 
 namespace tfgw {
 
-constexpr int kMaxAtoms = 32;
-
 // A number for each pair of atoms; there are rarely many, and those in the first places are in nearer memory.
 template <int kSmall>
 struct AtomMatrix {
@@ -59,7 +57,7 @@ class SimplexQp {
       const bool free = (active >> lane() & 1) && lane() != reference_;
       const double move = free ? m_.move[position(active)] : lane() == reference_ ? d_reference : 0.0;
       sync();
-      const double limit = newton ? 1.0 : 1e300;
+      const double limit = step_limit(newton);
       const double ratio = move < 0 ? -weight / move : kNone;
       const u32 rank = lane() == reference_ ? 64 : lane();
       const int blocking = lane_of_least(bits_of(ratio), rank);
@@ -72,8 +70,7 @@ class SimplexQp {
   }
 
  private:
-  static constexpr double kFlat = 1e-12;  // relative curvature below which a direction counts as flat or downward
-  static constexpr double kNone = 1e301;
+  static constexpr double kNone = 10 * kUnboundedStep;  // ratio of a weight that does not fall
 
   TFGW_DEVICE int position(u32 active) const {
     return bits_set(active & ~(u32(1) << reference_) & ((u32(1) << lane()) - 1));
@@ -119,7 +116,7 @@ class SimplexQp {
         for (int k = 0; k < j; ++k) v -= H(lane(), k) * H(k, j);
       }
       const double pivot = from_lane(v, j);
-      if (!(pivot > kFlat * scale)) return j;
+      if (!(pivot > flat_curvature(scale))) return j;
       const double inverse = 1 / pivot;
       if (lane() == j) inverse_ = inverse;
       if (lane() > j && lane() < count_) hessian_.set(lane(), j, v), hessian_.set(j, lane(), v * inverse);

@@ -9,9 +9,6 @@
 
 namespace tfgw {
 
-constexpr int kTieHops = 3;
-constexpr double kTieShare = 1e-6;
-
 // What has room in shared memory besides what makes a pair "near": a matrix, the template's table and the graph's rows.
 struct StartRoom {
   bool matrix = false, packed = false, gradient = false;
@@ -203,7 +200,7 @@ class Start {
       const double cost = v.cost, g = cost + -4 * alpha_ * v.cross;
       gradient_[e] = g;
       if (k < m_) linear += v.h * t_mass * cost, highest = larger(highest, magnitude(g));
-      w_.matrix[e] = k < m_ ? 0.5 * ((1 - alpha_) * (v.norm + t_norm) - cost) + alpha_ : 0.0;
+      w_.matrix[e] = k < m_ ? tie_similarity(alpha_, v.norm + t_norm, cost) : 0.0;
     });
     linear = total(linear);
     double graph_mean = 0, template_mean = 0;

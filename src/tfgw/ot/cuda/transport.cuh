@@ -6,8 +6,6 @@
 
 namespace tfgw {
 
-enum class Outcome { optimal, improved };
-
 // What the warp that leads tells the others.
 struct Told {
   double eps;
@@ -38,7 +36,7 @@ class Transport {
   // over them lead. `price(first, eps)` is to return what all warps found in the rows from `first` on.
   template <class Price>
   TFGW_DEVICE Outcome solve(int max_sweeps, Price price) {
-    const double unit = 4 * 2.220446049250313e-16 * (rows_ + cols_);  // reduced costs below unit · cost are rounding
+    const double unit = reduced_cost_rounding(rows_, cols_);
     double eps = 0;
     moved_ = false;
     if (has_arcs()) {

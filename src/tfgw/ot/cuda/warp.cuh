@@ -2,6 +2,7 @@
 // same source runs on a GPU and, lane by lane, under the tests' emulation on a CPU.
 #pragma once
 
+#include "rules.cuh"
 #include "structs.cuh"
 
 #ifdef __CUDACC__
@@ -183,9 +184,5 @@ struct alignas(16) Two {
 };
 TFGW_DEVICE Two* two_at(double* at) { return reinterpret_cast<Two*>(at); }
 TFGW_DEVICE const Two* two_at(const double* at) { return reinterpret_cast<const Two*>(at); }
-
-TFGW_DEVICE double larger(double a, double b) { return a < b ? b : a; }
-TFGW_DEVICE double smaller(double a, double b) { return b < a ? b : a; }
-TFGW_DEVICE double magnitude(double a) { return a < 0 ? -a : a; }
 
 }  // namespace tfgw

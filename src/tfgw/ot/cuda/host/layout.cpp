@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rules.cuh"
+
 namespace tfgw::gpu {
 namespace {
 
@@ -21,7 +23,7 @@ std::optional<int> size_class(i64 columns) {
 }
 
 i64 workspace_size(i64 rows, i64 padded) {
-  constexpr i64 kAtoms = 32;
+  constexpr i64 kAtoms = kMaxAtoms;
   const i64 entries = rows + padded;
   return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows + 3 * kAtoms * kAtoms + 64;
 }
