@@ -45,7 +45,7 @@ TFGW_DEVICE T pick(const T (&from)[N], int j) {
 
 template <class T, int N>
 TFGW_DEVICE T from_owner(const T (&values)[N], int index) {  // value 32 j + l is that of lane l
-  return from_lane(pick(values, index >> 5), index & 31);
+  return shfl(pick(values, index >> 5), index & 31);
 }
 
 template <int N>
@@ -77,7 +77,7 @@ struct alignas(4 * (N & -N)) Bits {
   TFGW_DEVICE int count() const {
     int bits = 0;
 #pragma unroll
-    for (int w = 0; w < N; ++w) bits += bits_set(word[w]);
+    for (int w = 0; w < N; ++w) bits += popc(word[w]);
     return bits;
   }
 };

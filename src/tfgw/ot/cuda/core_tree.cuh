@@ -5,7 +5,7 @@
 // read, potentials and where each row hangs, is in memory.
 #pragma once
 
-#include "beginning.cuh"
+#include "initial_state.cuh"
 #include "bits.cuh"
 #include "team.cuh"
 
@@ -35,7 +35,7 @@ TFGW_DEVICE int blocking_slot(const Bits<N>& from_row, const Bits<N>& from_col, 
   for (int j = 0; j < N; ++j) {
     const u32 all = ballot(mine[j] == lowest);
     if (all) slot = lowest_bit(all) + 32 * j;
-    holders += bits_set(all);
+    holders += popc(all);
   }
   if (holders > 1) {
     u32 first = ~0u;
@@ -80,11 +80,11 @@ class CoreTree {
    public:
     TFGW_DEVICE View(const Memory* memory, int, const RowArrays& at) : t_(memory), at_(at) {}
     TFGW_DEVICE double row(int i) const { return at_.base[i] - t_->potential[at_.anchor[i]]; }
-    TFGW_DEVICE void hold_rows(int first, int last) const {  // for `held_row`, which is faster
+    TFGW_DEVICE void cache_rows(int first, int last) const {  // for `cached_row`, which is faster
       for (int i = first + lane(); i < last; i += 32) at_.u[i] = row(i);
-      sync();
+      sync_warp();
     }
-    TFGW_DEVICE double held_row(int i) const { return at_.u[i]; }
+    TFGW_DEVICE double cached_row(int i) const { return at_.u[i]; }
     TFGW_DEVICE double col(int k) const { return t_->potential[k]; }
 
    private:
@@ -105,7 +105,7 @@ class CoreTree {
       path_[j] = {};
       t_->potential[lane() + 32 * j] = 0;
     }
-    sync();
+    sync_warp();
 #pragma unroll 1
     for (int a = 0; a < count; ++a) {
       const Arc arc = arcs[a];
@@ -145,12 +145,12 @@ class CoreTree {
       base_[i] = c;
       largest = larger(largest, magnitude(c));
     }
-    sync();
+    sync_warp();
     for (int d = 1; d <= int(deepest); ++d) {
 #pragma unroll
       for (int j = 0; j < kShare; ++j)
         if (depth[j] == d) t_->potential[child[j]] = t_->potential[parent[j]] + step[j];
-      sync();
+      sync_warp();
     }
     return warp_max(largest);
   }
@@ -174,14 +174,14 @@ class CoreTree {
       const u64 key = mine >= 0 ? ~bits_of(lowest) : ~u64(0);
       if (!ballot(mine >= 0)) return improved;
       improved = true;
-      const int owner = lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine))), q = from_lane(mine, owner);
-      const int row = from_lane(pick(found.row, q), owner);
+      const int owner = lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine))), q = shfl(mine, owner);
+      const int row = shfl(pick(found.row, q), owner);
       double cost = 0;
 #pragma unroll
       for (int s = 0; s < kColumnsPerLane; ++s)
         if (s == q) cost = found.cost[s];
-      moved = pivot(row, owner + 32 * q, from_lane(lowest, owner)) || moved;
-      eps = larger(eps, unit * magnitude(from_lane(cost, owner)));
+      moved = pivot(row, owner + 32 * q, shfl(lowest, owner)) || moved;
+      eps = larger(eps, unit * magnitude(shfl(cost, owner)));
     }
   }
 
@@ -220,7 +220,7 @@ class CoreTree {
 
   // Hangs all core nodes under the last column, level by level.
   TFGW_DEVICE void root() {
-    sync();
+    sync_warp();
     Mask left{};  // nodes not reached yet
     for (int c = 0; c < root_; ++c) left.flip(c);
     for (int s = 0; s < split_; ++s) left.flip(P + s);
@@ -244,7 +244,7 @@ class CoreTree {
         for (u32 waiting = reaching[j]; waiting; waiting &= waiting - 1) {
           const int owner = lowest_bit(waiting);
           const bool down_to_row = to_row[j] >> owner & 1;
-          const int row = from_lane(node[j], owner), col = from_lane(col_[j], owner);
+          const int row = shfl(node[j], owner), col = shfl(col_[j], owner);
           Mask path = path_of(down_to_row ? col : row);
           path.flip(owner + 32 * j);
           set_path(down_to_row ? row : col, path);
@@ -269,9 +269,9 @@ class CoreTree {
     const int leaving = blocking_slot(from_row, from_col, row_is_child_, flow_, depth, row_side, pushed);
     if (leaf && (leaving < 0 || own < pushed || (own == pushed && row_side))) {  // the row only changes its home
       push(from_row, from_col, row_is_child_, own, flow_);
-      sync();  // all have read where it was
+      sync_warp();  // all have read where it was
       if (lane() == 0) anchor_[row] = col, base_[row] = cost_[i64(row) * P + col];
-      sync();
+      sync_warp();
       return own > 0;
     }
     if (leaf) node = join_core(row, node, from_row);
@@ -292,11 +292,11 @@ class CoreTree {
     if (loser != row) {
       change_degree(node, 1);
       if (change_degree(loser_node, -1) == 1) {
-        sync();
+        sync_warp();
         leave_core(loser, loser_node);
       }
     }
-    sync();
+    sync_warp();
     return pushed > 0;
   }
 
@@ -351,7 +351,7 @@ class CoreTree {
     int depth = 0;
 #pragma unroll
     for (int j = 0; j < kShare; ++j) {
-      const int theirs = from_lane(path_[j].count(), node & 31);
+      const int theirs = shfl(path_[j].count(), node & 31);
       if (node >> 5 == j) depth = theirs;
     }
     return depth;
@@ -367,9 +367,9 @@ class CoreTree {
     set_split(node, row, 1);
     set_arc(slot, row, home, supply_[row]);
     ++split_;
-    sync();
+    sync_warp();
     if (lane() == 0) t_->potential[node] = potential, anchor_[row] = node, base_[row] = 0;
-    sync();
+    sync_warp();
     return node;
   }
 
@@ -388,7 +388,7 @@ class CoreTree {
       anchor_[last_row] = node;
       anchor_[row] = home, base_[row] = cost_[i64(row) * P + home];
     }
-    sync();
+    sync_warp();
   }
 
   TFGW_DEVICE int last_arc(int row) const {
@@ -403,7 +403,7 @@ class CoreTree {
 
   // Every node below the arc `slot` gets mask ^= change and potential += shift.
   TFGW_DEVICE void move_subtree(int slot, const Mask& change, double shift) {
-    sync();
+    sync_warp();
 #pragma unroll
     for (int j = 0; j < kShare; ++j) {
       const bool below = path_[j].has(slot);

@@ -9,7 +9,7 @@
 namespace tfgw {
 
 // Where a graph's structure and the template's table are, if they are near: the same as in Problem, in shared memory.
-struct NearStructure {
+struct SharedStructure {
   double* table;
   Entry* packed;
   int *row, *begin;
@@ -34,38 +34,38 @@ TFGW_DEVICE int packed_entries(const Problem& p, const GraphView& graph, int b) 
 // Brings it near; it is there when copies are, and all threads have met.
 template <int P, class Team>
 TFGW_DEVICE void load_structure(const Problem& p, const GraphView& graph, int b, int k, int cols,
-                                const NearStructure& near) {
+                                const SharedStructure& shared) {
   if (!has_structure(p)) return;
   const double* const table = p.mean + i64(k) * P * P;
 #pragma unroll 1
   for (int e = 2 * Team::thread(); e < cols * P; e += 2 * Team::kThreads)
-    copy_ahead(two_at(near.table + e / P * kPitch<P> + e % P), two_at(table + e));
+    copy_async(as_double2(shared.table + e / P * kPitch<P> + e % P), as_double2(table + e));
   if (graph.dense) return;
   const int groups = Shape<P>::groups(graph.n);
   const int* const begin = packed_begin(p, b);
 #pragma unroll 1
-  for (int g = Team::thread(); g <= groups; g += Team::kThreads) copy_ahead(near.begin + g, begin + g);
+  for (int g = Team::thread(); g <= groups; g += Team::kThreads) copy_async(shared.begin + g, begin + g);
 #pragma unroll 1
   for (int i = Team::thread(); i < graph.n; i += Team::kThreads)
-    copy_ahead(near.row + i, p.packed_row + graph.first + i);
-  if (!near.has_packed) return;
+    copy_async(shared.row + i, p.packed_row + graph.first + i);
+  if (!shared.has_packed) return;
   const Entry* const packed = p.packed + packed_at(p, graph.first);
   const int count = read_only(begin + groups);
 #pragma unroll 1
-  for (int e = Team::thread(); e < count; e += Team::kThreads) copy_ahead(near.packed + e, packed + e);
+  for (int e = Team::thread(); e < count; e += Team::kThreads) copy_async(shared.packed + e, packed + e);
 }
 
-template <int P, class Team, bool kNear>
+template <int P, class Team, bool kShared>
 class CrossOperator {
   using S = Shape<P>;
 
  public:
   TFGW_DEVICE CrossOperator(const Problem& p, const GraphView& graph, int k, int cols, double* scratch, double* half,
-                            const NearStructure& near)
-      : p_(p), graph_(graph), k_(k), cols_(cols), scratch_(scratch), half_(half), near_(near) {}
+                            const SharedStructure& shared)
+      : p_(p), graph_(graph), k_(k), cols_(cols), scratch_(scratch), half_(half), shared_(shared) {}
 
   // Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄, and one product does.
-  TFGW_DEVICE int halves() const { return kNear || graph_.symmetric ? 1 : 2; }
+  TFGW_DEVICE int halves() const { return kShared || graph_.symmetric ? 1 : 2; }
 
   // scratch = matrix · table
   TFGW_DEVICE void matrix_times_template(const double* matrix, int half) {
@@ -76,14 +76,14 @@ class CrossOperator {
   // last, the arc to the node above it in the basis, as an entry of the plan. `other` is a matrix to work in.
   TFGW_DEVICE void structure_times_plan(const Entry* plan, int half, double* other) {
     if (graph_.dense) return dense_times_plan(plan, half, other);
-    if constexpr (kNear) packed_times_plan(plan);
+    if constexpr (kShared) packed_times_plan(plan);
     else sparse_times_plan(plan, half);
   }
 
   // out = C · scratch, or Cᵀ · scratch.
   TFGW_DEVICE void structure_times(int half, double* out) {
     if (graph_.dense) return dense_times(half, scratch(), {to(half, out), P});
-    if constexpr (kNear) {
+    if constexpr (kShared) {
       packed_times(out);
     } else {
       sparse_times((half == 1 ? p_.t_start : p_.row_start) + graph_.first, half == 1 ? p_.t_entry : p_.entry,
@@ -103,20 +103,20 @@ class CrossOperator {
   }
 
  private:
-  TFGW_DEVICE double* to(int half, double* out) const { return kNear || half == 0 ? out : half_; }
+  TFGW_DEVICE double* to(int half, double* out) const { return kShared || half == 0 ? out : half_; }
 
   TFGW_DEVICE Rows table(int half) const {
-    if constexpr (kNear) return {near_.table, kPitch<P>};
+    if constexpr (kShared) return {shared_.table, kPitch<P>};
     return {(graph_.symmetric ? p_.mean : half == 0 ? p_.Ct : p_.C) + i64(k_) * P * P, P};
   }
-  TFGW_DEVICE const Entry* far_entries() const {  // where they are not near
-    return near_.has_packed ? nullptr : p_.packed + packed_at(p_, graph_.first);
+  TFGW_DEVICE const Entry* global_entries() const {  // where they are not near
+    return shared_.has_packed ? nullptr : p_.packed + packed_at(p_, graph_.first);
   }
   TFGW_DEVICE Rows scratch() const { return {scratch_, kPitch<P>}; }
 
   TFGW_DEVICE void clear(double* matrix, int pitch) {
 #pragma unroll 4
-    for (int e = 2 * Team::thread(); e < graph_.n * pitch; e += 2 * Team::kThreads) *two_at(matrix + e) = {};
+    for (int e = 2 * Team::thread(); e < graph_.n * pitch; e += 2 * Team::kThreads) *as_double2(matrix + e) = {};
   }
 
   // Where the entries of a row of C are: at first, first + step, … before end. Some may have no weight.
@@ -136,7 +136,7 @@ class CrossOperator {
       const Entry seen = edge(e), arc = plan[seen.col];
       return Term{seen.weight * arc.weight, arc.col};
     };
-    ahead<2>(of.first, of.end, of.step, term, [&](int, const Term& t) { row[t.col] += t.value; });
+    unrolled<2>(of.first, of.end, of.step, term, [&](int, const Term& t) { row[t.col] += t.value; });
   }
 
   // Adds to all rows what the rows that they see ship by the arcs of columns, each of which is one thread's. `of(row)`
@@ -156,7 +156,7 @@ class CrossOperator {
         return Term{seen.weight * arc.weight, column[seen.col * kPitch<P>], seen.col};
       };
       const Neighbours rows = of(arc.row);
-      ahead<2>(rows.first, rows.end, rows.step, term, [&](int, const Term& t) {
+      unrolled<2>(rows.first, rows.end, rows.step, term, [&](int, const Term& t) {
         // Entries without weight may name a row that another one changes; all others name different rows.
         if (t.value != 0) column[t.row * kPitch<P>] = t.sum + t.value;
       });
@@ -166,39 +166,39 @@ class CrossOperator {
   // The product with a plan, where C is a matrix,
   TFGW_DEVICE void dense_times_plan(const Entry* plan, int half, double* other) {
     clear(other, P);
-    Team::meet();
+    Team::sync();
 #pragma unroll 1
     for (int e = Team::thread(); e < graph_.n + cols_ - 1; e += Team::kThreads) {
       const Entry a = plan[e];
       other[a.row * P + a.col] = a.weight;
     }
-    Team::meet();
+    Team::sync();
     dense_times(half, {other, P}, scratch());
   }
 
   // where rows of C are in groups,
   TFGW_DEVICE void packed_times_plan(const Entry* plan) {
-    const Entry* const far = far_entries();
-    const auto edge = [&](int e) { return near_.has_packed ? near_.packed[e] : read_only(far + e); };
+    const Entry* const global = global_entries();
+    const auto edge = [&](int e) { return shared_.has_packed ? shared_.packed[e] : read_only(global + e); };
     const auto neighbours = [&](int place) {
       const int g = place / S::kGroup;
-      return Neighbours{near_.begin[g] + place % S::kGroup, near_.begin[g + 1], S::kGroup};
+      return Neighbours{shared_.begin[g] + place % S::kGroup, shared_.begin[g + 1], S::kGroup};
     };
 #pragma unroll 1
     for (int place = Team::thread(); place < graph_.n; place += Team::kThreads) {
-      const int i = near_.row[place];
+      const int i = shared_.row[place];
 #pragma unroll 4
-      for (int k = 0; k < cols_; k += 2) *two_at(scratch_ + i * kPitch<P> + k) = {};
+      for (int k = 0; k < cols_; k += 2) *as_double2(scratch_ + i * kPitch<P> + k) = {};
       add_arcs_of_rows(plan, edge, neighbours(place), i);
     }
-    Team::meet();
-    add_arcs_of_columns(plan, edge, [&](int row) { return neighbours(near_.place[row]); });
+    Team::sync();
+    add_arcs_of_columns(plan, edge, [&](int row) { return neighbours(shared_.place[row]); });
   }
 
   // and where they are one after the other.
   TFGW_DEVICE void sparse_times_plan(const Entry* plan, int half) {
     clear(scratch_, kPitch<P>);
-    Team::meet();
+    Team::sync();
     const auto entries = [&](bool transposed) {
       const Entry* const all = transposed ? p_.t_entry : p_.entry;
       return [=](int e) { return read_only(all + e); };
@@ -210,7 +210,7 @@ class CrossOperator {
 #pragma unroll 1
     for (int i = Team::thread(); i < graph_.n; i += Team::kThreads)
       add_arcs_of_rows(plan, entries(half == 1), neighbours(half == 1)(i), i);
-    Team::meet();
+    Team::sync();
     const bool back = !graph_.symmetric && half == 0;  // the rows that see a row: columns of what is multiplied
     add_arcs_of_columns(plan, entries(back), neighbours(back));
   }
@@ -226,32 +226,32 @@ class CrossOperator {
   TFGW_DEVICE void packed_times(double* out) {
     const double* const B = scratch_ + S::my_column();
     const int groups = S::groups(graph_.n);
-    const Entry* const far = far_entries();
+    const Entry* const global = global_entries();
 #pragma unroll 1
     for (int g = Team::warp(); g < groups; g += Team::kSize) {
       constexpr int kGroup = S::kGroup, kGroupRows = kGroup / S::kRowsAtOnce;
       double sum[kGroupRows] = {};
-      const int begin = near_.begin[g], end = near_.begin[g + 1];
+      const int begin = shared_.begin[g], end = shared_.begin[g + 1];
 #pragma unroll 2
       for (int e = begin; e < end; e += kGroup)
 #pragma unroll
         for (int s = 0; s < kGroupRows; ++s) {
           const int at = e + s * S::kRowsAtOnce + S::my_row();
-          const Entry a = near_.has_packed ? near_.packed[at] : read_only(far + at);
+          const Entry a = shared_.has_packed ? shared_.packed[at] : read_only(global + at);
           sum[s] += a.weight * B[a.col * kPitch<P>];
         }
 #pragma unroll
       for (int s = 0; s < kGroupRows; ++s) {
         const int at = g * kGroup + S::my_row() + s * S::kRowsAtOnce;
         if (at >= graph_.n) break;
-        out[near_.row[at] * P + S::my_column()] = sum[s];
+        out[shared_.row[at] * P + S::my_column()] = sum[s];
       }
     }
   }
 
   // out = A · scratch, A given by its entries, row by row. Several rows at a time: many numbers are on their way.
   TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, double* out) {
-    constexpr int kAhead = 2, kRows = 4, kRowsAtATime = kRows * S::kRowsAtOnce;
+    constexpr int kUnroll = 2, kRows = 4, kRowsAtATime = kRows * S::kRowsAtOnce;
     const double* const B = scratch_ + S::my_column();
 #pragma unroll 1
     for (int first = Team::warp() * kRowsAtATime + S::my_row(); first < graph_.n; first += kRowsAtATime * Team::kSize) {
@@ -263,19 +263,19 @@ class CrossOperator {
         at[s] = i < graph_.n ? begin[i] : 0, end[s] = i < graph_.n ? begin[i + 1] : 0;
         if (end[s] - at[s] > longest) longest = end[s] - at[s], some = at[s];
       }
-      for (int done = 0; done < longest; done += kAhead) {
-        Entry a[kRows][kAhead];
+      for (int done = 0; done < longest; done += kUnroll) {
+        Entry a[kRows][kUnroll];
 #pragma unroll
         for (int s = 0; s < kRows; ++s)
 #pragma unroll
-          for (int d = 0; d < kAhead; ++d) {  // behind a row's end, some entry that will not be used
+          for (int d = 0; d < kUnroll; ++d) {  // behind a row's end, some entry that will not be used
             const int e = at[s] + done + d;
             a[s][d] = entries[e < end[s] ? e : some];
           }
 #pragma unroll
         for (int s = 0; s < kRows; ++s)
 #pragma unroll
-          for (int d = 0; d < kAhead; ++d) {
+          for (int d = 0; d < kUnroll; ++d) {
             const double* const row = B + a[s][d].col * kPitch<P>;
             const bool there = at[s] + done + d < end[s];
 #pragma unroll
@@ -298,7 +298,7 @@ class CrossOperator {
   const int k_, cols_;
   double* const scratch_;  // its rows are kPitch apart
   double* const half_;
-  const NearStructure near_;
+  const SharedStructure shared_;
 };
 
 }  // namespace tfgw

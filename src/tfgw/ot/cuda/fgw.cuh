@@ -17,12 +17,12 @@ class FgwSolver {
   TFGW_DEVICE FgwSolver()
       : p_(block_memory<P>().problem), frame_(pair_.frame), n_(pair_.n), m_(pair_.m),
         transport_(pair_.tree_memory, n_, m_, frame_.rows_at_once, pair_.w.gradient, p_.supply + frame_.graph.first,
-                   pair_.w.row_arrays, &pair_.memory.told) {}
+                   pair_.w.row_arrays, &pair_.memory.leader_state) {}
 
   TFGW_DEVICE void run() {
     PairResult result;
     pair_.load();
-    Team::meet();
+    Team::sync();
     begin();
     descend(result);
     merge();
@@ -42,7 +42,7 @@ class FgwSolver {
       linear_is_coming_ = false;
       publish_atoms(-4 * frame_.alpha);
       pair_.rebuild_gradient(live_, newest_);
-      Team::meet();
+      Team::sync();
     }
     return transport_.solve(max_sweeps, [&](int first, double eps) {
       auto found = pair_.price(first, eps);
@@ -52,7 +52,7 @@ class FgwSolver {
   }
 
   TFGW_DEVICE void begin() {
-    const Beginning from = pair_.begin();
+    const InitialState from = pair_.begin();
     transport_.begin(from.arcs);
     if (frame_.alpha <= 0) return;
     base_ = p_.start ? Base::given : Base::product;
@@ -65,7 +65,7 @@ class FgwSolver {
     weight_ = lane() == 0;
     linear_ = lane() == 0 ? linear : 0.0;
     if (Team::thread() == 0) pair_.w.Q.set(0, 0, square);
-    Team::meet();
+    Team::sync();
   }
 
   // Frank-Wolfe from the first atom. `result` gets everything but the two separate costs.
@@ -119,7 +119,7 @@ class FgwSolver {
   TFGW_DEVICE void line_search(int fresh, double gap, double curvature) {
     const double step = line_search_step(gap, curvature);
     weight_ = lane() == fresh ? step : weight_ * (1 - step);
-    if (step < 1 && bits_set(live_) > 2) {  // of two, the segment is the hull
+    if (step < 1 && popc(live_) > 2) {  // of two, the segment is the hull
       if (Team::warp() == 0) {
         const bool small = live_ >> Kind::kAtoms == 0;
         const auto& Q = pair_.w.Q;
@@ -127,10 +127,10 @@ class FgwSolver {
         weight_ = small ? descend_over_simplex<SmallMatrix<Kind::kAtoms>>(Q, linear_, frame_.alpha, memory, weight_)
                         : descend_over_simplex<AtomMatrix<Kind::kAtoms>>(Q, linear_, frame_.alpha, memory, weight_);
         weight_ /= warp_sum(weight_);
-        if (!Team::kAlone) pair_.w.qp.move[lane()] = weight_;
+        if (!Team::kSingleWarp) pair_.w.qp.move[lane()] = weight_;
       }
-      Team::meet();
-      if (!Team::kAlone) weight_ = pair_.w.qp.move[lane()];
+      Team::sync();
+      if (!Team::kSingleWarp) weight_ = pair_.w.qp.move[lane()];
     }
     live_ = ballot(weight_ > 0);
     if (base_ != Base::vertex && !(live_ >> base_place_ & 1)) base_ = Base::vertex;
@@ -145,25 +145,25 @@ class FgwSolver {
     pair_.cross_of_iterate(live_);
     merge();
     for (int e = Team::thread(); e < n_ * P; e += Team::kThreads) pair_.w.given[e] = pair_.w.gradient[e];
-    Team::meet();
+    Team::sync();
     base_ = Base::given;
     only_atom(linear, square);
   }
 
   // The iterate as a matrix, in the gradient's memory.
   TFGW_DEVICE void merge() {
-    copies_are_there();
+    wait_for_copies();
     linear_is_coming_ = false;
-    Team::meet();
-    pair_.merge_base(base_, base_ == Base::vertex ? 0.0 : from_lane(weight_, base_place_));
-    Team::meet();
+    Team::sync();
+    pair_.merge_base(base_, base_ == Base::vertex ? 0.0 : shfl(weight_, base_place_));
+    Team::sync();
     add_plans(pair_.w.gradient);
   }
 
   // Lets all lanes see a multiple of the atoms' weights.
   TFGW_DEVICE void publish_atoms(double factor) {
     pair_.memory.factor[thread_in_block() / 32][lane()] = factor * weight_;
-    sync();
+    sync_warp();
   }
 
   // Of the iterate: (1−α)⟨M, T⟩ and ⟨T, X(T)⟩. Of the plan that the simplex found, which may become atom `fresh`:
@@ -173,7 +173,7 @@ class FgwSolver {
     double linear, squared, slope, own_linear, mixed;
   };
   TFGW_DEVICE Measures measure_vertex(int fresh, bool at_first_atom) {
-    constexpr int kAtOnce = Team::kAlone ? 2 : 4;  // atoms, for most of their cross terms are far
+    constexpr int kAtOnce = Team::kSingleWarp ? 2 : 4;  // atoms, for most of their cross terms are far
     const double* const linear_cost = frame_.linear;
     const double* const slopes = at_first_atom ? pair_.w.new_cross : pair_.w.gradient;
     struct Cell {
@@ -191,7 +191,7 @@ class FgwSolver {
 #pragma unroll
       for (int s = 0; s < kAtOnce; ++s) {  // where there are not so many, something that is near
         atom[s] = left ? lowest_bit(left) : newest_;
-        share[s] = left ? from_lane(weight_, atom[s]) : 0.0;
+        share[s] = left ? shfl(weight_, atom[s]) : 0.0;
         left &= left - 1;
         X[s] = atom[s] == newest_ ? pair_.w.new_cross : pair_.w.cross(atom[s]);
       }
@@ -239,7 +239,7 @@ class FgwSolver {
       kept[at] = pair_.w.new_plan[at] = {double(flow) * kMassUnit, row, col};
     });
     flow_ = s;
-    Team::meet();
+    Team::sync();
   }
 
   // The plan that was taken is an atom now, without weight. Returns ⟨plan, X(plan)⟩.
@@ -249,7 +249,7 @@ class FgwSolver {
     if (!has_structure(p_)) return 0;
     pair_.cross_of_plan(fresh);
     newest_ = fresh;
-    Team::meet();
+    Team::sync();
     pair_.fetch_linear();
     linear_is_coming_ = true;
     double own = 0;
@@ -259,7 +259,7 @@ class FgwSolver {
     own = warp_sum(own);
     pair_.add_over_team(own);
     if (Team::thread() == 0) pair_.w.Q.set(fresh, fresh, own);
-    Team::meet();
+    Team::sync();
     return own;
   }
 
@@ -269,7 +269,7 @@ class FgwSolver {
 #pragma unroll 1
     for (u32 left = live_; left; left &= left - 1) {
       const int t = lowest_bit(left);
-      const double w = from_lane(weight_, t);
+      const double w = shfl(weight_, t);
       if (live_ >> lane() & 1) q += pair_.w.Q.get(lane(), t) * w;
     }
     return q;
@@ -281,20 +281,20 @@ class FgwSolver {
       const int s = lowest_bit(left);
       if (base_ != Base::vertex && s == base_place_) continue;
       const Entry* const entries = pair_.w.plan(s);
-      const double w = from_lane(weight_, s);
+      const double w = shfl(weight_, s);
 #pragma unroll 1
       for (int e = Team::thread(); e < n_ + m_ - 1; e += Team::kThreads) {  // nothing is above the root
         const Entry a = entries[e];
         out[a.row * P + a.col] += w * a.weight;
       }
-      Team::meet();
+      Team::sync();
     }
   }
 
   TFGW_DEVICE void keep_potentials() {
     for (int i = Team::thread(); i < n_; i += Team::kThreads) pair_.potentials().rows[i] = pair_.published().row(i);
     for (int k = Team::thread(); k < m_; k += Team::kThreads) pair_.potentials().cols[k] = pair_.published().col(k);
-    Team::meet();
+    Team::sync();
   }
 
   // Both terms at the plan that was kept, whatever α: it may be learned, and its gradient is their difference.
@@ -313,7 +313,7 @@ class FgwSolver {
       const double squared = warp_sum(weight_ * quadratic());
       result.structure_cost = structure_term(p_.constant[frame_.b] + p_.t_constant[frame_.k], squared);
     }
-    result.distance = fused(frame_.alpha, result.structure_cost, (1 - frame_.alpha) * result.feature_cost);
+    result.distance = fma_rn(frame_.alpha, result.structure_cost, (1 - frame_.alpha) * result.feature_cost);
   }
 
   Pair<Kind> pair_;
@@ -333,9 +333,9 @@ class FgwSolver {
 // The pair's frame must be there. Called by all warps of the team. A function of its own, so that each kind gets
 // registers as if it were the only one.
 template <class Kind>
-TFGW_FUNCTION void solve_pair() {
+TFGW_NOINLINE void solve_pair() {
   FgwSolver<Kind>().run();
-  Kind::Team::meet();
+  Kind::Team::sync();
 }
 
 }  // namespace tfgw

@@ -1,7 +1,7 @@
 // The basis that the simplex begins with: rows ship greedily, those with most to lose first.
 #pragma once
 
-#include "beginning.cuh"
+#include "initial_state.cuh"
 #include "bits.cuh"
 #include "team.cuh"
 
@@ -34,10 +34,10 @@ class FirstBasis {
       mean[q] = 0;
 #pragma unroll 4
       for (int i = S::my_row(); i < rows_; i += S::kRowsAtOnce) mean[q] += cost[i * P + S::my_column() + 32 * q];
-      for (int distance = P; distance < 32; distance *= 2) mean[q] += across(mean[q], distance);
+      for (int distance = P; distance < 32; distance *= 2) mean[q] += shfl_xor(mean[q], distance);
       mean[q] /= rows_;
     }
-    Team::meet();
+    Team::sync();
 #pragma unroll 1
     for (int i = first + S::my_row(); i < last; i += S::kRowsAtOnce)
 #pragma unroll
@@ -45,7 +45,7 @@ class FirstBasis {
         const int k = S::my_column() + 32 * q;
         at_.centred[i * P + k] = k < cols_ ? sortable(cost[i * P + k] - mean[q]) : ~u64(0);
       }
-    sync();
+    sync_warp();
 #pragma unroll 1
     for (int i = first + lane(); i < last; i += 32) {
       double least = kPadCost, second = kPadCost;
@@ -104,8 +104,8 @@ class FirstBasis {
 #pragma unroll
         for (int q = 1; q < S::kColumnsPerLane; ++q)
           if (q == cheapest.q) mine = u64(want[q]), extra_mine = extra_want[q];
-        const i64 wanted = i64(from_lane(mine, owner));
-        const int extra = from_lane(extra_mine, owner);
+        const i64 wanted = i64(shfl(mine, owner));
+        const int extra = shfl(extra_mine, owner);
         const bool fills = open_cols > 1 && fills_column(wanted, now.have, extra, extra_have);
         if (lane() == owner) *arcs = {fills ? wanted : now.have, now.row, owner + 32 * cheapest.q};
         ++arcs;
@@ -155,9 +155,9 @@ class FirstBasis {
     return c;
   }
   TFGW_DEVICE static int owner_of(const Cheapest& c) {
-    const bool near = same_but_lane(c.mine, c.lowest);
-    const u32 all = ballot(near);
-    return all & (all - 1) ? lane_of_least_near(c.key, near, u32(lane() + 32 * c.q)) : int(c.lowest & 31);
+    const bool tied = same_but_lane(c.mine, c.lowest);
+    const u32 all = ballot(tied);
+    return all & (all - 1) ? lane_of_least_tied(c.key, tied, u32(lane() + 32 * c.q)) : int(c.lowest & 31);
   }
 
   const int rows_, cols_;

@@ -6,7 +6,7 @@
 // shared memory, as it was when it was last published.
 #pragma once
 
-#include "beginning.cuh"
+#include "initial_state.cuh"
 #include "bits.cuh"
 #include "team.cuh"
 
@@ -50,9 +50,9 @@ class FlatTree {
   class View {
    public:
     TFGW_DEVICE View(const Memory* memory, int cols, const RowArrays&) : t_(memory), cols_(cols) {}
-    TFGW_DEVICE void hold_rows(int, int) const {}
+    TFGW_DEVICE void cache_rows(int, int) const {}
     TFGW_DEVICE double row(int i) const { return -t_->potential[cols_ + i]; }
-    TFGW_DEVICE double held_row(int i) const { return row(i); }
+    TFGW_DEVICE double cached_row(int i) const { return row(i); }
     TFGW_DEVICE double col(int k) const { return t_->potential[k]; }
 
    private:
@@ -74,7 +74,7 @@ class FlatTree {
 #pragma unroll 1
     for (int node = Team::thread(); node < kNodes; node += Team::kThreads)
       t_->path[node] = {}, t_->potential[node] = 0, t_->parent[node] = cols_ - 1;
-    Team::meet();
+    Team::sync();
     root();
   }
 
@@ -95,10 +95,10 @@ class FlatTree {
       t_->potential[child[j]] = row_is_child_[j] ? -cost_[j] : cost_[j];
     }
     largest = warp_max(largest);
-    if (!Team::kAlone && lane() == 0) t_->largest[Team::warp()] = largest;
-    Team::meet();
+    if (!Team::kSingleWarp && lane() == 0) t_->largest[Team::warp()] = largest;
+    Team::sync();
 #pragma unroll
-    for (int w = 0; w < Team::kSize && !Team::kAlone; ++w) largest = larger(largest, t_->largest[w]);
+    for (int w = 0; w < Team::kSize && !Team::kSingleWarp; ++w) largest = larger(largest, t_->largest[w]);
     bool more = true;
 #pragma unroll 1
     while (more) {
@@ -114,7 +114,7 @@ class FlatTree {
 #pragma unroll
       for (int j = 0; j < kShare; ++j)
         if (is_used(j)) t_->potential[child[j]] = potential[j], t_->parent[child[j]] = parent[j];
-      Team::meet();
+      Team::sync();
     }
 #pragma unroll
     for (int j = 0; j < kShare; ++j) of_column_[j] = row_is_child_[j] ? potential[j] + cost_[j] : potential[j];
@@ -155,15 +155,15 @@ class FlatTree {
       improved = true;
       const auto enter_mine = [&] { entering() = {from_row, from_col, ends, v, reduced, cost}; };
       if (mine == lowest) enter_mine();
-      const bool near = same_but_lane(mine, lowest);
-      const u32 all = ballot(near);
-      sync();
+      const bool tied = same_but_lane(mine, lowest);
+      const u32 all = ballot(tied);
+      sync_warp();
       Entering in = entering();
       if (all & (all - 1)) {
-        const int owner = lane_of_least_near(key, near, u32(lane()));
-        sync();
+        const int owner = lane_of_least_tied(key, tied, u32(lane()));
+        sync_warp();
         if (lane() == owner) enter_mine();
-        sync();
+        sync_warp();
         in = entering();
       }
       const Cut cut = enter(in);
@@ -228,18 +228,18 @@ class FlatTree {
 #pragma unroll
       for (int j = 0; j < kShare; ++j)
         if (child[j] >= 0 && is_used(j)) t_->path[child[j]] = above_[j];
-      Team::meet();
+      Team::sync();
     }
   }
 
   // Of this lane's arc j.
-  TFGW_DEVICE static int word(int j) { return Team::kAlone ? j : j * Team::kSize + Team::warp(); }
+  TFGW_DEVICE static int word(int j) { return Team::kSingleWarp ? j : j * Team::kSize + Team::warp(); }
   TFGW_DEVICE static int slot(int j) { return 32 * word(j) + lane(); }
   TFGW_DEVICE bool is_used(int j) const { return slot(j) < arcs_; }
-  TFGW_DEVICE static u32 bit(int j) { return Team::kAlone || word(j) < W ? u32(1) << lane() : 0u; }
+  TFGW_DEVICE static u32 bit(int j) { return Team::kSingleWarp || word(j) < W ? u32(1) << lane() : 0u; }
   // Its word of a mask, which is in memory too.
   TFGW_DEVICE static u32 word_of(const Mask& mask, const Mask& in_memory, int j) {
-    if constexpr (Team::kAlone) return mask.word[j];
+    if constexpr (Team::kSingleWarp) return mask.word[j];
     else return in_memory.word[word(j) < W ? word(j) : 0];
   }
   TFGW_DEVICE Entering& entering() const { return t_->entering[Team::warp()]; }
@@ -277,19 +277,19 @@ class FlatTree {
     u32 holders = 0, several = 0;  // several may have to leave, in a lane or in different ones
 #pragma unroll
     for (int j = 0; j < kShare; ++j) {
-      const u32 near = ballot(same_but_lane(keys[j], lowest));
-      several |= holders & near, holders |= near;
+      const u32 tied = ballot(same_but_lane(keys[j], lowest));
+      several |= holders & tied, holders |= tied;
     }
     several |= holders & (holders - 1);
     Leaving out;
-    if constexpr (Team::kAlone) {
-      sync();
+    if constexpr (Team::kSingleWarp) {
+      sync_warp();
       out = of_warp;
     } else {
       // That several of a warp may have to leave is told by the key's lowest bit.
       if (lane() == 0) of_team.of[Team::warp()] = (lowest & ~u32(31)) | u32(2 * Team::warp()) | u32(several != 0);
       turn_ ^= 1;  // some may still be reading
-      Team::meet();
+      Team::sync();
       const Keys all = of_team;
       u32 first = all.of[0];
 #pragma unroll
@@ -360,11 +360,11 @@ class FlatTree {
       if (least && rank < mine.rank) mine.rank = rank, mine.tag = tag_of(j, sides);
     }
     Leaving* const at = t_->leaving[turn_];
-    turn_ ^= !Team::kAlone;
+    turn_ ^= !Team::kSingleWarp;
     const bool first = mine.rank == warp_min(mine.rank);
-    sync();
+    sync_warp();
     if (first) at[Team::warp()] = mine;
-    Team::meet();
+    Team::sync();
     Leaving out = at[0];
 #pragma unroll
     for (int w = 1; w < Team::kSize; ++w) {

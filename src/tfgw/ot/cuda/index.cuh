@@ -76,11 +76,11 @@ class Indexer {
     each(p_.nodes + 1, [&](i64 i) { p_.row_start[i] = 0; });
     each(p_.nodes, [&](i64 i) { p_.row_length[i] = 0; });
     sync_block();
-    each(p_.edges, row, [&](i64, i64 from) { fetch_add(&p_.row_start[from + 1], 1); });
+    each(p_.edges, row, [&](i64, i64 from) { atomic_add(&p_.row_start[from + 1], 1); });
     sync_block();
     accumulate(p_.row_start, p_.nodes + 1);
     each(p_.edges, row, [&](i64 e, i64 from) {
-      p_.edge_id[p_.row_start[from] + fetch_add(&p_.row_length[from], 1)] = int(e);
+      p_.edge_id[p_.row_start[from] + atomic_add(&p_.row_length[from], 1)] = int(e);
     });
   }
 
@@ -109,8 +109,8 @@ class Indexer {
     const auto size_of = [&](i64 b) { return p_.ptr[b + 1] - p_.ptr[b]; };
     const auto bucket_of = [](int n) { return kBuckets - 1 - (n < kBuckets ? n : kBuckets - 1); };
     each(p_.graphs, size_of, [&](i64 b, int n) {
-      fetch_add(&shared_.bucket[bucket_of(n)], 1);
-      raise_to(&p_.queue[kLargestGraph], n);
+      atomic_add(&shared_.bucket[bucket_of(n)], 1);
+      atomic_max(&p_.queue[kLargestGraph], n);
       if (p_.dense) p_.dense_at[b + 1] = i64(n) * n;
     });
     if (p_.dense && thread_in_block() == 0) p_.dense_at[0] = 0;
@@ -125,7 +125,7 @@ class Indexer {
       if (thread_in_block() == 0 && p_.dense_at[p_.graphs] != p_.dense_size) report_invalid(p_);
     }
     each(p_.graphs, size_of, [&](i64 b, int n) {
-      p_.order[fetch_add(&shared_.bucket[bucket_of(n)], -1) - 1] = int(b);
+      p_.order[atomic_add(&shared_.bucket[bucket_of(n)], -1) - 1] = int(b);
     });
   }
 

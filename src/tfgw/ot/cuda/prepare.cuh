@@ -47,7 +47,7 @@ TFGW_DEVICE double ordered_sum(int count, Value value) {
   for (int first = 0; first < count; first += 32) {
     const double mine = first + lane() < count ? value(first + lane()) : 0.0;  // a zero more changes nothing
 #pragma unroll 8
-    for (int s = 0; s < 32; ++s) total += from_lane(mine, s);
+    for (int s = 0; s < 32; ++s) total += shfl(mine, s);
   }
   return total;
 }
@@ -74,7 +74,7 @@ TFGW_DEVICE bool fix_weights(int count, Weight weight, double tolerance, i64 lea
     if (kept > heaviest) heaviest = kept, heaviest_at = i;
   }
 #pragma unroll
-  for (int distance = 1; distance < 32; distance *= 2) sum += across(sum, distance);
+  for (int distance = 1; distance < 32; distance *= 2) sum += shfl_xor(sum, distance);
   const int owner = lane_of_least(~u64(heaviest), u32(heaviest_at));
   if (lane() == owner) fixed[heaviest_at] = heaviest + ((i64(1) << kMassBits) - sum);  // a few units over or under
   return true;
@@ -83,7 +83,7 @@ TFGW_DEVICE bool fix_weights(int count, Weight weight, double tolerance, i64 lea
 // The squared norm of a row, by the threads that share it, which check it on the way.
 TFGW_DEVICE double squared_norm(const double* x, i64 count, int place, bool& valid) {
   double norm = 0;
-  ahead<8>(i64(place), count, kRowThreads, [&](i64 c) { return read_only(x + c); },
+  unrolled<8>(i64(place), count, kRowThreads, [&](i64 c) { return read_only(x + c); },
            [&](i64, double v) { norm += v * v, valid &= usable(v); });
   row_sums(norm);
   return norm;

@@ -199,7 +199,7 @@ class GraphPreparer {
     int *const start = p_.t_start + first_, *const length = p_.t_length + first_;
     each(n_, [&](int j) { length[j] = 0; });
     sync_block();
-    each(count, [&](int s) { fetch_add(&length[p_.entry[begin + s].col], 1); });
+    each(count, [&](int s) { atomic_add(&length[p_.entry[begin + s].col], 1); });
     sync_block();
     if (in_last_warp())
       running_sums(n_, [&](int j) { return length[j]; }, [&](int j, int sum) { start[j] = begin + sum; });
@@ -208,7 +208,7 @@ class GraphPreparer {
     sync_block();
     each(count, [&](int s) {
       const int j = p_.entry[begin + s].col;
-      p_.edge_id[start[j] + fetch_add(&length[j], 1)] = begin + s;
+      p_.edge_id[start[j] + atomic_add(&length[j], 1)] = begin + s;
     });
     sync_block();
     each(count, [&](int s) {
@@ -230,7 +230,7 @@ class GraphPreparer {
     each_row(n_, [&](int i, int place) {
       const int mine = i < n_ ? length[i] : 0;
       int rank = 0;
-      ahead<8>(place, n_, kRowThreads, [&](int j) { return length[j]; },
+      unrolled<8>(place, n_, kRowThreads, [&](int j) { return length[j]; },
                [&](int j, int other) { rank += other > mine || (other == mine && j < i); });
       row_sums(rank);
       if (i < n_ && place == 0) row_at[rank] = i;
@@ -268,7 +268,7 @@ class GraphPreparer {
     struct Term {
       double weight, h;
     };
-    ahead<4>(start[first_ + i] + place, start[first_ + i + 1], kRowThreads, [&](int e) {
+    unrolled<4>(start[first_ + i] + place, start[first_ + i + 1], kRowThreads, [&](int e) {
       const Entry a = entry[e];
       return Term{a.weight, p_.h[first_ + a.col]};
     }, [&](int, Term t) { mean += t.weight * t.h, square += t.weight * t.weight * t.h; });
@@ -277,7 +277,7 @@ class GraphPreparer {
   TFGW_DEVICE Moments dense_moments(int i, int place) {
     Moments m;
     const double* C = p_.dense + p_.dense_at[b_];
-    ahead<4>(place, n_, kRowThreads, [&](int j) {
+    unrolled<4>(place, n_, kRowThreads, [&](int j) {
       return Weighed{read_only(C + i64(i) * n_ + j), read_only(C + i64(j) * n_ + i), p_.h[first_ + j]};
     }, [&](int, const Weighed& c) {
       m.out += c.forth * c.h, m.square_out += c.forth * c.forth * c.h;

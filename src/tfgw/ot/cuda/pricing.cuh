@@ -29,16 +29,16 @@ class Pricing {
   // below v − eps; else −1. Every lane has the columns `my_column` + 32 q, but may have seen some rows only.
   TFGW_DEVICE Found price(int first, double eps) {
     const Rows rows = share({first, first + block_ < rows_ ? first + block_ : rows_});
-    tree_.hold_rows(rows.first, rows.last);
+    tree_.cache_rows(rows.first, rows.last);
     Found found;
 #pragma unroll
     for (int q = 0; q < S::kColumnsPerLane; ++q)
       found.row[q] = -1, found.lowest[q] = tree_.col(S::my_column() + 32 * q) - eps;
-    if (Team::kAlone || !look_through<8>(rows, found))
+    if (Team::kSingleWarp || !look_through<8>(rows, found))
       if (!look_through<4>(rows, found)) look_through<1>(rows, found);
     for (int distance = P; distance < 32; distance *= 2) {  // the lanes that looked at other rows of the same column
-      const double lowest = across(found.lowest[0], distance);
-      const int row = across(found.row[0], distance);
+      const double lowest = shfl_xor(found.lowest[0], distance);
+      const int row = shfl_xor(found.row[0], distance);
       // Without a candidate, a column's lowest is still what all began with. Of equal ones the first row counts.
       if (lowest < found.lowest[0] || (lowest == found.lowest[0] && row < found.row[0]))
         found.lowest[0] = lowest, found.row[0] = row;
@@ -75,7 +75,7 @@ class Pricing {
     int at[kCount][S::kColumnsPerLane];
 #pragma unroll
     for (int s = 0; s < kCount; ++s) {
-      const double u = tree_.held_row(first + s);
+      const double u = tree_.cached_row(first + s);
 #pragma unroll
       for (int q = 0; q < S::kColumnsPerLane; ++q) c[s][q] = from[s * P + 32 * q] - u, at[s][q] = s;
     }

@@ -114,7 +114,7 @@ class PairWriter {
         }
         forth[i] = f, back[i] = g;
       }
-      sync();
+      sync_warp();
     }
     double least = kPadCost;
 #pragma unroll 1
@@ -128,7 +128,7 @@ class PairWriter {
       const double cross = alpha_ > 0 ? 0.5 * (row_times(i, false, forth) + row_times(i, true, back)) : 0.0;
       least = smaller(least, linear - 4 * alpha_ * cross - potentials_.rows[i]);
     }
-    sync();
+    sync_warp();
     return -warp_max(-least);
   }
 

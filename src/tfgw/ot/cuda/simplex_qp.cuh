@@ -46,22 +46,22 @@ class SimplexQp {
   TFGW_DEVICE void descend(double& weight) {
     while (true) {
       const u32 active = ballot(weight > 0);
-      if (bits_set(active) < 2) return;
+      if (popc(active) < 2) return;
       reduce(active, weight);
       bool newton;
       const double d = direction(newton);
       const double d_reference = -warp_sum(d);
       // Each free position's move, back to the lane of its atom.
       if (lane() < count_) m_.move[lane()] = d;
-      sync();
+      sync_warp();
       const bool free = (active >> lane() & 1) && lane() != reference_;
       const double move = free ? m_.move[position(active)] : lane() == reference_ ? d_reference : 0.0;
-      sync();
+      sync_warp();
       const double limit = step_limit(newton);
       const double ratio = move < 0 ? -weight / move : kNone;
       const u32 rank = lane() == reference_ ? 64 : lane();
       const int blocking = lane_of_least(bits_of(ratio), rank);
-      const double nearest = from_lane(ratio, blocking);
+      const double nearest = shfl(ratio, blocking);
       const bool blocked = nearest < limit;
       weight = larger(0.0, weight + (blocked ? nearest : limit) * move);
       if (!blocked) return;
@@ -73,7 +73,7 @@ class SimplexQp {
   static constexpr double kNone = 10 * kUnboundedStep;  // ratio of a weight that does not fall
 
   TFGW_DEVICE int position(u32 active) const {
-    return bits_set(active & ~(u32(1) << reference_) & ((u32(1) << lane()) - 1));
+    return popc(active & ~(u32(1) << reference_) & ((u32(1) << lane()) - 1));
   }
 
   // The objective on the active face, in coordinates of the free atoms (the reference atom takes minus their sum).
@@ -83,22 +83,22 @@ class SimplexQp {
 #pragma unroll 1
     for (u32 left = active; left; left &= left - 1) {
       const int t = lowest_bit(left);
-      const double w = from_lane(weight, t);
+      const double w = shfl(weight, t);
       if (active >> lane() & 1) slope -= 4 * alpha_ * Q_.get(lane(), t) * w;
     }
-    const double slope_r = from_lane(slope, reference_);
-    count_ = bits_set(active) - 1;
+    const double slope_r = shfl(slope, reference_);
+    count_ = popc(active) - 1;
     if ((active >> lane() & 1) && lane() != reference_) m_.atom[position(active)] = lane();
-    sync();
+    sync_warp();
     const int s = lane() < count_ ? m_.atom[lane()] : reference_, r = reference_;
-    gradient_ = from_lane(slope, s) - slope_r;
+    gradient_ = shfl(slope, s) - slope_r;
     const double with_r = Q_.get(s, r), own_r = Q_.get(r, r);
 #pragma unroll 1
     for (int g = 0; g < count_; ++g) {
-      const double other_r = from_lane(with_r, g);
+      const double other_r = shfl(with_r, g);
       if (lane() < count_) hessian_.set(lane(), g, -4 * alpha_ * (Q_.get(s, m_.atom[g]) - with_r - other_r + own_r));
     }
-    sync();
+    sync_warp();
   }
 
   TFGW_DEVICE double H(int i, int j) const { return hessian_.get(i, j); }
@@ -115,12 +115,12 @@ class SimplexQp {
 #pragma unroll 4
         for (int k = 0; k < j; ++k) v -= H(lane(), k) * H(k, j);
       }
-      const double pivot = from_lane(v, j);
+      const double pivot = shfl(v, j);
       if (!(pivot > flat_curvature(scale))) return j;
       const double inverse = 1 / pivot;
       if (lane() == j) inverse_ = inverse;
       if (lane() > j && lane() < count_) hessian_.set(lane(), j, v), hessian_.set(j, lane(), v * inverse);
-      sync();
+      sync_warp();
     }
     return count_;
   }
@@ -129,7 +129,7 @@ class SimplexQp {
   TFGW_DEVICE double solve_lower(int n, double b) {
 #pragma unroll 1
     for (int i = 0; i < n; ++i) {
-      const double known = from_lane(b, i);
+      const double known = shfl(b, i);
       if (lane() > i && lane() < n) b -= H(i, lane()) * known;
     }
     return b;
@@ -139,7 +139,7 @@ class SimplexQp {
   TFGW_DEVICE double solve_upper(int n, double b) {
 #pragma unroll 1
     for (int i = n - 1; i >= 0; --i) {
-      const double known = from_lane(b, i);
+      const double known = shfl(b, i);
       if (lane() < i) b -= H(lane(), i) * known;
     }
     return b;
@@ -158,7 +158,7 @@ class SimplexQp {
       const double slope = warp_sum(lane() < count_ ? gradient_ * d : 0.0);
       if (slope > 0) d = -d;
     }
-    sync();
+    sync_warp();
     return lane() < count_ ? d : 0.0;
   }
 
@@ -171,7 +171,7 @@ class SimplexQp {
 
 // Functions of their own, for they are large and rarely needed.
 template <class Matrix, int kSmall>
-TFGW_FUNCTION double descend_over_simplex(AtomMatrix<kSmall> Q, double linear, double alpha, QpMemory<kSmall> memory,
+TFGW_NOINLINE double descend_over_simplex(AtomMatrix<kSmall> Q, double linear, double alpha, QpMemory<kSmall> memory,
                                           double weight) {
   SimplexQp<Matrix, kSmall>(Q, linear, alpha, memory).descend(weight);
   return weight;

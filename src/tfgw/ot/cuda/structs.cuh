@@ -68,7 +68,7 @@ struct Problem {
   int* invalid;                     // the same flag, where the host sees it
   double* scratch;
   i64 scratch_size;                 // in doubles
-  double* beginning;                // beginning.cuh
+  double* initial_state;            // initial_state.cuh
   i64 shared_size, start_shared, small_shared;  // bytes of shared memory of a block of `solve`, `start`, `solve_small`
   i64 team_pairs;                   // pairs that come first in the queue, and that a whole block solves
   i64 for_two, for_three, for_four; // most nodes of a graph of which so many have room in a block
@@ -84,7 +84,7 @@ struct Problem {
 };
 
 enum Counter {
-  kNextPair, kLargestGraph, kInvalid, kUnused, kUnsorted, kNoneAlone, kNextStart, kFirstSmall, kNextSmall, kCounters
+  kNextPair, kLargestGraph, kInvalid, kUnused, kUnsorted, kNoSingleWarps, kNextStart, kFirstSmall, kNextSmall, kCounters
 };
 
 constexpr int kFull = 4;  // a graph's matrix is multiplied as such if it has at most so many entries per edge
@@ -113,7 +113,7 @@ constexpr int kStartThreads = 32 * kStartWarps, kSolveThreads = 32 * kBlockWarps
 constexpr int kNodeThreads = 128, kEdgeThreads = 128, kTemplateThreads = 512, kEntryThreads = 256;
 constexpr int kStartBlocks = 4, kSolveBlocks = 2, kSmallBlocks = 3;  // that a multiprocessor should have registers for
 constexpr int kMany = 16;  // pairs of each block of `solve`, from which on small ones have code of their own
-constexpr int kNearAtoms = 16, kSmallNearAtoms = 8;  // of `solve` and of `solve_small`, that have room in shared memory
+constexpr int kSharedAtoms = 16, kSmallSharedAtoms = 8;  // atoms of `solve` and of `solve_small` in shared memory
 constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient for each lane, and for its block
 
 }  // namespace tfgw

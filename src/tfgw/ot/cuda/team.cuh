@@ -8,18 +8,18 @@ namespace tfgw {
 
 template <int kWarps>
 struct Team {
-  static constexpr bool kAlone = kWarps == 1;
+  static constexpr bool kSingleWarp = kWarps == 1;
   static constexpr int kSize = kWarps;
   static constexpr int kThreads = 32 * kWarps;
-  TFGW_DEVICE static int warp() { return kAlone ? 0 : thread_in_block() / 32; }
-  TFGW_DEVICE static int thread() { return kAlone ? lane() : thread_in_block(); }
-  TFGW_DEVICE static void meet() {
-    if constexpr (kAlone) sync();
+  TFGW_DEVICE static int warp() { return kSingleWarp ? 0 : thread_in_block() / 32; }
+  TFGW_DEVICE static int thread() { return kSingleWarp ? lane() : thread_in_block(); }
+  TFGW_DEVICE static void sync() {
+    if constexpr (kSingleWarp) sync_warp();
     else sync_block();
   }
   TFGW_DEVICE static bool any(bool mine) {  // a meeting, too
-    if constexpr (!kAlone) return any_in_block(mine);
-    sync();  // a ballot does not wait for memory
+    if constexpr (!kSingleWarp) return any_in_block(mine);
+    sync_warp();  // a ballot does not wait for memory
     return ballot(mine) != 0;
   }
 };

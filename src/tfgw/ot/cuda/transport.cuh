@@ -1,13 +1,13 @@
 // Exact linear optimal transport: the counterpart of cpp/transport.cpp, with the same order of pivots.
 #pragma once
 
-#include "beginning.cuh"
+#include "initial_state.cuh"
 #include "pricing.cuh"
 
 namespace tfgw {
 
 // What the warp that leads tells the others.
-struct Told {
+struct LeaderState {
   double eps;
   bool pivoted, moved;
 };
@@ -15,7 +15,7 @@ struct Told {
 // The warps of a team have the basis together, or the first one has it, and the others wait for it.
 template <class Tree, class Team>
 class Transport {
-  static constexpr bool kLed = Tree::Team::kSize < Team::kSize;
+  static constexpr bool kOneWarpTree = Tree::Team::kSize < Team::kSize;
   static constexpr int P = Tree::kColumns;
   using S = Shape<P>;
 
@@ -24,8 +24,9 @@ class Transport {
 
   // `cost` is (rows, P), of which `block` rows are priced together.
   TFGW_DEVICE Transport(typename Tree::Memory* memory, int rows, int cols, int block, const double* cost,
-                        const i64* supply, const RowArrays& arrays, Told* told)
-      : tree_(memory, rows, cols, supply, arrays), rows_(rows), cols_(cols), block_(block), cost_(cost), told_(told) {}
+                        const i64* supply, const RowArrays& arrays, LeaderState* leader_state)
+      : tree_(memory, rows, cols, supply, arrays), rows_(rows), cols_(cols), block_(block), cost_(cost),
+        leader_state_(leader_state) {}
 
   // The first basis.
   TFGW_DEVICE void begin(const Arc* arcs) {
@@ -43,7 +44,7 @@ class Transport {
       eps = unit * tree_.compute_potentials(cost_);
       tree_.publish();
     }
-    meet(eps);
+    broadcast(eps);
     int first = 0, clean_rows = 0, sweeps = 0;
 #pragma unroll 1
     while (clean_rows < rows_ && (max_sweeps == 0 || sweeps < max_sweeps)) {
@@ -54,7 +55,7 @@ class Transport {
         pivoted = tree_.pivot_on(found, unit, eps, moved_);
         if (pivoted) tree_.publish();
       }
-      pivoted = meet(eps, pivoted);
+      pivoted = broadcast(eps, pivoted);
       clean_rows = pivoted ? 0 : clean_rows + last - first;
       first = last == rows_ ? 0 : last;
       sweeps += first == 0;
@@ -86,21 +87,21 @@ class Transport {
   TFGW_DEVICE bool moved() const { return moved_; }  // whether the last solve changed the flow
 
  private:
-  TFGW_DEVICE static bool has_arcs() { return !kLed || Team::warp() == 0; }
+  TFGW_DEVICE static bool has_arcs() { return !kOneWarpTree || Team::warp() == 0; }
 
   // After this, all warps know what the one that leads knows. Returns `pivoted`.
-  TFGW_DEVICE bool meet(double& eps, bool pivoted = false) {
-    if (kLed && Team::thread() == 0) *told_ = {eps, pivoted, moved_};
-    Team::meet();
-    if constexpr (!kLed) return pivoted;
-    eps = told_->eps, moved_ = told_->moved;
-    return told_->pivoted;
+  TFGW_DEVICE bool broadcast(double& eps, bool pivoted = false) {
+    if (kOneWarpTree && Team::thread() == 0) *leader_state_ = {eps, pivoted, moved_};
+    Team::sync();
+    if constexpr (!kOneWarpTree) return pivoted;
+    eps = leader_state_->eps, moved_ = leader_state_->moved;
+    return leader_state_->pivoted;
   }
 
   Tree tree_;
   const int rows_, cols_, block_;
   const double* const cost_;
-  Told* const told_;
+  LeaderState* const leader_state_;
   bool moved_ = false;
 };
 

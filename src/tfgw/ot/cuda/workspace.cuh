@@ -26,9 +26,9 @@ class GlobalArena {
 };
 
 // Shared memory that is known to have room; the compiler knows what kind of memory it is.
-class NearArena : public GlobalArena {
+class SharedArena : public GlobalArena {
  public:
-  TFGW_DEVICE explicit NearArena(char* shared, int = 0, char* global = nullptr) : GlobalArena(global), at_(shared) {}
+  TFGW_DEVICE explicit SharedArena(char* shared, int = 0, char* global = nullptr) : GlobalArena(global), at_(shared) {}
   template <class T>
   TFGW_DEVICE T* take(int count) {
     const int bytes = bytes_of<T>(count);
@@ -40,9 +40,9 @@ class NearArena : public GlobalArena {
 };
 
 // Finds out how much of it is needed.
-class NearSize : public GlobalArena {
+class SharedSize : public GlobalArena {
  public:
-  TFGW_DEVICE NearSize() : GlobalArena(nullptr) {}
+  TFGW_DEVICE SharedSize() : GlobalArena(nullptr) {}
   template <class T>
   TFGW_DEVICE T* take(int count) {
     bytes_ += bytes_of<T>(i64(count));
@@ -55,9 +55,9 @@ class NearSize : public GlobalArena {
 };
 
 // Shared memory as far as it goes, the rest in the team's part of the working memory, which has room for everything.
-class FarArena : public GlobalArena {
+class SpillArena : public GlobalArena {
  public:
-  TFGW_DEVICE FarArena(char* shared, int shared_size, char* global)
+  TFGW_DEVICE SpillArena(char* shared, int shared_size, char* global)
       : GlobalArena(global), shared_(shared), left_(shared_size) {}
   template <class T>
   TFGW_DEVICE T* take(int count) {
@@ -74,7 +74,7 @@ class FarArena : public GlobalArena {
 
 // For a graph of `rows` nodes and a template of `cols`. What is used most comes first. The cross terms and plans of all
 // atoms are in global memory; those of the newest one are also here.
-template <int P, bool kNear, int kAtoms = kNearAtoms>
+template <int P, bool kShared, int kAtoms = kSharedAtoms>
 class Workspace {
  public:
   // In doubles, if all of it is in global memory; even, as 16 bytes are read at once.
@@ -93,16 +93,16 @@ class Workspace {
     Q.small = arena.template take<double>(kAtoms * kAtoms);
     qp.hessian.small = arena.template take<double>(kAtoms * kAtoms);
     qp.move = arena.template take<double>(kMaxAtoms), qp.atom = arena.template take<int>(kMaxAtoms);
-    if constexpr (kNear) {
-      near.take(arena, rows, cols, packed, kPitch<P>, Shape<P>::groups(rows));
-      near.place = arena.template take<int>(rows);
+    if constexpr (kShared) {
+      shared.take(arena, rows, cols, packed, kPitch<P>, Shape<P>::groups(rows));
+      shared.place = arena.template take<int>(rows);
     } else {
       row_arrays.anchor = arena.template take<int>(rows), row_arrays.base = arena.template take<double>(rows);
       row_arrays.u = arena.template take<double>(rows);
     }
     gradient = arena.template take<double>(rows * kPitch<P>), new_cross = arena.template take<double>(rows * P);
     given = arena.template take_global<double>(i64(rows) * P);
-    if constexpr (!kNear) half = arena.template take_global<double>(i64(rows) * P);
+    if constexpr (!kShared) half = arena.template take_global<double>(i64(rows) * P);
     Q.large = arena.template take_global<double>(kMaxAtoms * kMaxAtoms);
     qp.hessian.large = arena.template take_global<double>(kMaxAtoms * kMaxAtoms);
     cross_ = arena.template take_global<double>(i64(rows) * P * kMaxAtoms);
@@ -118,7 +118,7 @@ class Workspace {
   Entry* new_plan;
   AtomMatrix<kAtoms> Q;
   QpMemory<kAtoms> qp;
-  NearStructure near{};
+  SharedStructure shared{};
 
  private:
   const int rows_;
