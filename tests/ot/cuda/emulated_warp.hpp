@@ -1,6 +1,6 @@
-// A thread block on a CPU: each thread is a fibre, and a fibre runs until it needs the others of its warp (or, at a
-// barrier, of its block). Warps, and the lanes between two meetings, run in another order each time, so that code
-// that relies on one is found out. Blocks run one after the other.
+// A thread block on a CPU: each thread is a fibre that runs until a barrier or shuffle of its warp, or a barrier of its
+// block. Between two barriers, fibres run in a random order, so that code that relies on one fails. Blocks run one
+// after the other.
 #pragma once
 
 #include <ucontext.h>
@@ -23,7 +23,7 @@
 
 namespace tfgw {
 
-// Where the fibres of a warp or a block wait for each other.
+// A barrier of a warp or a block that also exchanges values.
 struct Barrier {
   int members = 0, arrived = 0;
   uint64_t round = 0;
@@ -73,7 +73,7 @@ class Block {
   }
   void barrier() { wait(block_); }
 
-  // Of the thread that runs: copies come as late as they may.
+  // Asynchronous copies of the active thread, which complete as late as possible.
   void copy_later(void* to, const void* from, size_t size) { fibres_[active_].copies.push_back({to, from, size}); }
   void copy_now() {
     for (const Copy& copy : fibres_[active_].copies) std::memcpy(copy.to, copy.from, copy.size);
@@ -137,7 +137,7 @@ class Block {
   std::mt19937 random_{1};
 };
 
-// Of the block that runs: what was not written yet is not a number.
+// Of the running block. Memory that was not written yet reads as NaN.
 class SharedMemory {
  public:
   static SharedMemory& current() {

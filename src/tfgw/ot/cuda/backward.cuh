@@ -1,6 +1,6 @@
-// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in two kernels: what belongs to the graphs,
-// node by node, then what belongs to the templates, node by node. All sums are added up in a fixed order, so that the
-// same input gives the same bits. Most entries of a plan are zero; what they would be multiplied with is not read.
+// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in two kernels: those of the graphs, node by
+// node, then those of the templates, node by node. All sums have a fixed order, so that the same input gives the same
+// bits. Most entries of a plan are zero; their factors are not read.
 #pragma once
 
 #include "block.cuh"
@@ -123,13 +123,13 @@ class Backward {
   TFGW_DEVICE double structure_scale(i64 b, int k) const { return 2 * alpha(k) * up(b, k); }
   TFGW_DEVICE const double* T(i64 i, int k) const { return g_.plan + (i * K_ + k) * m_; }
 
-  // A node behind those of the last graph; nobody reads its row of C T.
+  // A padding node after the last graph; its row of C T is never read.
   TFGW_DEVICE void padding(i64 i) {
     if (g_.x) each(d_, [&](int c) { g_.x[i * d_ + c] = 0; });
     if (g_.weights && thread_in_block() == 0) g_.weights[i] = 0;
   }
 
-  // The plan's entries as many at a time as there are threads.
+  // As many entries of the plan at a time as there are threads.
   TFGW_DEVICE void node_features(i64 i, int b, NodeMemory& memory) {
     const int threads = threads_in_block(), t = thread_in_block(), entries = K_ * m_;
     const double scale = sum_unrolled(0, K_, [&](int k) { return feature_scale(b, k); }) * p_.h[i];
@@ -159,7 +159,7 @@ class Backward {
     return sum_unrolled(first, first + n, [&](int i) { return read_only(g_.row_potential + i64(i) * K_ + k); }) / n;
   }
 
-  // (C T)[i, e], e running over templates and their nodes; entries of C as many at a time as there are threads.
+  // (C T)[i, e], e running over templates and their nodes; as many entries of C at a time as there are threads.
   TFGW_DEVICE void structured_row(i64 i, int b, NodeMemory& memory) {
     const int first = p_.ptr[b], n = p_.ptr[b + 1] - first, t = thread_in_block(), threads = threads_in_block();
     const bool sparse = p_.edge_index != nullptr;
@@ -206,7 +206,7 @@ class Backward {
     return sum;
   }
 
-  // Where column c of what a template node's gradient adds up begins: C T, then x. Null where not asked for.
+  // First entry of column c of the summands of a template node's gradient: C T, then x. Null if not requested.
   TFGW_DEVICE const double* column(int k, int c) const {
     if (c < m_) return g_.template_structure ? g_.structured + i64(k) * m_ + c : nullptr;
     return g_.template_x && c < m_ + d_ ? p_.x + c - m_ : nullptr;

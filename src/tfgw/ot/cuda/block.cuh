@@ -1,19 +1,19 @@
-// What the threads of a block do together, so that many numbers are on their way from memory at once.
+// Loops over the threads of a block, unrolled so that many loads are in flight.
 #pragma once
 
 #include "warp.cuh"
 
 namespace tfgw {
 
-// visit(i, load(i)) for i = first, first + step, … before end, by one thread: kUnroll numbers are loaded, then visited.
-// What is visited does not change what is loaded.
+// visit(i, load(i)) for i = first, first + step, … before end, by one thread: kUnroll loads are issued, then visited.
+// A visit must not change what is loaded.
 template <int kUnroll, class Int, class Load, class Visit>
 TFGW_DEVICE void unrolled(Int first, Int end, int step, Load load, Visit visit) {
 #pragma unroll 1
   for (; first < end; first += kUnroll * step) {
     decltype(load(first)) value[kUnroll];
 #pragma unroll
-    for (int s = 0; s < kUnroll; ++s) {  // behind the end, something that is there: a branch would be in the way
+    for (int s = 0; s < kUnroll; ++s) {  // past the end, load something valid: a branch would serialise the loads
       const Int i = first + s * step;
       value[s] = load(i < end ? i : first);
     }
@@ -44,10 +44,10 @@ TFGW_DEVICE double sum_unrolled(int first, int end, Term term) {
   return sum;
 }
 
-// Threads that share a row: enough to have all of a short one on its way, few enough for many rows at a time.
+// Threads that share a row: enough to load a short row at once, few enough for many rows at a time.
 constexpr int kRowThreads = 4;
 
-// visit(i, place of this thread among those of row i) for every i < count, and for some i beyond: a warp stays together.
+// visit(i, index of this thread within row i) for every i < count, and for some i beyond, so that warps do not diverge.
 template <class Visit>
 TFGW_DEVICE void each_row(int count, Visit visit) {
 #pragma unroll 1

@@ -1,8 +1,8 @@
 // A basis of the transportation problem, the warp's counterpart of cpp/mask_tree.hpp, which explains it: rows that ship
 // everything to one column are leaves, the others and the columns form a small core whose nodes know their path to the
-// root as a bit mask over arcs ("slots"). Here slot and node 32 j + l belong to lane l, in whose registers they live:
-// bit l of word j of a mask is then this lane's own slot, and nothing has to be looked up. Only what other lanes or warps
-// read, potentials and where each row hangs, is in memory.
+// root as a bit mask over arcs ("slots"). Here slot and node 32 j + l are in the registers of lane l: bit l of word j
+// of a mask is the lane's own slot, and nothing has to be looked up. Only what other lanes or warps read, potentials
+// and the parent of each row, is in memory.
 #pragma once
 
 #include "initial_state.cuh"
@@ -12,9 +12,9 @@
 namespace tfgw {
 
 // An entering arc closes a cycle: the arcs on the way to the root from its row or from its column, but not from both.
-// Returns the losing arc with the least flow, or −1. Among several it is the last one met when the cycle is walked from its apex
-// in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule). `depth(j)` is
-// that of the lower node of this lane's arc j; all lanes ask for it together.
+// Returns the losing arc with the least flow, or −1. Among several it is the last one on the cycle, walked from its
+// apex in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
+// `depth(j)` is the depth of the lower node of this lane's arc j; all lanes call it together.
 template <int N, class Depth>
 TFGW_DEVICE int blocking_slot(const Bits<N>& from_row, const Bits<N>& from_col, const Bits<N>& row_is_child,
                               const i64 (&flows)[N], Depth depth, bool& row_side, i64& flow) {
@@ -22,7 +22,7 @@ TFGW_DEVICE int blocking_slot(const Bits<N>& from_row, const Bits<N>& from_col, 
   u64 least = ~u64(0);
 #pragma unroll
   for (int j = 0; j < N; ++j) {
-    // On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to one.
+    // On the row's side, arcs that lead up from a row lose flow; on the column's side, those that lead down to one.
     const u32 losing = (from_row.word[j] ^ from_col.word[j]) & ~(from_row.word[j] ^ row_is_child.word[j]);
     mine[j] = losing >> lane() & 1 ? u64(flows[j]) : ~u64(0);
     least = mine[j] < least ? mine[j] : least;
@@ -65,7 +65,7 @@ TFGW_DEVICE void push(const Bits<N>& from_row, const Bits<N>& from_col, const Bi
 template <int P>
 class CoreTree {
   static constexpr int kNodes = 2 * P;           // columns first, then split rows
-  static constexpr int kShare = kNodes / 32;     // nodes of a lane, slots of a lane, words of a mask
+  static constexpr int kShare = kNodes / 32;     // nodes per lane, slots per lane, words per mask
   static constexpr int kColumnsPerLane = Shape<P>::kColumnsPerLane;
   using Mask = Bits<kShare>;
 
@@ -96,7 +96,7 @@ class CoreTree {
   TFGW_DEVICE CoreTree(Memory* memory, int rows, int cols, const i64* supply, const RowArrays& at)
       : t_(memory), rows_(rows), root_(cols - 1), supply_(supply), anchor_(at.anchor), base_(at.base) {}
 
-  // The first basis, of so many arcs.
+  // The first basis, of `count` arcs.
   TFGW_DEVICE void begin(const Arc* arcs, int count) {
     split_ = 0;
     used_ = {}, row_is_child_ = {};
@@ -155,10 +155,10 @@ class CoreTree {
     return warp_max(largest);
   }
 
-  TFGW_DEVICE void publish() const {}  // what others read is in memory all the time
+  TFGW_DEVICE void publish() const {}  // potentials are always in memory
 
   // Pivots on each column's candidate, most negative first, while they stay improving. `eps` rises in proportion to the
-  // costs that enter. False if none was improving; `moved` gets true if flow was.
+  // costs that enter. False if none was improving. Sets `moved` if flow moved.
   TFGW_DEVICE bool pivot_on(const Candidates<kColumnsPerLane>& found, double unit, double& eps, bool& moved) {
     bool improved = false;
     while (true) {
@@ -170,7 +170,7 @@ class CoreTree {
         const double reduced = found.cost[q] - row_potential(row) - t_->potential[(lane() + 32 * q) % P];
         if (found.row[q] >= 0 && reduced < lowest) lowest = reduced, mine = q;
       }
-      // Negative numbers: the larger their bits, the lower they are.
+      // Negative doubles: the larger the bits, the lower the number.
       const u64 key = mine >= 0 ? ~bits_of(lowest) : ~u64(0);
       if (!ballot(mine >= 0)) return improved;
       improved = true;
@@ -185,8 +185,8 @@ class CoreTree {
     }
   }
 
-  // Calls visit(row, col, flow, whether the row is below the column) for every arc, all lanes their own. The only arc of
-  // a row outside the core leads up to its column.
+  // Calls visit(row, col, flow, whether the row is below the column) for every arc, by the lane that has it. The only
+  // arc of a row outside the core leads up to its column.
   template <class Visit>
   TFGW_DEVICE void for_each_arc(Visit visit) const {
     for (int i = lane(); i < rows_; i += 32)
@@ -224,7 +224,7 @@ class CoreTree {
     Mask left{};  // nodes not reached yet
     for (int c = 0; c < root_; ++c) left.flip(c);
     for (int s = 0; s < split_; ++s) left.flip(P + s);
-    int node[kShare];  // of the row of each of this lane's arcs
+    int node[kShare];  // of the row of each arc of this lane
 #pragma unroll
     for (int j = 0; j < kShare; ++j) node[j] = used_.has_mine(j) ? anchor_[row_[j]] : 0;
     while (true) {
@@ -256,7 +256,7 @@ class CoreTree {
 
   TFGW_DEVICE double row_potential(int row) const { return base_[row] - t_->potential[anchor_[row]]; }
 
-  // Brings arc (row, col), of the given reduced cost, into the basis. Whether that moves flow.
+  // Brings arc (row, col), of the given reduced cost, into the basis. Returns whether that moves flow.
   TFGW_DEVICE bool pivot(int row, int col, double reduced) {
     int node = anchor_[row];
     const bool leaf = node < P;
@@ -269,7 +269,7 @@ class CoreTree {
     const int leaving = blocking_slot(from_row, from_col, row_is_child_, flow_, depth, row_side, pushed);
     if (leaf && (leaving < 0 || own < pushed || (own == pushed && row_side))) {  // the row only changes its home
       push(from_row, from_col, row_is_child_, own, flow_);
-      sync_warp();  // all have read where it was
+      sync_warp();  // all lanes have read the old home
       if (lane() == 0) anchor_[row] = col, base_[row] = cost_[i64(row) * P + col];
       sync_warp();
       return own > 0;
@@ -281,7 +281,7 @@ class CoreTree {
     Mask change;
 #pragma unroll
     for (int w = 0; w < kShare; ++w) {
-      // Arcs between the entering arc's end and the cut turn round.
+      // Arcs between the entering arc's end and the cut change direction.
       row_is_child_.word[w] ^= (row_side ? from_row.word[w] : from_col.word[w]) ^ top.word[w];
       change.word[w] = from_row.word[w] ^ from_col.word[w];
     }
@@ -346,7 +346,7 @@ class CoreTree {
     return slot;
   }
 
-  // Length of the path of a node, another one for each lane.
+  // Length of the path of a node that may differ by lane.
   TFGW_DEVICE int depth_of_each(int node) const {
     int depth = 0;
 #pragma unroll

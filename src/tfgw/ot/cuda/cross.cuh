@@ -1,5 +1,5 @@
 // The operator X(T) = ½(C T C̄ᵀ + Cᵀ T C̄) of one pair, on (n, P) matrices: the counterpart of cpp/cross.cpp. Two
-// products one after the other, with a meeting between them; in each, every warp of the team has its share of the rows.
+// products with a barrier between them; in each, every warp of the team has its share of the rows.
 #pragma once
 
 #include "bits.cuh"
@@ -8,13 +8,13 @@
 
 namespace tfgw {
 
-// Where a graph's structure and the template's table are, if they are near: the same as in Problem, in shared memory.
+// A graph's structure and the template's table in shared memory, in the format of Problem.
 struct SharedStructure {
   double* table;
   Entry* packed;
   int *row, *begin;
-  bool has_packed = false;  // else there was no room for the entries
-  int* place = nullptr;     // of each row in `row`, for products with plans
+  bool has_packed = false;  // false if the entries did not fit
+  int* place = nullptr;     // index of each row in `row`, for products with plans
 
   template <class Arena>
   TFGW_DEVICE void take(Arena& arena, int rows, int cols, int entries, int pitch, int groups) {
@@ -24,14 +24,14 @@ struct SharedStructure {
   }
 };
 
-// Entries of a structure in groups of rows, with their padding.
+// Number of entries of a structure in the packed format, with padding.
 template <int P>
 TFGW_DEVICE int packed_entries(const Problem& p, const GraphView& graph, int b) {
   const bool packed = graph.sparse && graph.symmetric && !graph.dense;
   return packed ? packed_begin(p, b)[Shape<P>::groups(graph.n)] : 0;
 }
 
-// Brings it near; it is there when copies are, and all threads have met.
+// Copies the structure to shared memory. Complete after `wait_for_copies` and a barrier.
 template <int P, class Team>
 TFGW_DEVICE void load_structure(const Problem& p, const GraphView& graph, int b, int k, int cols,
                                 const SharedStructure& shared) {
@@ -64,7 +64,7 @@ class CrossOperator {
                             const SharedStructure& shared)
       : p_(p), graph_(graph), k_(k), cols_(cols), scratch_(scratch), half_(half), shared_(shared) {}
 
-  // Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄, and one product does.
+  // If C is symmetric, ⟨T, C T C̄⟩ depends only on the symmetric part of C̄, and one product is enough.
   TFGW_DEVICE int halves() const { return kShared || graph_.symmetric ? 1 : 2; }
 
   // scratch = matrix · table
@@ -72,8 +72,8 @@ class CrossOperator {
     multiply<P, Team, 2>(matrix, P, 1, graph_.n, cols_, cols_, table(half), scratch(), nullptr);
   }
 
-  // scratch = C · plan, or Cᵀ · plan, of a vertex of the coupling polytope: for each row, then for each column but the
-  // last, the arc to the node above it in the basis, as an entry of the plan. `other` is a matrix to work in.
+  // scratch = C · plan, or Cᵀ · plan. The plan is a vertex of the coupling polytope: for each row, then for each column
+  // but the last, the arc to its parent in the basis, as an entry. `other` is a matrix to work in.
   TFGW_DEVICE void structure_times_plan(const Entry* plan, int half, double* other) {
     if (graph_.dense) return dense_times_plan(plan, half, other);
     if constexpr (kShared) packed_times_plan(plan);
@@ -91,12 +91,12 @@ class CrossOperator {
     }
   }
 
-  // out = scratch · table. The same goes to `kept`, if there is such a matrix.
+  // out = scratch · table. Also written to `kept`, if not null.
   TFGW_DEVICE void times_template(int half, double* out, double* kept) {
     multiply<P, Team, 2>(scratch_, kPitch<P>, 1, graph_.n, cols_, cols_, table(half), {to(half, out), P}, kept);
   }
 
-  // Both halves are there.
+  // The mean of both halves.
   TFGW_DEVICE void average(double* out) {
 #pragma unroll 1
     for (int e = Team::thread(); e < graph_.n * P; e += Team::kThreads) out[e] = 0.5 * (out[e] + half_[e]);
@@ -109,7 +109,7 @@ class CrossOperator {
     if constexpr (kShared) return {shared_.table, kPitch<P>};
     return {(graph_.symmetric ? p_.mean : half == 0 ? p_.Ct : p_.C) + i64(k_) * P * P, P};
   }
-  TFGW_DEVICE const Entry* global_entries() const {  // where they are not near
+  TFGW_DEVICE const Entry* global_entries() const {  // if they are not in shared memory
     return shared_.has_packed ? nullptr : p_.packed + packed_at(p_, graph_.first);
   }
   TFGW_DEVICE Rows scratch() const { return {scratch_, kPitch<P>}; }
@@ -119,12 +119,12 @@ class CrossOperator {
     for (int e = 2 * Team::thread(); e < graph_.n * pitch; e += 2 * Team::kThreads) *as_double2(matrix + e) = {};
   }
 
-  // Where the entries of a row of C are: at first, first + step, … before end. Some may have no weight.
+  // The entries of a row of C: at first, first + step, … before end. Padding entries have no weight.
   struct Neighbours {
     int first, end, step;
   };
 
-  // Adds to row i of `scratch` what the rows that it sees ship by their own arcs.
+  // Adds to row i of `scratch` the products with the parent arcs of its neighbours.
   template <class Edge>
   TFGW_DEVICE void add_arcs_of_rows(const Entry* plan, Edge edge, const Neighbours& of, int i) const {
     struct Term {
@@ -139,8 +139,8 @@ class CrossOperator {
     unrolled<2>(of.first, of.end, of.step, term, [&](int, const Term& t) { row[t.col] += t.value; });
   }
 
-  // Adds to all rows what the rows that they see ship by the arcs of columns, each of which is one thread's. `of(row)`
-  // are the rows that see a row.
+  // Adds to all rows the products with the parent arcs of columns, one thread per column. `of(row)` are the rows that
+  // have `row` as a neighbour.
   template <class Edge, class Of>
   TFGW_DEVICE void add_arcs_of_columns(const Entry* plan, Edge edge, Of of) const {
     struct Term {
@@ -157,13 +157,13 @@ class CrossOperator {
       };
       const Neighbours rows = of(arc.row);
       unrolled<2>(rows.first, rows.end, rows.step, term, [&](int, const Term& t) {
-        // Entries without weight may name a row that another one changes; all others name different rows.
+        // Padding entries may name a row that another entry changes; all others name different rows.
         if (t.value != 0) column[t.row * kPitch<P>] = t.sum + t.value;
       });
     }
   }
 
-  // The product with a plan, where C is a matrix,
+  // The product with a plan if C is a dense matrix.
   TFGW_DEVICE void dense_times_plan(const Entry* plan, int half, double* other) {
     clear(other, P);
     Team::sync();
@@ -176,7 +176,7 @@ class CrossOperator {
     dense_times(half, {other, P}, scratch());
   }
 
-  // where rows of C are in groups,
+  // The same if C is in the packed format.
   TFGW_DEVICE void packed_times_plan(const Entry* plan) {
     const Entry* const global = global_entries();
     const auto edge = [&](int e) { return shared_.has_packed ? shared_.packed[e] : read_only(global + e); };
@@ -195,7 +195,7 @@ class CrossOperator {
     add_arcs_of_columns(plan, edge, [&](int row) { return neighbours(shared_.place[row]); });
   }
 
-  // and where they are one after the other.
+  // The same if C is in rows of entries.
   TFGW_DEVICE void sparse_times_plan(const Entry* plan, int half) {
     clear(scratch_, kPitch<P>);
     Team::sync();
@@ -211,18 +211,18 @@ class CrossOperator {
     for (int i = Team::thread(); i < graph_.n; i += Team::kThreads)
       add_arcs_of_rows(plan, entries(half == 1), neighbours(half == 1)(i), i);
     Team::sync();
-    const bool back = !graph_.symmetric && half == 0;  // the rows that see a row: columns of what is multiplied
+    const bool back = !graph_.symmetric && half == 0;  // the neighbours in the transposed direction
     add_arcs_of_columns(plan, entries(back), neighbours(back));
   }
 
-  // out = C · B, or Cᵀ · B, where C is a matrix.
+  // out = C · B, or Cᵀ · B, if C is a dense matrix.
   TFGW_DEVICE void dense_times(int half, const Rows& B, const Rows& out) {
     const i64 n = graph_.n;
     const i64 row_step = half == 1 ? 1 : n, col_step = half == 1 ? n : 1;
     multiply<P, Team, 4>(graph_.dense, row_step, col_step, graph_.n, graph_.n, cols_, B, out, nullptr);
   }
 
-  // out = C · scratch, rows in groups of about equal length.
+  // out = C · scratch, in the packed format.
   TFGW_DEVICE void packed_times(double* out) {
     const double* const B = scratch_ + S::my_column();
     const int groups = S::groups(graph_.n);
@@ -249,7 +249,7 @@ class CrossOperator {
     }
   }
 
-  // out = A · scratch, A given by its entries, row by row. Several rows at a time: many numbers are on their way.
+  // out = A · scratch, A given by its entries, row by row. Several rows at a time, to have many loads in flight.
   TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, double* out) {
     constexpr int kUnroll = 2, kRows = 4, kRowsAtATime = kRows * S::kRowsAtOnce;
     const double* const B = scratch_ + S::my_column();
@@ -268,7 +268,7 @@ class CrossOperator {
 #pragma unroll
         for (int s = 0; s < kRows; ++s)
 #pragma unroll
-          for (int d = 0; d < kUnroll; ++d) {  // behind a row's end, some entry that will not be used
+          for (int d = 0; d < kUnroll; ++d) {  // past a row's end, load an entry that is not used
             const int e = at[s] + done + d;
             a[s][d] = entries[e < end[s] ? e : some];
           }
@@ -296,7 +296,7 @@ class CrossOperator {
   const Problem& p_;
   const GraphView& graph_;
   const int k_, cols_;
-  double* const scratch_;  // its rows are kPitch apart
+  double* const scratch_;  // row pitch: kPitch
   double* const half_;
   const SharedStructure shared_;
 };

@@ -1,6 +1,6 @@
 // Kernel `solve`: Fused Gromov-Wasserstein of one pair, the counterpart of cpp/fgw.cpp, which explains it. All warps of
-// the team run it side by side, with the same numbers; what goes over matrices (pair.cuh) or arcs they share.
-// Vertices ("atoms") sit in 32 places; lane s of each warp holds the weight and the linear cost of the atom in place s.
+// the team run it on the same numbers and share the work on matrices (pair.cuh) and arcs.
+// Vertices ("atoms") have 32 slots; lane s of each warp holds the weight and the linear cost of the atom in slot s.
 #pragma once
 
 #include "pair.cuh"
@@ -35,7 +35,7 @@ class FgwSolver {
   }
 
  private:
-  // From the gradient at T, or as it is, to a vertex.
+  // Solves the linear problem for the gradient at T, which is rebuilt if asked.
   TFGW_DEVICE Outcome solve_linear_problem(bool rebuild, int max_sweeps) {
     if (rebuild) {
       if (!linear_is_coming_) pair_.fetch_linear();
@@ -59,7 +59,7 @@ class FgwSolver {
     only_atom(from.costs[0], from.costs[1]);
   }
 
-  // The atom in place 0, whose cross term is in `new_cross`, is the iterate.
+  // The atom in slot 0, whose cross term is in `new_cross`, becomes the iterate.
   TFGW_DEVICE void only_atom(double linear, double square) {
     live_ = 1, base_place_ = 0, newest_ = 0;
     weight_ = lane() == 0;
@@ -79,9 +79,9 @@ class FgwSolver {
       const bool moved = transport_.moved() || flow_ < 0;
       const bool unmoved_vertex = !moved && base_ == Base::vertex && live_ == u32(1) << flow_;
       const int fresh = lowest_bit(~live_);
-      // Where ties were broken, the gradient is not that of T, which is still the first atom.
+      // If ties were broken, the cost is not the gradient at T, which is still the first atom.
       const auto [linear, squared, sloped, own_linear, mixed] = measure_vertex(fresh, tie_break);
-      take_vertex(fresh);  // from here on, the gradient's memory serves other purposes
+      take_vertex(fresh);  // from here on, the gradient's memory is reused
       const double value = objective(frame_.structure_scale, linear, frame_.alpha, squared);
       const double scale = objective_scale(frame_.structure_scale, linear);
       result.distance = value;
@@ -100,7 +100,7 @@ class FgwSolver {
         if (stationary && unmoved_vertex) return;
       }
       const double own = add_atom(fresh, own_linear);
-      if (frame_.alpha <= 0) {  // one linear problem, whose solution is all
+      if (frame_.alpha <= 0) {  // a linear problem, solved
         weight_ = lane() == 0, result.gap = 0;
         return;
       }
@@ -119,7 +119,7 @@ class FgwSolver {
   TFGW_DEVICE void line_search(int fresh, double gap, double curvature) {
     const double step = line_search_step(gap, curvature);
     weight_ = lane() == fresh ? step : weight_ * (1 - step);
-    if (step < 1 && popc(live_) > 2) {  // of two, the segment is the hull
+    if (step < 1 && popc(live_) > 2) {  // the hull of two vertices is the segment
       if (Team::warp() == 0) {
         const bool small = live_ >> Kind::kAtoms == 0;
         const auto& Q = pair_.w.Q;
@@ -160,20 +160,20 @@ class FgwSolver {
     add_plans(pair_.w.gradient);
   }
 
-  // Lets all lanes see a multiple of the atoms' weights.
+  // Writes the atoms' weights, times a factor, to shared memory.
   TFGW_DEVICE void publish_atoms(double factor) {
     pair_.memory.factor[thread_in_block() / 32][lane()] = factor * weight_;
     sync_warp();
   }
 
-  // Of the iterate: (1−α)⟨M, T⟩ and ⟨T, X(T)⟩. Of the plan that the simplex found, which may become atom `fresh`:
-  // ⟨gradient, plan⟩, (1−α)⟨M, plan⟩ and ⟨plan, X(T)⟩; the gradient is the one that it was found with, or else that at
-  // the first atom. ⟨plan, X(atom)⟩ goes to Q.
+  // For the iterate: (1−α)⟨M, T⟩ and ⟨T, X(T)⟩. For the plan that the simplex found, which may become atom `fresh`:
+  // ⟨gradient, plan⟩, (1−α)⟨M, plan⟩ and ⟨plan, X(T)⟩, with the gradient in memory or the one at the first atom.
+  // Also writes ⟨plan, X(atom)⟩ to Q.
   struct Measures {
     double linear, squared, slope, own_linear, mixed;
   };
   TFGW_DEVICE Measures measure_vertex(int fresh, bool at_first_atom) {
-    constexpr int kAtOnce = Team::kSingleWarp ? 2 : 4;  // atoms, for most of their cross terms are far
+    constexpr int kAtOnce = Team::kSingleWarp ? 2 : 4;  // atoms per pass: their cross terms are mostly in global memory
     const double* const linear_cost = frame_.linear;
     const double* const slopes = at_first_atom ? pair_.w.new_cross : pair_.w.gradient;
     struct Cell {
@@ -189,7 +189,7 @@ class FgwSolver {
       const double* X[kAtOnce];
       double q[kAtOnce] = {}, share[kAtOnce];
 #pragma unroll
-      for (int s = 0; s < kAtOnce; ++s) {  // where there are not so many, something that is near
+      for (int s = 0; s < kAtOnce; ++s) {  // unused entries read the newest atom, which is in shared memory
         atom[s] = left ? lowest_bit(left) : newest_;
         share[s] = left ? shfl(weight_, atom[s]) : 0.0;
         left &= left - 1;
@@ -200,7 +200,7 @@ class FgwSolver {
         Cell cell;
         cell.cost = linear_cost[e], cell.slope = slopes[e];
 #pragma unroll
-        for (int s = 0; s < kAtOnce; ++s) cell.X[s] = live_ ? X[s][e] : 0.0;  // else there is nothing there
+        for (int s = 0; s < kAtOnce; ++s) cell.X[s] = live_ ? X[s][e] : 0.0;  // without atoms, X points nowhere
         return cell;
       };
       const auto of_iterate = [&] {
@@ -231,7 +231,7 @@ class FgwSolver {
     return sum;
   }
 
-  // The flow that the simplex found, as the plan of atom `s`.
+  // Stores the flow that the simplex found as the plan of atom `s`.
   TFGW_DEVICE void take_vertex(int s) {
     Entry* const kept = pair_.w.plan(s);
     transport_.for_each_arc([&](int row, int col, i64 flow, bool row_is_child) {
@@ -242,7 +242,7 @@ class FgwSolver {
     Team::sync();
   }
 
-  // The plan that was taken is an atom now, without weight. Returns ⟨plan, X(plan)⟩.
+  // Makes the plan that was taken an atom without weight. Returns ⟨plan, X(plan)⟩.
   TFGW_DEVICE double add_atom(int fresh, double linear) {
     if (lane() == fresh) linear_ = linear, weight_ = 0;
     live_ |= u32(1) << fresh;
@@ -275,7 +275,7 @@ class FgwSolver {
     return q;
   }
 
-  // Adds what the vertices have in the iterate T.
+  // Adds the weighted vertices of the iterate T.
   TFGW_DEVICE void add_plans(double* out) {
     for (u32 left = live_; left; left &= left - 1) {
       const int s = lowest_bit(left);
@@ -283,7 +283,7 @@ class FgwSolver {
       const Entry* const entries = pair_.w.plan(s);
       const double w = shfl(weight_, s);
 #pragma unroll 1
-      for (int e = Team::thread(); e < n_ + m_ - 1; e += Team::kThreads) {  // nothing is above the root
+      for (int e = Team::thread(); e < n_ + m_ - 1; e += Team::kThreads) {  // the root has no parent arc
         const Entry a = entries[e];
         out[a.row * P + a.col] += w * a.weight;
       }
@@ -321,17 +321,17 @@ class FgwSolver {
   const Frame& frame_;
   const int n_, m_;
   Transport<Tree, Team> transport_;
-  u32 live_ = 0;                       // places in use
-  Base base_ = Base::vertex;           // what sits in base_place_, unless a vertex
+  u32 live_ = 0;                       // slots in use
+  Base base_ = Base::vertex;           // what the atom in base_place_ is
   int base_place_ = 0;
-  int newest_ = -1;                    // whose cross term is in `new_cross`
-  int flow_ = -1;                      // whose plan the flow of the simplex was, when it was last taken
-  bool linear_is_coming_ = false;      // to where the gradient will be
+  int newest_ = -1;                    // atom whose cross term is in `new_cross`
+  int flow_ = -1;                      // atom whose plan is the flow of the simplex as last taken
+  bool linear_is_coming_ = false;      // whether the linear cost is being copied to the gradient's memory
   double weight_ = 0, linear_ = 0;     // of this lane's atom: weight, and (1−α)⟨M, plan⟩
 };
 
-// The pair's frame must be there. Called by all warps of the team. A function of its own, so that each kind gets
-// registers as if it were the only one.
+// Solves the pair whose frame is in shared memory. Called by all warps of the team. Not inlined, so that registers are
+// allocated for each kind separately.
 template <class Kind>
 TFGW_NOINLINE void solve_pair() {
   FgwSolver<Kind>().run();

@@ -22,9 +22,9 @@ class FirstBasis {
  public:
   TFGW_DEVICE FirstBasis(int rows, int cols, const FirstBasisMemory& memory) : rows_(rows), cols_(cols), at_(memory) {}
 
-  // Each row's costs less their columns' means (what makes a column dear to every row does not matter), and its regret,
-  // the gap between its cheapest and second cheapest column. All warps, each its share of the rows. `cost` may be where
-  // `centred` is.
+  // Costs less their columns' means (a cost that all rows pay does not matter), and each row's regret, the gap between
+  // its cheapest and second cheapest column. All warps, each its share of the rows. `cost` and `centred` may be the
+  // same memory.
   TFGW_DEVICE void compute_regrets(const double* cost) {
     const int each = (rows_ + Team::kSize - 1) / Team::kSize, first = Team::warp() * each;
     const int last = first + each < rows_ ? first + each : rows_;
@@ -49,7 +49,7 @@ class FirstBasis {
 #pragma unroll 1
     for (int i = first + lane(); i < last; i += 32) {
       double least = kPadCost, second = kPadCost;
-      int k = lane() % cols_;  // lanes begin at different columns: in different banks of memory
+      int k = lane() % cols_;  // lanes begin at different columns to avoid bank conflicts
 #pragma unroll 2
       for (int s = 0; s < cols_; ++s) {
         const double c = from_sortable(at_.centred[i * P + k]);
@@ -73,9 +73,8 @@ class FirstBasis {
     }
   }
 
-  // Ships greedily, each row to its cheapest open column. Ties are decided as if every node but the root had a vanishing
-  // extra supply (`extra` counts it): a basis that is feasible then is strongly feasible. Every demand must be positive.
-  // One warp. While it ships from a row, it is already looking for the next one's cheapest column.
+  // Ships greedily, each row to its cheapest open column, with ties decided by rules.cuh (extra_demand). Every demand
+  // must be positive. One warp, which looks for the next row's cheapest column while it ships from a row.
   TFGW_DEVICE void ship(const i64* demand, Arc* arcs) const {
     i64 want[S::kColumnsPerLane];
     int extra_want[S::kColumnsPerLane];
@@ -131,12 +130,12 @@ class FirstBasis {
   struct Row {
     int row;
     i64 have;
-    u64 key[S::kColumnsPerLane];  // of each of this lane's columns
+    u64 key[S::kColumnsPerLane];  // by column of this lane
   };
   struct Cheapest {
     u64 key;           // the lowest of this lane's open columns
-    int q;             // which of them has it
-    u32 mine, lowest;  // its upper bits with the lane, and the lowest of all lanes'
+    int q;             // its column
+    u32 mine, lowest;  // the lane's key (with_lane), and the lowest of all lanes
   };
 
   TFGW_DEVICE Row row_at(int place) const {

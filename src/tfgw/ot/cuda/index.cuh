@@ -6,7 +6,7 @@
 
 namespace tfgw {
 
-constexpr int kBuckets = 1024;  // of graph sizes; graphs beyond share the last one
+constexpr int kBuckets = 1024;  // of graph sizes; larger graphs share the last one
 
 struct IndexMemory {
   i64 warp_total[32];
@@ -55,7 +55,7 @@ class Indexer {
     return valid;
   }
 
-  // Where edges are listed row by row, as most are, they stay where they are. Behind the last one comes row `nodes`.
+  // Edges that are listed row by row, as most are, stay in place. A sentinel row `nodes` follows the last edge.
   TFGW_DEVICE bool find_rows(bool& sorted) {
     bool valid = true;
     const auto row = [&](i64 e) { return e < 0 ? -1 : e < p_.edges ? read_only(p_.edge_index + e) : p_.nodes; };
@@ -69,7 +69,7 @@ class Indexer {
     return valid;
   }
 
-  // Others are counted; `edge_id` has those of each row, in any order. The next kernel sorts them.
+  // Counting sort of other edges: `edge_id` gets the edges of each row in any order, and `prepare` sorts them.
   TFGW_DEVICE void scatter_edges() {
     const auto row = [&](i64 e) { return read_only(p_.edge_index + e); };
     if (thread_in_block() == 0) p_.queue[kUnsorted] = 1;
@@ -84,7 +84,7 @@ class Indexer {
     });
   }
 
-  // Running sums, in place.
+  // Inclusive scan in place, by the block.
   template <class Int>
   TFGW_DEVICE void accumulate(Int* values, i64 count) {
     const int t = thread_in_block(), threads = threads_in_block(), warp = t / 32;
@@ -104,7 +104,7 @@ class Indexer {
     sync_block();
   }
 
-  // Largest graphs first, so that no long one is left for the end; where dense structures begin.
+  // Largest graphs first, so that no long solve is left for the end. Also finds the offsets of dense structures.
   TFGW_DEVICE void sort_graphs() {
     const auto size_of = [&](i64 b) { return p_.ptr[b + 1] - p_.ptr[b]; };
     const auto bucket_of = [](int n) { return kBuckets - 1 - (n < kBuckets ? n : kBuckets - 1); };
@@ -115,7 +115,7 @@ class Indexer {
     });
     if (p_.dense && thread_in_block() == 0) p_.dense_at[0] = 0;
     sync_block();
-    accumulate(shared_.bucket, kBuckets);  // each then counts the graphs of its size, and all that are larger
+    accumulate(shared_.bucket, kBuckets);  // each then counts the graphs of its size and larger
     if (thread_in_block() == 0)
       p_.queue[kFirstSmall] = p_.queue[kNextSmall] =
           int(p_.templates) * shared_.bucket[p_.for_small < 0 ? kBuckets - 1 : bucket_of(int(p_.for_small) + 1)];

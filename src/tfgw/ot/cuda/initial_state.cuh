@@ -1,11 +1,11 @@
-// Where the solve of a pair begins: what the kernel `start` leaves for the kernel `solve`, in memory of the pair's own.
+// The initial state of each pair's solve: written by the kernel `start`, read by the kernel `solve`.
 #pragma once
 
 #include "problem.cuh"
 
 namespace tfgw {
 
-// An arc of the first basis. Those of a row are next to each other.
+// An arc of the first basis. Arcs of the same row are adjacent.
 struct alignas(16) Arc {
   i64 flow;
   int row, col;
@@ -20,7 +20,7 @@ struct InitialState {
 
 TFGW_DEVICE InitialState initial_state_of(const Problem& p, const GraphView& graph, int b, int k) {
   const i64 rows = p.nodes * p.templates, pairs = p.graphs * p.templates, pair = b * p.templates + k;
-  const i64 first = i64(graph.first) * p.templates + i64(k) * graph.n;  // of the pair's rows, among those of all pairs
+  const i64 first = i64(graph.first) * p.templates + i64(k) * graph.n;  // first of the pair's rows among all pairs
   const i64 matrix = rows * p.padded, at = first * p.padded;
   double* const linear = p.initial_state + at;
   double* const behind = p.initial_state + (p.start ? 4 : 2) * matrix;

@@ -9,14 +9,14 @@
 
 using namespace tfgw;
 
-// One block, then one per template whose entries are shared.
+// Block 0 indexes the batch; one more block per template expands entries that parameters share.
 TFGW_KERNEL(kIndexThreads) tfgw_index(const TFGW_GRID_CONSTANT Problem p, const TFGW_GRID_CONSTANT SharedEntries s) {
   TFGW_SHARED IndexMemory memory;
   if (block_index() > 0) return expand_entries(s, block_index() - 1);
   Indexer(p, memory).run();
 }
 
-// One block per graph, then one per template; two blocks at a time, or the compiler saves registers that are there.
+// One block per graph, then one per template. Two blocks per multiprocessor, or the compiler saves on registers.
 TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_GRID_CONSTANT Problem p) {
   TFGW_SHARED PrepareMemory<TFGW_COLUMNS> memory;
   const int item = block_index();
@@ -28,26 +28,26 @@ TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_GRID_CONSTANT Problem p)
   }
 }
 
-// As many blocks as the working memory has room for.
+// A persistent kernel: as many blocks as the working memory has room for.
 TFGW_KERNEL(kStartThreads, kStartBlocks) tfgw_start(const TFGW_GRID_CONSTANT Problem p) {
   if (p.queue[kInvalid]) return report_in_distances(p);
   start_pairs<TFGW_COLUMNS, Team<kStartWarps>>(p);
 }
 
-// The same.
+// Also persistent.
 TFGW_KERNEL(kSolveThreads, kSolveBlocks) tfgw_solve(const TFGW_GRID_CONSTANT Problem p) {
   if (p.queue[kInvalid]) return;
   SolveBlock<TFGW_COLUMNS, kSharedAtoms>(p, p.shared_size).run();
 }
 
 #if TFGW_COLUMNS <= 32
-// `start` with one warp for each pair: slower for one, faster for many small ones, as no warp waits for another.
+// `start` with one warp per pair: slower for one pair, faster for many small ones, because no warp waits for another.
 TFGW_KERNEL(32, kStartWarps * kStartBlocks) tfgw_start_many(const TFGW_GRID_CONSTANT Problem p) {
   if (p.queue[kInvalid]) return report_in_distances(p);
   start_pairs<TFGW_COLUMNS, Team<1>>(p);
 }
 
-// `solve` for small pairs that there are many of: fewer registers, more blocks at a time.
+// `solve` for many small pairs: fewer registers, higher occupancy.
 TFGW_KERNEL(kSolveThreads, kSmallBlocks) tfgw_solve_small(const TFGW_GRID_CONSTANT Problem p) {
   if (p.queue[kInvalid]) return;
   SolveBlock<TFGW_COLUMNS, kSmallSharedAtoms>(p, p.small_shared).run_small();

@@ -1,28 +1,28 @@
-// Products of matrices on the matrix units of a multiprocessor, in tiles of 16 × 8 numbers.
+// Matrix products on tensor cores (float64 MMA), in tiles of 16 × 8.
 #pragma once
 
 #include "team.cuh"
 
 namespace tfgw {
 
-// From row to row of a matrix of P columns that is read in tiles: so that the rows of a tile are in different banks of
+// Row pitch of a matrix of P columns that is read in tiles, chosen so that the rows of a tile are in different banks of
 // shared memory.
 template <int P>
 constexpr int kPitch = P + 4;
 
-// A matrix, and how far its rows are from each other.
+// A matrix and its row pitch.
 struct Rows {
   double* at;
   int pitch;
 };
 
 // out[i, :] = Σ_l a[i · row_step + l · col_step] · B[l, :] for i < rows and l < inner; B and `out` have P columns, of
-// which those from `cols` on become 0. The same goes to `kept`, whose pitch is P, if there is such a matrix. Every warp
-// has its share of the rows; it has 4 kUnroll numbers of each row on their way.
+// which those from `cols` on become 0. Also written to `kept`, of pitch P, if not null. Every warp has its share of the
+// rows and 4 kUnroll loads of each row in flight.
 template <int P, class Team, int kUnroll, class Step>
 TFGW_DEVICE void multiply(const double* a, Step row_step, Step col_step, int rows, int inner, int cols, const Rows& B,
                           const Rows& out, double* kept) {
-  constexpr int kTiles = P < 32 ? P / 8 : 4;  // tiles next to each other that one warp has at a time
+  constexpr int kTiles = P < 32 ? P / 8 : 4;  // adjacent tiles of a warp at a time
   const int high = lane() / 4, low = lane() % 4;  // see multiply_add
 #pragma unroll 1
   for (int first = 16 * Team::warp() + high; first < rows + high; first += 16 * Team::kSize)

@@ -1,5 +1,4 @@
-// One pair, as every warp that works on it sees it, and what goes over whole matrices, of which each warp does its
-// share.
+// One pair as seen by every warp that works on it, and the operations on whole matrices, which the warps share.
 #pragma once
 
 #include "initial_state.cuh"
@@ -11,11 +10,11 @@
 
 namespace tfgw {
 
-// Words of the masks of a basis that one warp has, though there are more. Such pairs may be solved by one warp, too,
-// and sums over arcs are then rounded in the same way. To meet for each pivot takes as long as it saves for them.
+// Up to this many words per mask, a single warp of the team keeps the basis. Such pairs may also be solved by one warp,
+// and sums over arcs are then rounded alike. For them, a barrier per pivot costs as much as it saves.
 constexpr int kOneWarpWords = 3;
 
-// A pair that has room in shared memory, and one that has not, or whose structure is directed or given as a matrix.
+// Kinds of pairs: in shared memory, and in global memory. Directed and dense structures are always of the second kind.
 template <int P, int W, int kWarps, int kAtomsInShared = kSharedAtoms>
 struct Shared {
   static constexpr int kAtoms = kAtomsInShared;
@@ -35,39 +34,39 @@ struct Global {
   static constexpr bool kShared = false;
 };
 
-// A plan that is not the basis' own: hh̄ᵀ, or one that was given.
+// What an atom is: hh̄ᵀ, a plan given by the caller, or a vertex (a basis of the simplex).
 enum class Base { product, given, vertex };
 
-// What tells a pair from others. It stays in shared memory, for registers are few.
+// Description of a pair, in shared memory to save registers.
 struct Frame {
   int b, k, cols;
-  int packed;                  // entries of its structure that have room in shared memory
+  int packed;                  // entries of its structure in shared memory
   bool in_shared;
   double alpha;
   double structure_scale;      // α (hᵀ C² h + h̄ᵀ C̄² h̄)
   GraphView graph;
-  int rows_at_once;            // that are priced together
-  int shared_at, shared_size;  // where its part of the block's shared memory begins, in bytes
+  int rows_at_once;            // rows that are priced together
+  int shared_at, shared_size;  // its part of the block's shared memory, in bytes
   char* global;
   double* linear;              // its linear cost (initial_state.cuh)
 };
 
-// A block's memory, besides that of its pairs, which comes behind it.
+// A block's shared memory in front of that of its pairs.
 template <int P>
 struct alignas(16) BlockMemory {
   Problem problem;           // the kernel's parameter
-  int item;                  // that the block solves next
-  Frame frame[kBlockWarps];  // of the pair of each warp on its own; the first one if all have the same
-  // What each warp tells the others of its team,
+  int item;                  // index in the queue of the block's next pair
+  Frame frame[kBlockWarps];  // by warp; only the first if all warps share a pair
+  // Exchanged between the warps of a team.
   double lowest[kBlockWarps][P];
   int row[kBlockWarps][P];
   double sums[kBlockWarps][8];
   LeaderState leader_state;
-  // and itself: the factor of each atom.
+  // The factor of each atom, by warp.
   double factor[kBlockWarps][kMaxAtoms];
 };
 
-// At the beginning of shared memory, which every function knows.
+// At the start of shared memory, so that noinline functions find it.
 template <int P>
 TFGW_DEVICE BlockMemory<P>& block_memory() {
   return *reinterpret_cast<BlockMemory<P>*>(dynamic_shared_memory());
@@ -85,7 +84,7 @@ class Pair {
   TFGW_DEVICE Pair()
       : Pair(block_memory<P>(), block_memory<P>().frame[Team::kSingleWarp ? thread_in_block() / 32 : 0]) {}
 
-  // What is read often comes near, and the first plan, if there is one, gets its place among the atoms.
+  // Copies what is read often to shared memory. The first plan, if any, becomes an atom.
   TFGW_DEVICE void load() {
     const InitialState from = begin();
     if constexpr (kShared) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.shared);
@@ -111,7 +110,7 @@ class Pair {
     }
   }
 
-  // Where the gradient was, the linear cost may come near before it is needed: each thread gets what it will read.
+  // Prefetches the linear cost into the gradient's memory. Each thread copies what it will read itself.
   TFGW_DEVICE void fetch_linear() {
     if constexpr (!kShared) return;
     const double* const from = frame.linear;
@@ -119,7 +118,7 @@ class Pair {
     for (int e = 2 * Team::thread(); e < n * P; e += 2 * Team::kThreads)
       copy_async(as_double2(w.gradient + e), as_double2(from + e));
   }
-  // The gradient at Σ factor · atom, after that; the cross term of atom `newest` is in `new_cross`.
+  // The gradient at Σ factor · atom, after `fetch_linear`; the cross term of atom `newest` is in `new_cross`.
   TFGW_DEVICE void rebuild_gradient(u32 atoms, int newest) {
     const double* const from = kShared ? w.gradient : frame.linear;
     wait_for_copies();
@@ -133,7 +132,7 @@ class Pair {
               [&](int e, Double2 v) { *as_double2(w.new_cross + e) = *as_double2(w.cross(0) + e) = v; });
   }
 
-  // X of the newest plan, which is that of atom s, into `new_cross`, and to where it outlives the next atom.
+  // X of the newest plan, that of atom s, into `new_cross` and into the atom's own memory.
   TFGW_DEVICE void cross_of_plan(int s) {
     double* const kept = w.cross(s);
     const bool symmetric = cross_.halves() == 1;
@@ -150,7 +149,7 @@ class Pair {
     for (int e = Team::thread(); e < n * P; e += Team::kThreads) kept[e] = w.new_cross[e];
   }
 
-  // The iterate T as a matrix, in the gradient's memory: first what is no vertex, then the vertices.
+  // The iterate T as a matrix, in the gradient's memory: the base plan first; `add_plans` adds the vertices.
   TFGW_DEVICE void merge_base(Base kind, double weight) {
     each_entry<P, Team>(n, [&](int e, int i, int k) {
       const double entry = kind == Base::given ? w.given[e] : kind == Base::product ? h(i) * t_h(k) : 0.0;
@@ -162,7 +161,7 @@ class Pair {
     PairWriter<P, Team>(p, frame.graph, frame.b, frame.k, frame.alpha, potentials()).write_plan(w.gradient);
   }
 
-  // Of the rows from `first` on, for each column what the simplex should look at. Each lane sees that of all warps.
+  // Candidates for entering arcs in the rows from `first` on, by column, combined over all warps.
   TFGW_DEVICE Candidates<Shape<P>::kColumnsPerLane> price(int first, double eps) {
     auto found = pricing().price(first, eps);
     if constexpr (!Team::kSingleWarp) {
@@ -184,7 +183,7 @@ class Pair {
     return found;
   }
 
-  // Adds what the warps have, of which every lane of a warp has the same.
+  // Sums over the warps of the team; the lanes of a warp have equal values.
   template <class... Doubles>
   TFGW_DEVICE void add_over_team(Doubles&... v) {
     if constexpr (!Team::kSingleWarp) {
@@ -204,7 +203,7 @@ class Pair {
   TFGW_DEVICE typename Tree::View published() const { return {tree_memory, m, w.row_arrays}; }
   TFGW_DEVICE Pricing<Tree, Team> pricing() const { return {n, frame.rows_at_once, w.gradient, published()}; }
   TFGW_DEVICE InitialState begin() const { return initial_state_of(p, frame.graph, frame.b, frame.k); }
-  // Nothing else needs the linear cost and the cross term at the end.
+  // At the end, nothing else needs the memory of the linear cost and of the newest cross term.
   TFGW_DEVICE Potentials potentials() const { return {frame.linear, w.new_cross}; }
 
   const Problem& p;
@@ -232,7 +231,7 @@ class Pair {
   }
 
   // visit(e, from(e) + Σ factor · cross term), over all atoms in use, for every second e: two numbers each. The cross
-  // term of the newest is near, those of others are far: two of them are on their way at a time.
+  // term of the newest atom is in shared memory, those of others in global memory, of which two are loaded at a time.
   template <class From, class Visit>
   TFGW_DEVICE void sum_atoms(u32 others, int newest, From from, Visit visit) {
     constexpr int kUnroll = !Team::kSingleWarp ? 4 : P < 32 ? 2 : 4;

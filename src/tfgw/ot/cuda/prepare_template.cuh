@@ -1,4 +1,4 @@
-// Kernel `prepare`, of a template: which nodes count, in which order, and everything that depends on that.
+// Kernel `prepare` for a template: drops nodes without weight, orders the others, and computes what depends on that.
 #pragma once
 
 #include "prepare.cuh"
@@ -58,8 +58,8 @@ class TemplatePreparer {
     return a < b;
   }
 
-  // The nodes that have weight, by weight and features, so that how they are numbered does not matter as long as no two
-  // are equal in both. (The CPU core also tells those apart, by structure.) One warp per node.
+  // Sorts the nodes with weight by weight and features, so that their numbering does not matter as long as no two are
+  // equal in both. (The C++ core orders those by structure.) One warp per node.
   TFGW_DEVICE void find_live() {
 #pragma unroll 1
     for (int first = 0; first < columns_; first += 32)

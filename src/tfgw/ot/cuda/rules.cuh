@@ -1,7 +1,7 @@
 // The rules of the solver that the C++ core (ot/cpp) and the CUDA kernels share: constants and scalar decisions. Both
 // compilers read this file, so a rule cannot change in one core only. No standard headers, because NVRTC has none.
 //
-// The cores follow the same rules but do not round alike. Known differences, none of which is a different rule:
+// The cores follow the same rules, but not to the last bit. Known differences:
 // - The kernels use fused multiply-add and sum over lanes in a fixed tree.
 // - Weights become units of mass (kMassUnit) by std::llround in the C++ core and by truncating x + 0.5 in the kernels.
 //   The two differ by one unit for odd x between 2^52 and 2^53.
@@ -108,7 +108,8 @@ TFGW_HD double line_search_step(double gap, double curvature) {
   return curvature > 0 ? smaller(1.0, gap / (2 * curvature)) : 1.0;
 }
 
-// S₀ = (1−α) F F̄ᵀ + α, the similarity of two nodes that breaks ties at hh̄ᵀ; `norms` is |f|² + |f̄|², `cost` (1−α)|f − f̄|².
+// S₀ = (1−α) F F̄ᵀ + α, the similarity of two nodes that breaks ties at hh̄ᵀ; `norms` is |f|² + |f̄|², `cost` (1−α)|f −
+// f̄|².
 TFGW_HD double tie_similarity(double alpha, double norms, double cost) {
   return 0.5 * ((1 - alpha) * norms - cost) + alpha;
 }
@@ -121,7 +122,8 @@ TFGW_HD double structure_term(double constants, double squared) { return larger(
 constexpr double kFlatCurvature = 1e-12;
 constexpr double kUnboundedStep = 1e300;
 
-// A direction is flat or leads downward unless its curvature is larger; `scale` is the largest on the Hessian's diagonal.
+// A direction is flat or leads downward unless its curvature is larger; `scale` is the largest on the Hessian's
+// diagonal.
 TFGW_HD double flat_curvature(double scale) { return kFlatCurvature * scale; }
 
 // Longest step: Newton's to the minimum, any other until a weight blocks it.

@@ -5,7 +5,7 @@
 
 namespace tfgw {
 
-// A number for each pair of atoms; there are rarely many, and those in the first places are in nearer memory.
+// A matrix over atoms. There are rarely many atoms, and those in the first slots are in shared memory.
 template <int kSmall>
 struct AtomMatrix {
   static_assert((kSmall & (kSmall - 1)) == 0, "s | t is as small as both");
@@ -19,7 +19,7 @@ struct AtomMatrix {
   }
 };
 
-// The same where all of them are in the first places.
+// The same if all atoms are in the first slots.
 template <int kSmall>
 struct SmallMatrix {
   double* small;
@@ -31,7 +31,7 @@ struct SmallMatrix {
 template <int kSmall>
 struct QpMemory {
   AtomMatrix<kSmall> hessian;
-  double* move;  // of each free position
+  double* move;  // by free position
   int* atom;
 };
 
@@ -103,7 +103,7 @@ class SimplexQp {
 
   TFGW_DEVICE double H(int i, int j) const { return hessian_.get(i, j); }
 
-  // H = L D Lᵀ, each lane its row. Below the diagonal then is L D, above it Lᵀ; `inverse_` has each lane's entry of D⁻¹.
+  // H = L D Lᵀ in place, one row per lane: L D below the diagonal, Lᵀ above it; `inverse_` is the lane's entry of D⁻¹.
   // Returns the first column without positive curvature, or the count.
   TFGW_DEVICE int factorise() {
     const double scale = warp_max(lane() < count_ ? magnitude(H(lane(), lane())) : 0.0);
@@ -169,7 +169,7 @@ class SimplexQp {
   double gradient_ = 0, inverse_ = 0;
 };
 
-// Functions of their own, for they are large and rarely needed.
+// Not inlined, because the code is large and rarely needed.
 template <class Matrix, int kSmall>
 TFGW_NOINLINE double descend_over_simplex(AtomMatrix<kSmall> Q, double linear, double alpha, QpMemory<kSmall> memory,
                                           double weight) {

@@ -1,25 +1,25 @@
-// Which warps solve which pairs.
+// Scheduling: which warps solve which pairs.
 #pragma once
 
 #include "fgw.cuh"
 
 namespace tfgw {
 
-// Words of masks: up to 32, 64, 96, 128 and 160 arcs of a pair.
+// Words per mask: a pair has up to 32, 64, 96, 128 or 160 arcs.
 constexpr int kTiny = 1, kSmall = 2, kMedium = 3, kLarge = 4, kHuge = 5;
 
-// Bytes of shared memory for each of the pairs that a block has at a time, of so many.
+// Bytes of shared memory for each of `pairs` pairs that a block solves at a time.
 template <int P>
 TFGW_DEVICE int pair_shared(i64 bytes, int pairs) {
   return (int(bytes) - int(sizeof(BlockMemory<P>))) / pairs / 16 * 16;
 }
 
-// How many pairs of a graph of so many nodes a block has at a time. If several, then each warp has its own.
+// How many pairs of a graph of n nodes a block solves at a time. If several, each is solved by one warp.
 TFGW_DEVICE int pairs_at_a_time(const Problem& p, int n) {
   return n <= p.for_four ? 4 : n <= p.for_three ? 3 : n <= p.for_two ? 2 : 1;
 }
 
-// Bytes of shared memory that a near pair takes at most, `packed` entries of its structure included.
+// Most bytes of shared memory that a pair of the kind `Shared` takes, including `packed` entries of its structure.
 template <int P, int kAtoms>
 TFGW_DEVICE i64 shared_bytes(int n, int cols, int packed) {
   const auto tree = [](int bytes) { return bytes_of<char>(bytes); };
@@ -32,7 +32,7 @@ TFGW_DEVICE i64 shared_bytes(int n, int cols, int packed) {
                                                 : tree(sizeof(typename Shared<P, kHuge, kBlockWarps>::Tree::Memory)));
 }
 
-// Where a prepared graph is small, but cannot be solved by one warp, none is.
+// If one small graph cannot be solved by a single warp, no graph of the batch is.
 template <int P>
 TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
   if constexpr (P <= 32) {
@@ -48,8 +48,8 @@ TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
   }
 }
 
-// Blocks take pairs from the queue, largest first. Large pairs are solved by all warps of a block together, smaller ones
-// by one warp each, as many at a time as have room.
+// Blocks take pairs from the queue, largest first. Large pairs are solved by all warps of a block, smaller ones by one
+// warp each, as many at a time as fit into shared memory.
 template <int P, int kAtoms>
 class SolveBlock {
  public:
@@ -67,13 +67,13 @@ class SolveBlock {
       item = memory_.item;
       sync_block();
       if (item >= end_) return;
-      if (at_a_time(item) > 1) break;  // and so it is for all that come after it
+      if (at_a_time(item) > 1) break;  // and so for all later items
       solve_with_block(item);
     }
     if constexpr (P <= 32) solve_with_warps_from(item);
   }
 
-  // Kernel `solve_small`: those that come then, one for each warp.
+  // Kernel `solve_small`: the remaining pairs, one per warp.
   TFGW_DEVICE void run_small() {
     if (p_.queue[kNoSingleWarps] || !begin(kBlockWarps * Workspace<P, false>::size(int(p_.for_small)))) return;
     sync_block();
@@ -90,19 +90,19 @@ class SolveBlock {
  private:
   TFGW_DEVICE int pairs() const { return int(p_.graphs) * templates_; }
 
-  // False if there is no working memory for the block, of at least so many doubles.
+  // Takes the block's part of the working memory, at least `least` doubles. False if there is none.
   TFGW_DEVICE bool begin(i64 least) {
     const i64 equal = p_.scratch_size / blocks_in_grid();
     room_ = equal / 2 * 2 < least ? least : equal / 2 * 2;
     if ((block_index() + 1) * room_ > p_.scratch_size) return false;
-    // Functions cannot read a kernel's parameter where it is.
+    // Noinline functions cannot read the kernel's parameter in place, so it is copied to shared memory.
     const u64* const from = reinterpret_cast<const u64*>(&p_);
     u64* const to = reinterpret_cast<u64*>(&memory_.problem);
     for (int e = thread_in_block(); e < int(sizeof(Problem) / 8); e += threads_in_block()) to[e] = from[e];
     return true;
   }
 
-  // Does not fall along the queue.
+  // Pairs that the block solves at a time. Never decreases along the queue.
   TFGW_DEVICE int at_a_time(int item) const {
     if (P > 32 || item < p_.team_pairs || p_.queue[kNoSingleWarps]) return 1;
     const int b = p_.order[item / templates_], n = p_.ptr[b + 1] - p_.ptr[b];
@@ -130,8 +130,8 @@ class SolveBlock {
     solve_pair<Global<P, kBlockWarps>>();
   }
 
-  // Warp 0 has the first item. A warp whose next one is smaller than those that the block's memory is divided for keeps
-  // it until all others have come as far.
+  // Warp 0 begins with the given item. A warp whose next item allows more pairs at a time keeps it until all others
+  // have come as far, because shared memory is then divided anew.
   TFGW_DEVICE void solve_with_warps_from(int item) {
     const int warp = thread_in_block() / 32, first = at_a_time(item);
     bool has_item = warp == 0;
@@ -155,13 +155,13 @@ class SolveBlock {
 
   TFGW_DEVICE void solve_with_warp(int item, int pairs) {
     if (!has_nodes(item, thread_in_block() / 32, pairs)) return;
-    // Few pairs are of all sizes at the same time, and more code for them is more to wait for.
+    // With few pairs, all sizes run at the same time, and more specialised code means more instruction cache misses.
     if (arcs(mine()) <= 32 * kTiny && end_ > kMany * blocks_in_grid()) return solve_pair<Shared<P, kTiny, 1, kAtoms>>();
     if (arcs(mine()) <= 32 * kSmall) return solve_pair<Shared<P, kSmall, 1, kAtoms>>();
     solve_pair<Shared<P, kMedium, 1, kAtoms>>();
   }
 
-  // Tells this warp what its next pair is, unless that has no nodes: it is done then.
+  // Describes the warp's next pair in shared memory. False if its graph has no nodes: the results are then written.
   TFGW_DEVICE bool has_nodes(int item, int part, int parts) {
     const Frame frame = frame_of(item, part, parts);
     if (frame.graph.n == 0) {
@@ -175,7 +175,7 @@ class SolveBlock {
   TFGW_DEVICE const Frame& mine() const { return memory_.frame[thread_in_block() / 32]; }
   TFGW_DEVICE static int arcs(const Frame& frame) { return frame.graph.n + frame.cols - 1; }
 
-  // Of a pair in one of several equal parts of the block's memory.
+  // Description of a pair that has one of several equal parts of the block's memory.
   TFGW_DEVICE Frame frame_of(int item, int part, int parts) const {
     Frame f;
     f.b = p_.order[item / templates_], f.k = item % templates_;
@@ -190,7 +190,7 @@ class SolveBlock {
     f.linear = initial_state_of(p_, f.graph, f.b, f.k).linear;
     f.in_shared = false, f.packed = 0;
     if constexpr (P <= 32) {
-      // There may be room for all but the graph's entries.
+      // If the graph's entries do not fit, they stay in global memory.
       f.packed = f.graph.n ? packed_entries<P>(p_, f.graph, f.b) : 0;
       const i64 bytes = shared_bytes<P, kAtoms>(f.graph.n, f.cols, 0);
       if (bytes + bytes_of<Entry>(f.packed) > f.shared_size) f.packed = 0;
@@ -203,7 +203,7 @@ class SolveBlock {
   BlockMemory<P>& memory_;
   const i64 shared_size_;
   const int templates_;
-  int end_ = 0;   // of the items
+  int end_ = 0;   // of the items in the queue
   i64 room_ = 0;  // in doubles
 };
 

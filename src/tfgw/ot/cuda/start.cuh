@@ -1,5 +1,5 @@
-// Kernel `start`: where the solve of each pair begins. The linear cost, the gradient at the first plan with its ties
-// broken, the first basis. All of it goes over whole matrices, and all warps of a block work on one pair.
+// Kernel `start`: the initial state of each pair's solve, that is the linear cost, the gradient at the first plan with
+// its ties broken, and the first basis. All of it is work on whole matrices, and all warps of a block work on one pair.
 #pragma once
 
 #include "cross.cuh"
@@ -9,7 +9,7 @@
 
 namespace tfgw {
 
-// What has room in shared memory besides what makes a pair "near": a matrix, the template's table and the graph's rows.
+// What else fits into shared memory, besides what a pair in shared memory needs.
 struct StartRoom {
   bool matrix = false, packed = false, gradient = false;
 };
@@ -44,7 +44,7 @@ class Start {
   using Memory = StartMemory<P, kShared>;
 
  public:
-  // `share` has a number for each warp.
+  // `share` has one double per warp.
   template <class Arena>
   TFGW_DEVICE Start(const Problem& p, const GraphView& graph, int b, int k, int packed, const StartRoom& room,
                     double* share, Arena arena)
@@ -81,7 +81,7 @@ class Start {
   TFGW_DEVICE double t_h(int l) const { return l < m_ ? read_only(p_.t_h + i64(k_) * P + l) : 0.0; }
   TFGW_DEVICE int live(int l) const { return read_only(p_.live + i64(k_) * P + l); }
 
-  // The largest of what the warps have, or the sum of what the threads have.
+  // Reductions over the team: the largest value, and the sum.
   TFGW_DEVICE double largest(double mine) const {
     share(warp_max(mine));
     double all = share_[0];
@@ -97,12 +97,12 @@ class Start {
     return all;
   }
   TFGW_DEVICE void share(double number) const {
-    Team::sync();  // nobody reads what was there before
+    Team::sync();  // the previous values have been read
     if (lane() == 0) share_[Team::warp()] = number;
     Team::sync();
   }
 
-  // (1−α) M, in `matrix` too; at α = 1 features play no role and may be anything finite.
+  // (1−α) M, also in `matrix`. At α = 1 features play no role and may be anything finite.
   TFGW_DEVICE void linear_cost() {
     if (p_.cost) {
       each_entry<P, Team>(n_, [&](int e, int i, int k) {
@@ -114,7 +114,7 @@ class Start {
     }
   }
 
-  // As many features at a time as have room in `product`.
+  // As many features at a time as fit into `product`.
   TFGW_DEVICE void squared_distances() {
     const int d = alpha_ < 1 ? int(p_.features) : 0, room = n_ * kPitch<P> / (n_ + P);
     double* const there = w_.product;
@@ -149,9 +149,9 @@ class Start {
     else *to = *from;
   }
 
-  // Of so many features: of the template, feature by feature, and of the graph, node by node.
+  // For `count` features: of the template stored by feature, of the graph by node.
   TFGW_DEVICE void add_squares(const double* there, const double* here, int count, bool first, bool last) {
-    constexpr int kRowsEach = 4;  // that share what is read of the template
+    constexpr int kRowsEach = 4;  // rows per load of a template feature
     constexpr int kTogether = Team::kThreads / P;
     static_assert(Team::kThreads % P == 0, "a thread stays in its column");
     const int k = Team::thread() % P;
@@ -183,7 +183,7 @@ class Start {
     }
   }
 
-  // From hh̄ᵀ, of which everything has a closed form.
+  // Starts from hh̄ᵀ, for which everything has a closed form.
   TFGW_DEVICE void from_product() {
     struct Node {
       double cross, h, norm, cost;
@@ -219,7 +219,7 @@ class Start {
     for (int hop = 0; hop < kTieHops; ++hop) {
       now = apply(now);
       double peak = 0;
-      const bool live = Team::thread() % P < m_;  // a thread stays in its column
+      const bool live = Team::thread() % P < m_;  // fixed for each thread
       unrolled<4>(Team::thread(), n_ * P, Team::kThreads, [&](int e) { return now[e]; },
                [&](int, double v) { peak = larger(peak, live ? magnitude(v) : 0.0); });
       peak = largest(peak);
@@ -236,7 +236,7 @@ class Start {
              [&](int e, double v) { begin_.gradient[e] = w_.product[e] = v; });
   }
 
-  // X(matrix), in place where C is symmetric; else in the other one of two matrices. Returns where.
+  // X(matrix), in place if C is symmetric, else in the other of two matrices. Returns the result.
   TFGW_DEVICE double* apply(double* matrix) {
     const int halves = cross_.halves();
     double* const to = halves == 1 ? matrix : matrix == w_.matrix ? w_.other : w_.matrix;
@@ -273,8 +273,8 @@ class Start {
     if (Team::thread() == 0) begin_.costs[0] = linear, begin_.costs[1] = square;
   }
 
-  // A coupling near the one that the caller gives, which may miss its marginals by rounding: rows and columns that are
-  // too heavy shrink, and what is then missing is spread as a product. One warp.
+  // Rounds the caller's coupling, which may miss its marginals by rounding errors: rows and columns that are too heavy
+  // shrink, and the missing mass is spread as a product. One warp.
   TFGW_DEVICE void round_to_marginals() {
     double* T = begin_.given;
     double *row_left = w_.matrix, *col_left = w_.product;
@@ -327,13 +327,13 @@ class Start {
   CrossOperator<P, Team, kShared> cross_;
 };
 
-// A block's memory besides that of its pair, which comes behind it.
+// A block's shared memory in front of that of its pair.
 struct alignas(16) StartBlockMemory {
   double share[kStartWarps];
   int item;
 };
 
-// As many blocks as the working memory has room for take pairs from a queue, largest graphs first.
+// Blocks take pairs from a queue, largest graphs first.
 template <int P, class Team>
 TFGW_DEVICE void start_pairs(const Problem& p) {
   StartBlockMemory& memory = *reinterpret_cast<StartBlockMemory*>(dynamic_shared_memory());

@@ -6,13 +6,13 @@
 
 namespace tfgw {
 
-// What the warp that leads tells the others.
+// What the leading warp broadcasts to the others.
 struct LeaderState {
   double eps;
   bool pivoted, moved;
 };
 
-// The warps of a team have the basis together, or the first one has it, and the others wait for it.
+// The basis is distributed over the warps of a team, or the first warp has it and leads the others.
 template <class Tree, class Team>
 class Transport {
   static constexpr bool kOneWarpTree = Tree::Team::kSize < Team::kSize;
@@ -33,8 +33,8 @@ class Transport {
     if (has_arcs()) tree_.begin(arcs, rows_ + cols_ - 1);
   }
 
-  // From the last basis to an optimal flow for the costs, or, with `max_sweeps` > 0, not further than so many sweeps
-  // over them lead. `price(first, eps)` is to return what all warps found in the rows from `first` on.
+  // Optimal flow for the costs, from the last basis. With `max_sweeps` > 0 it stops after so many sweeps over the
+  // costs. `price(first, eps)` returns the candidates of all warps in the rows from `first` on.
   template <class Price>
   TFGW_DEVICE Outcome solve(int max_sweeps, Price price) {
     const double unit = reduced_cost_rounding(rows_, cols_);
@@ -63,7 +63,7 @@ class Transport {
     return clean_rows < rows_ ? Outcome::improved : Outcome::optimal;
   }
 
-  // Leaves out columns that are not there or another lane has as well, and looks the costs up.
+  // Drops columns that are padding or belong to another lane, and looks up the costs.
   TFGW_DEVICE void complete(Found& found) const {
 #pragma unroll
     for (int q = 0; q < S::kColumnsPerLane; ++q) {
@@ -77,8 +77,8 @@ class Transport {
   TFGW_DEVICE void for_each_arc(Visit visit) const {
     if (has_arcs()) tree_.for_each_arc(visit);
   }
-  // Calls visit(flow, load(row, col)) for every arc, each by one lane of the team; what has to be done by all of them
-  // besides is done while the lanes wait for what they load.
+  // Calls visit(flow, load(row, col)) for every arc, each by one lane of the team. All lanes call `meanwhile`
+  // while the loads are in flight.
   template <class Load, class Meanwhile, class Visit>
   TFGW_DEVICE void for_each_arc(Load load, Meanwhile meanwhile, Visit visit) const {
     if (has_arcs()) tree_.for_each_arc(load, meanwhile, visit);
@@ -89,7 +89,7 @@ class Transport {
  private:
   TFGW_DEVICE static bool has_arcs() { return !kOneWarpTree || Team::warp() == 0; }
 
-  // After this, all warps know what the one that leads knows. Returns `pivoted`.
+  // Broadcasts the state of the leading warp to all warps. Returns `pivoted`.
   TFGW_DEVICE bool broadcast(double& eps, bool pivoted = false) {
     if (kOneWarpTree && Team::thread() == 0) *leader_state_ = {eps, pivoted, moved_};
     Team::sync();

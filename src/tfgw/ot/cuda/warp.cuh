@@ -1,5 +1,5 @@
-// The 32 lanes of a warp, as the algorithm sees them. Everything else is written with these functions alone, so the
-// same source runs on a GPU and, lane by lane, under the tests' emulation on a CPU.
+// Warp intrinsics under portable names. All other code uses these functions only, so the same source runs on a GPU and,
+// lane by lane, in the tests' emulation on a CPU.
 #pragma once
 
 #include "rules.cuh"
@@ -44,17 +44,17 @@ TFGW_DEVICE int popc(u32 v) { return __popc(v); }
 TFGW_DEVICE int lowest_bit(u32 v) { return __ffs(int(v)) - 1; }
 TFGW_DEVICE u64 bits_of(double v) { return u64(__double_as_longlong(v)); }
 TFGW_DEVICE double double_of(u64 b) { return __longlong_as_double(i64(b)); }
-// a b + c, rounded once. Of a b + c d, the compiler would round either product, another one in each kind of code.
+// a b + c, rounded once. In a b + c d, the compiler may contract either product, and not the same one in every kernel.
 TFGW_DEVICE double fma_rn(double a, double b, double c) { return __fma_rn(a, b, c); }
-// What no thread writes while a kernel runs; the compiler may read it early.
+// Loads data that no thread writes while the kernel runs. The compiler may move the load up.
 template <class T>
 TFGW_DEVICE T read_only(const T* at) {
   return __ldg(at);
 }
 // c += a b, the product of 16 × 4 and 4 × 8 numbers. Lane l has a[l / 4][l % 4], b[l % 4][l / 4], and of c the row
-// l / 4 with the columns 2 (l % 4) and 2 (l % 4) + 1; of a and c then the same 8 rows below.
+// l / 4 with the columns 2 (l % 4) and 2 (l % 4) + 1; index 1 of a and c is the same 8 rows below.
 TFGW_DEVICE void multiply_add(double (&c)[2][2], const double (&a)[2], double b) {
-#if __CUDA_ARCH__ >= 900  // there in half the time
+#if __CUDA_ARCH__ >= 900  // takes half the time
   asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
                : "+d"(c[0][0]), "+d"(c[0][1]), "+d"(c[1][0]), "+d"(c[1][1])
                : "d"(a[0]), "d"(a[1]), "d"(b));
@@ -65,7 +65,7 @@ TFGW_DEVICE void multiply_add(double (&c)[2][2], const double (&a)[2], double b)
                  : "d"(a[s]), "d"(b));
 #endif
 }
-// 4, 8 or 16 bytes from global to shared memory, for which the thread does not wait before `wait_for_copies`.
+// Asynchronous copy of 4, 8 or 16 bytes from global to shared memory, complete after `wait_for_copies`.
 template <class T>
 TFGW_DEVICE void copy_async(T* shared, const T* global) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
@@ -77,8 +77,8 @@ TFGW_DEVICE void copy_async(T* shared, const T* global) {
 TFGW_DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" : : : "memory"); }
 TFGW_DEVICE int atomic_add(int* at, int v) { return atomicAdd(at, v); }
 TFGW_DEVICE void atomic_max(int* at, int v) { atomicMax(at, v); }
-// The value itself. Keeps the compiler from selecting addresses where values are selected, for what has an address is
-// no longer in a register.
+// Returns the value. Keeps the compiler from selecting between addresses instead of values, which would put the values
+// into local memory.
 TFGW_DEVICE u32 in_register(u32 v) {
   asm("" : "+r"(v));
   return v;
@@ -93,7 +93,7 @@ TFGW_DEVICE int in_register(int v) { return int(in_register(u32(v))); }
 
 namespace tfgw {
 
-// Bits of doubles in an order that unsigned comparison understands.
+// Maps doubles to unsigned integers in the same order.
 TFGW_DEVICE u64 sortable(double v) {
   const u64 b = bits_of(v);
   return b >> 63 ? ~b : b | u64(1) << 63;
@@ -107,12 +107,12 @@ TFGW_DEVICE u64 warp_min(u64 v) {
   return u64(high) << 32 | low;
 }
 
-// The upper bits of a number, and a lane: of such keys the least says at once who has it. Two that are the same but for
-// the lane may belong to different numbers.
+// A key of the upper bits of a number and its lane: the least key names its owner. Keys that differ only in the lane
+// are tied, though their numbers may differ in the lower bits.
 TFGW_DEVICE u32 with_lane(u64 v, int of = lane()) { return (u32(v >> 32) & ~u32(31)) | u32(of); }
 TFGW_DEVICE bool same_but_lane(u32 a, u32 b) { return (a ^ b) < 32; }
-// Then, of these numbers, the lane of the least; among equal ones that of the least `rank`, which is below 128 and
-// whose lower bits say the lane.
+// Among tied numbers, the lane of the least; among equal ones that of the least `rank`, which is below 128 and has the
+// lane in its lower bits.
 TFGW_DEVICE int lane_of_least_tied(u64 v, bool tied, u32 rank) {
   const u32 middle = tied ? u32(v >> 5) : ~0u, least = warp_min(middle);
   const u32 holders = ballot(tied && middle == least);
@@ -121,7 +121,7 @@ TFGW_DEVICE int lane_of_least_tied(u64 v, bool tied, u32 rank) {
 }
 
 // The lane that holds the least value; among several, the one with the least `rank`, which must be unique. The upper
-// half of the value decides nearly always.
+// half of the value nearly always decides.
 TFGW_DEVICE int lane_of_least(u64 v, u32 rank) {
   const u32 high = warp_min(u32(v >> 32));
   u32 holders = ballot(u32(v >> 32) == high);
@@ -134,15 +134,15 @@ TFGW_DEVICE int lane_of_least(u64 v, u32 rank) {
   return lowest_bit(holders);
 }
 
-// The same on every lane: a butterfly adds the same pairs everywhere.
+// Butterfly reduction: every lane adds the same pairs and gets the same sum.
 TFGW_DEVICE double warp_sum(double v) {
 #pragma unroll
   for (int distance = 1; distance < 32; distance *= 2) v += shfl_xor(v, distance);
   return v;
 }
 
-// Several sums at once, of the same pairs. In each round, two of them share a shuffle: half of the lanes go on with
-// one, half with the other. In the end lane 0 has the first sum, lane 1 the second, and so on.
+// Several sums at once, of the same pairs. In each round, two of them share a shuffle: half of the lanes continue with
+// one, half with the other. At the end lane 0 has the first sum, lane 1 the second, and so on.
 template <class... Doubles>
 TFGW_DEVICE void warp_sums(Doubles&... v) {
   double sum[] = {v...};
@@ -167,7 +167,7 @@ TFGW_DEVICE void warp_sums(Doubles&... v) {
 
 TFGW_DEVICE double warp_max(double v) { return from_sortable(~warp_min(~sortable(v))); }
 
-// Sum over this lane and those before it.
+// Inclusive scan over the warp.
 template <class Int>
 TFGW_DEVICE Int running_sum(Int v) {
 #pragma unroll
@@ -178,7 +178,7 @@ TFGW_DEVICE Int running_sum(Int v) {
   return v;
 }
 
-// Two numbers that are read or written at once.
+// Two doubles that are loaded or stored together.
 struct alignas(16) Double2 {
   double x, y;
 };
