@@ -108,8 +108,7 @@ TFGW_HD double line_search_step(double gap, double curvature) {
   return curvature > 0 ? smaller(1.0, gap / (2 * curvature)) : 1.0;
 }
 
-// S₀ = (1−α) F F̄ᵀ + α, the similarity of two nodes that breaks ties at hh̄ᵀ; `norms` is |f|² + |f̄|², `cost` (1−α)|f −
-// f̄|².
+// S₀ = (1−α) F F̄ᵀ + α, the similarity of two nodes that breaks ties at hh̄ᵀ, from |f|² + |f̄|² and (1−α)|f − f̄|².
 TFGW_HD double tie_similarity(double alpha, double norms, double cost) {
   return 0.5 * ((1 - alpha) * norms - cost) + alpha;
 }
@@ -122,8 +121,7 @@ TFGW_HD double structure_term(double constants, double squared) { return larger(
 constexpr double kFlatCurvature = 1e-12;
 constexpr double kUnboundedStep = 1e300;
 
-// A direction is flat or leads downward unless its curvature is larger; `scale` is the largest on the Hessian's
-// diagonal.
+// A direction with at most this curvature is flat or leads downward; `scale` is the largest on the Hessian's diagonal.
 TFGW_HD double flat_curvature(double scale) { return kFlatCurvature * scale; }
 
 // Longest step: Newton's to the minimum, any other until a weight blocks it.
