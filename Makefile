@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find src -name '*.py' -o -name '*.?pp') CMakeLists.txt pyproject.toml
+SOURCES := $(shell find src -name '*.py' -o -name '*.?pp' -o -name '*.cuh') CMakeLists.txt pyproject.toml
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: run test lint format sanitize fuzz fuzz-api results
@@ -63,7 +63,7 @@ fuzz: build/sanitize/.built
 fuzz-api: $(VENV)/.installed
 	$(BIN)/python -m tests.fuzz_api $(FUZZ_SECONDS) $(FUZZ_SEED)
 
-build/sanitize/.built: $(VENV)/.tools $(wildcard src/tfgw/ot/cpp/* tests/cpp/*) CMakeLists.txt
+build/sanitize/.built: $(VENV)/.tools $(wildcard src/tfgw/ot/cpp/* tests/cpp/*) src/tfgw/ot/cuda/rules.cuh CMakeLists.txt
 	$(BIN)/cmake -S . -B build/sanitize -D TFGW_TESTS=ON -D CMAKE_CXX_FLAGS='-g -O1 $(SANITIZE)'
 	$(BIN)/cmake --build build/sanitize --parallel
 	touch $@

@@ -1,6 +1,6 @@
-// A thread block on a CPU: each thread is a fibre, and a fibre runs until it needs the others of its warp (or, at a
-// barrier, of its block). Warps, and the lanes between two meetings, run in another order each time, so that code
-// that relies on one is found out. Blocks run one after the other.
+// A thread block on a CPU: each thread is a fibre that runs until a barrier or shuffle of its warp, or a barrier of its
+// block. Between two barriers, fibres run in a random order, so that code that relies on one fails. Blocks run one
+// after the other.
 #pragma once
 
 #include <ucontext.h>
@@ -16,15 +16,15 @@
 #include <vector>
 
 #define TFGW_DEVICE inline
-#define TFGW_FUNCTION
+#define TFGW_NOINLINE
 #define TFGW_SHARED static
-#define TFGW_PARAMETER
+#define TFGW_GRID_CONSTANT
 #define TFGW_KERNEL(...) extern "C" void
 
 namespace tfgw {
 
-// Where the fibres of a warp or a block wait for each other.
-struct Meeting {
+// A barrier of a warp or a block that also exchanges values.
+struct Barrier {
   int members = 0, arrived = 0;
   uint64_t round = 0;
   std::vector<uint64_t> values[2];  // of this round and the one before, which slow fibres may still read
@@ -39,8 +39,8 @@ class Block {
 
   void run(int index, int blocks, int threads, const std::function<void()>& body) {
     index_ = index, blocks_ = blocks, threads_ = threads, body_ = &body;
-    everyone_ = {threads, 0, 0, {}};
-    for (auto& values : everyone_.values) values.assign(threads, 0);
+    block_ = {threads, 0, 0, {}};
+    for (auto& values : block_.values) values.assign(threads, 0);
     warps_.assign((threads + 31) / 32, {});
     for (int w = 0; w < int(warps_.size()); ++w) {
       warps_[w].members = std::min(32, threads - 32 * w);
@@ -68,12 +68,12 @@ class Block {
   // Every lane gives a value and sees those of all lanes of its warp.
   const uint64_t* exchange(uint64_t value) { return exchange(warps_[active_ / 32], active_ % 32, value); }
   bool any(bool mine) {
-    const uint64_t* all = exchange(everyone_, active_, mine);
+    const uint64_t* all = exchange(block_, active_, mine);
     return std::any_of(all, all + threads_, [](uint64_t theirs) { return theirs != 0; });
   }
-  void barrier() { wait(everyone_); }
+  void barrier() { wait(block_); }
 
-  // Of the thread that runs: copies come as late as they may.
+  // Asynchronous copies of the active thread, which complete as late as possible.
   void copy_later(void* to, const void* from, size_t size) { fibres_[active_].copies.push_back({to, from, size}); }
   void copy_now() {
     for (const Copy& copy : fibres_[active_].copies) std::memcpy(copy.to, copy.from, copy.size);
@@ -110,34 +110,34 @@ class Block {
     }, 0);
   }
 
-  const uint64_t* exchange(Meeting& meeting, int place, uint64_t value) {
-    const uint64_t round = meeting.round;
-    meeting.values[round % 2][place] = value;
-    wait(meeting);
-    return meeting.values[round % 2].data();
+  const uint64_t* exchange(Barrier& barrier, int place, uint64_t value) {
+    const uint64_t round = barrier.round;
+    barrier.values[round % 2][place] = value;
+    wait(barrier);
+    return barrier.values[round % 2].data();
   }
 
-  void wait(Meeting& meeting) {
-    const uint64_t round = meeting.round;
-    if (++meeting.arrived == meeting.members) {
-      meeting.arrived = 0;
-      ++meeting.round;
+  void wait(Barrier& barrier) {
+    const uint64_t round = barrier.round;
+    if (++barrier.arrived == barrier.members) {
+      barrier.arrived = 0;
+      ++barrier.round;
       return;
     }
     const int me = active_;
-    while (meeting.round == round) swapcontext(&fibres_[me].context, &scheduler_);
+    while (barrier.round == round) swapcontext(&fibres_[me].context, &scheduler_);
   }
 
   int index_ = 0, blocks_ = 0, threads_ = 0, active_ = 0;
   const std::function<void()>* body_ = nullptr;
-  Meeting everyone_;
-  std::vector<Meeting> warps_;
+  Barrier block_;
+  std::vector<Barrier> warps_;
   std::vector<Fibre> fibres_;
   ucontext_t scheduler_;
   std::mt19937 random_{1};
 };
 
-// Of the block that runs: what was not written yet is not a number.
+// Of the running block. Memory that was not written yet reads as NaN.
 class SharedMemory {
  public:
   static SharedMemory& current() {
@@ -158,18 +158,18 @@ class SharedMemory {
   alignas(16) char bytes_[256 << 10];
 };
 
-inline char* dynamic_memory() { return SharedMemory::current().bytes(); }
+inline char* dynamic_shared_memory() { return SharedMemory::current().bytes(); }
 inline int thread_in_block() { return Block::current().thread(); }
 inline int lane() { return thread_in_block() % 32; }
 inline int threads_in_block() { return Block::current().threads(); }
 inline int block_index() { return Block::current().index(); }
 inline int blocks_in_grid() { return Block::current().blocks(); }
-inline void sync() { Block::current().exchange(0); }
+inline void sync_warp() { Block::current().exchange(0); }
 inline void sync_block() { Block::current().barrier(); }
 inline bool any_in_block(bool p) { return Block::current().any(p); }
 
 template <class T>
-T from_lane(T v, int source) {
+T shfl(T v, int source) {
   static_assert(sizeof(T) <= 8);
   uint64_t mine = 0;
   std::memcpy(&mine, &v, sizeof v);
@@ -178,8 +178,8 @@ T from_lane(T v, int source) {
   return v;
 }
 template <class T>
-T across(T v, int distance) {
-  return from_lane(v, lane() ^ distance);
+T shfl_xor(T v, int distance) {
+  return shfl(v, lane() ^ distance);
 }
 inline u32 ballot(bool p) {
   const uint64_t* all = Block::current().exchange(p);
@@ -216,9 +216,9 @@ inline void multiply_add(double (&c)[2][2], const double (&a)[2], double b) {
     for (int l = 0; l < 4; ++l)
       for (int q = 0; q < 2; ++q) c[s][q] += of_row[s][l] * double_of(all[4 * (2 * low + q) + l]);
 }
-inline int bits_set(u32 v) { return __builtin_popcount(v); }
+inline int popc(u32 v) { return __builtin_popcount(v); }
 inline int lowest_bit(u32 v) { return __builtin_ffs(int(v)) - 1; }
-inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
+inline double fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
 template <class T>
 T in_register(T v) {
   return v;
@@ -228,11 +228,11 @@ T read_only(const T* at) {
   return *at;
 }
 template <class T>
-void copy_ahead(T* shared, const T* global) {
+void copy_async(T* shared, const T* global) {
   Block::current().copy_later(shared, global, sizeof(T));
 }
-inline void copies_are_there() { Block::current().copy_now(); }
-inline int fetch_add(int* at, int v) { return (*at += v) - v; }
-inline void raise_to(int* at, int v) { *at = v > *at ? v : *at; }
+inline void wait_for_copies() { Block::current().copy_now(); }
+inline int atomic_add(int* at, int v) { return (*at += v) - v; }
+inline void atomic_max(int* at, int v) { *at = v > *at ? v : *at; }
 
 }  // namespace tfgw

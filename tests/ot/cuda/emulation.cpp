@@ -40,17 +40,18 @@ extern "C" i64 workspace_size(int rows) { return Workspace<TFGW_COLUMNS, false>:
 
 // Doubles of working memory that a pair takes really, with so many bytes of shared memory.
 extern "C" i64 workspace_taken(int rows, int shared) {
-  char *const near = reinterpret_cast<char*>(i64(1) << 50), *const far = reinterpret_cast<char*>(i64(1) << 40);
-  FarArena arena(near, shared, far);
+  char* const shared_memory = reinterpret_cast<char*>(i64(1) << 50);
+  char* const global = reinterpret_cast<char*>(i64(1) << 40);
+  SpillArena arena(shared_memory, shared, global);
   arena.take<CoreTree<TFGW_COLUMNS>::Memory>(1);
   const Workspace<TFGW_COLUMNS, false> taken(arena, rows, TFGW_COLUMNS, 0);
-  return (reinterpret_cast<char*>(taken.plan(kMaxAtoms)) - far) / 8;
+  return (reinterpret_cast<char*>(taken.plan(kMaxAtoms)) - global) / 8;
 }
 
 // Bytes of shared memory that a pair takes whose structure has so many entries, besides those of its block.
-extern "C" int near_bytes(int rows, int cols, int packed) {
+extern "C" int shared_bytes(int rows, int cols, int packed) {
 #if TFGW_COLUMNS <= 32
-  return int(near_bytes<TFGW_COLUMNS, kNearAtoms>(rows, cols, packed));
+  return int(shared_bytes<TFGW_COLUMNS, kSharedAtoms>(rows, cols, packed));
 #else
   return 0;
 #endif
@@ -58,7 +59,7 @@ extern "C" int near_bytes(int rows, int cols, int packed) {
 // The same where there are many small pairs.
 extern "C" int small_bytes(int rows, int cols, int packed) {
 #if TFGW_COLUMNS <= 32
-  return int(near_bytes<TFGW_COLUMNS, kSmallNearAtoms>(rows, cols, packed));
+  return int(shared_bytes<TFGW_COLUMNS, kSmallSharedAtoms>(rows, cols, packed));
 #else
   return 0;
 #endif

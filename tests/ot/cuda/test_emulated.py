@@ -206,10 +206,10 @@ def test_structures_that_have_no_room_in_shared_memory() -> None:
     edges = few.graphs.edge_index.shape[1]
     assert edges < nodes * nodes / 4
     kernels = emulation.compiled(16)
-    reserved, needed = 1 << 10, kernels.block_bytes() + kernels.near_bytes(nodes, columns, 0)
+    reserved, needed = 1 << 10, kernels.block_bytes() + kernels.shared_bytes(nodes, columns, 0)
     gpu = EmulatedGpu(shared=reserved + needed)
     _, shared, *_ = _core.gpu_solve_shape(shared=reserved + needed, graphs=1, nodes=nodes, edges=edges, columns=columns)
-    assert needed <= shared < kernels.block_bytes() + kernels.near_bytes(nodes, columns, edges)
+    assert needed <= shared < kernels.block_bytes() + kernels.shared_bytes(nodes, columns, edges)
     assert_same(emulation.solve(as_input(few), gpu=gpu), fgw(few.graphs, few.templates, few.alpha))
 
 
@@ -230,9 +230,9 @@ def test_graphs_of_three_times_the_average_size_have_room(rows: int, degree: int
     counts = {"graphs": 100, "nodes": 100 * rows, "edges": 100 * rows * degree, "columns": columns}
     _, shared, small_graphs, *_ = _core.gpu_solve_shape(shared=228 << 10, **counts)
     kernels = emulation.compiled(padded)
-    assert kernels.block_bytes() + kernels.near_bytes(3 * rows, columns, 3 * rows * degree) <= shared
+    assert kernels.block_bytes() + kernels.shared_bytes(3 * rows, columns, 3 * rows * degree) <= shared
     for pairs, nodes in enumerate(small_graphs, start=2):
-        assert kernels.block_bytes() + pairs * kernels.near_bytes(nodes, columns, nodes * degree) <= shared
+        assert kernels.block_bytes() + pairs * kernels.shared_bytes(nodes, columns, nodes * degree) <= shared
 
 
 @pytest.mark.parametrize(

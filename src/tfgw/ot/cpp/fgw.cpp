@@ -10,16 +10,11 @@
 namespace tfgw {
 namespace {
 
-constexpr int kMaxAtoms = 32;
-constexpr int kLazySweeps = 2;
-constexpr int kTieHops = 3;          // how far around two nodes a tie-break looks
-constexpr double kTieShare = 1e-6;   // and how much it may change the cost
 constexpr int kNoTies = -1;          // the start is not hh̄ᵀ
 constexpr int kMaxExchanges = 100;
 constexpr double kLeastGain = 1e-10;  // of an exchange, relative to the value
 constexpr double kBoundRounding = 1e-12;  // by which a lower bound is lowered, relative to the terms it is made of
 constexpr double kFlat = 1e-12;       // relative differences of a gradient below this are none
-constexpr double kRounding = 1e-14;  // gaps below this share of the objective's scale are rounding
 
 // ⟨plan, matrix⟩; four sums, because each addition would otherwise wait for the one before.
 double dot(const SparsePlan& plan, const std::vector<double>& matrix, int ld) {
@@ -110,7 +105,7 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
     const double* cost = tie_break ? tie_broken_gradient(ties, interrupt) : gradient_.data();
     if (interrupt.poll()) return false;
     const bool last = result.iterations + 1 >= options.max_iter;
-    const Outcome outcome = transport_.solve(cost, interrupt, lazy && !last ? kLazySweeps : 0);
+    const Outcome outcome = transport_.solve(cost, interrupt, sweep_limit(lazy, last));
     if (outcome == Outcome::interrupted) return false;
     ++result.iterations;
 
@@ -119,16 +114,16 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
       linear += weights_[s] * linear_[s];
       squared += weights_[s] * quadratic(s);
     }
-    const double value = structure_scale() + linear - 2 * alpha_ * squared;
-    const double scale = structure_scale() + std::abs(linear);
+    const double value = objective(structure_scale(), linear, alpha_, squared);
+    const double scale = objective_scale(structure_scale(), linear);
     SparsePlan& vertex = atoms_[count_].plan;
     transport_.flow(vertex);
     result.distance = value;
-    result.gap = std::max(0.0, linear - 4 * alpha_ * squared - dot(vertex, gradient_, ld_));
+    result.gap = frank_wolfe_gap(linear, alpha_, squared, dot(vertex, gradient_, ld_));
 
-    const double tolerance = options.tol * std::abs(value) + kRounding * scale;
+    const double tolerance = gap_tolerance(options.tol, value, scale);
     const bool flat = result.gap <= tolerance;
-    lazy = !flat;  // while there is a way down, any vertex that leads there will do
+    lazy = !flat;
     if (flat && outcome == Outcome::improved) continue;
     const bool stationary = flat && !tie_break;
     if (last) {
@@ -138,9 +133,9 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
     if (stationary && count_ == 1 && vertex.same_as(atoms_[0].plan)) return true;
     add_atom();
     const int fresh = count_ - 1;
-    const double curvature = -2 * alpha_ * (Q_[fresh * (kMaxAtoms + 1) + fresh] - 2 * quadratic(fresh) + squared);
-    // A flat point may be a saddle: the vertex then lies downhill though the gradient does not say so.
-    const bool saddle = curvature - result.gap < -4 * tolerance;
+    const double own = Q_[fresh * (kMaxAtoms + 1) + fresh];
+    const double curvature = segment_curvature(alpha_, own, quadratic(fresh), squared);
+    const bool saddle = is_saddle(curvature, result.gap, tolerance);
     if (flat && !saddle) {
       --count_;
       weights_.pop_back();
@@ -298,7 +293,7 @@ SparsePlan FgwSolver::product_plan() const {
 // Exact minimum on the segment from T to the newest vertex, then over the hull of all vertices in use.
 void FgwSolver::line_search(double gap, double curvature) {
   const int fresh = count_ - 1;
-  const double step = curvature > 0 ? std::min(1.0, gap / (2 * curvature)) : 1.0;
+  const double step = line_search_step(gap, curvature);
   if (step >= 1.0) {
     std::fill(weights_.begin(), weights_.end(), 0.0);
     weights_[fresh] = 1.0;
@@ -390,8 +385,7 @@ void FgwSolver::split_costs(PairResult& result) {
   }
   if (graph_->kind != StructureKind::none) {
     cross_.apply(plan, similarity_);
-    result.structure_cost =
-        std::max(0.0, graph_->constant + tmpl_->constant - 2 * dot(plan, similarity_, ld_));
+    result.structure_cost = structure_term(graph_->constant + tmpl_->constant, dot(plan, similarity_, ld_));
   }
   result.distance = alpha_ * result.structure_cost + (1 - alpha_) * result.feature_cost;
 }
@@ -417,8 +411,7 @@ const double* FgwSolver::tie_broken_gradient(int start, Interrupt& interrupt) {
   for (int i = 0; i < n_; ++i)
     for (int k = 0; k < m_; ++k) {
       const size_t e = size_t(i) * ld_ + k;
-      const double feature = (1 - alpha_) * (graph_->x_norm[i] + tmpl_->f_norm[k]) - linear_cost_[e];
-      similarity_[e] = 0.5 * feature + alpha_;
+      similarity_[e] = tie_similarity(alpha_, graph_->x_norm[i] + tmpl_->f_norm[k], linear_cost_[e]);
     }
   tie_broken_ = gradient_;
   std::vector<double>& next = atoms_[count_].cross;  // free until the vertex is known

@@ -22,8 +22,6 @@
 
 namespace tfgw {
 
-enum class Status : int32_t { converged = 0, max_iter = 1, empty = 2 };
-
 struct SolveOptions {
   int max_iter = 1000;
   double tol = 1e-9;

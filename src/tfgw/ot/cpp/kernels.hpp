@@ -7,10 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rules.cuh"
+
 namespace tfgw {
 
 constexpr int kLane = 4;
-constexpr double kPadCost = 1e300;
 
 inline int padded(int columns) { return (columns + kLane - 1) / kLane * kLane; }
 

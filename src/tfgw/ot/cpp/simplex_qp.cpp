@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rules.cuh"
+
 namespace tfgw {
 namespace {
-
-constexpr double kFlat = 1e-12;  // relative curvature below which a direction counts as flat or downward
 
 // The objective on the active face, in coordinates d_s of the free atoms (the reference atom takes −Σ d_s).
 struct Face {
@@ -45,7 +45,7 @@ int factorise(std::vector<double>& H, int n) {
   for (int j = 0; j < n; ++j) {
     double pivot = H[j * n + j];
     for (int k = 0; k < j; ++k) pivot -= H[j * n + k] * H[j * n + k];
-    if (!(pivot > kFlat * scale)) return j;
+    if (!(pivot > flat_curvature(scale))) return j;
     H[j * n + j] = std::sqrt(pivot);
     for (int i = j + 1; i < n; ++i) {
       double v = H[i * n + j];
@@ -108,7 +108,7 @@ void descend_over_simplex(int count, const double* Q, int stride, const double* 
     double d_reference = 0;
     for (double v : d) d_reference -= v;
 
-    double step = newton ? 1.0 : 1e300;
+    double step = step_limit(newton);
     int blocking = -1;
     const auto limit = [&](int atom, double v) {
       if (v < 0 && -weights[atom] / v < step) step = -weights[atom] / v, blocking = atom;

@@ -10,8 +10,7 @@
 namespace tfgw {
 namespace {
 
-constexpr int kPricedEntries = 4096;  // costs looked at before the best candidates are pivoted on
-constexpr int kPollEvery = 64;        // pricing rounds between two polls of the interrupt
+constexpr int kPollEvery = 64;  // pricing rounds between two polls of the interrupt
 
 }  // namespace
 
@@ -62,7 +61,7 @@ Outcome TransportSimplex::solve(const double* cost, Interrupt& interrupt, int ma
 // Prices block after block of rows until a whole sweep finds nothing to improve.
 template <class Tree>
 Outcome TransportSimplex::run(Tree& tree, Interrupt& interrupt, int max_sweeps) {
-  const int block = std::min(rows_, std::max(1, kPricedEntries / ld_));
+  const int block = std::min(rows_, priced_rows(ld_));
   const Kernels& fast = kernels();
   int first = 0, clean_rows = 0, rounds = 0, sweeps = 0;
   while (clean_rows < rows_ && (max_sweeps == 0 || sweeps < max_sweeps)) {
@@ -149,8 +148,8 @@ std::vector<int32_t> TransportSimplex::by_regret(const std::vector<double>& cost
 std::vector<Arc> TransportSimplex::greedy_basis() const {
   const std::vector<double> relative = centred_cost();
   std::vector<int64_t> have = supply_, want = demand_;
-  std::vector<int32_t> extra_have(rows_, 1), extra_want(cols_, -1);
-  extra_want[cols_ - 1] = rows_ + cols_ - 1;
+  std::vector<int32_t> extra_have(rows_, 1), extra_want(cols_);
+  for (int k = 0; k < cols_; ++k) extra_want[k] = extra_demand(k == cols_ - 1, rows_, cols_);
   std::vector<char> open(cols_, 1);
   std::vector<Arc> arcs;
   arcs.reserve(rows_ + cols_);
@@ -161,9 +160,7 @@ std::vector<Arc> TransportSimplex::greedy_basis() const {
       int k = -1;
       for (int j = 0; j < cols_; ++j)
         if (open[j] && (k < 0 || c[j] < c[k])) k = j;
-      const bool column_fills =
-          open_cols > 1 && (want[k] < have[i] || (want[k] == have[i] && extra_want[k] < extra_have[i]));
-      if (!column_fills) {
+      if (open_cols == 1 || !fills_column(want[k], have[i], extra_want[k], extra_have[i])) {
         arcs.push_back({i, k, have[i]});
         want[k] -= have[i];
         extra_want[k] -= extra_have[i];

@@ -6,17 +6,14 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "interrupt.hpp"
 #include "linked_tree.hpp"
 #include "mask_tree.hpp"
+#include "rules.cuh"
 
 namespace tfgw {
-
-constexpr int kMassBits = 60;
-constexpr double kMassUnit = 1.0 / double(int64_t(1) << kMassBits);
 
 // Non-negative weights as integers that sum to exactly 2^60.
 void to_fixed_point(const double* weights, int count, int64_t* out);
@@ -33,8 +30,6 @@ struct SparsePlan {
   bool same_as(const SparsePlan& o) const { return row == o.row && col == o.col && mass == o.mass; }
   void push(int32_t i, int32_t k, double w) { row.push_back(i), col.push_back(k), mass.push_back(w); }
 };
-
-enum class Outcome { optimal, improved, interrupted };
 
 class TransportSimplex {
  public:
@@ -64,10 +59,7 @@ class TransportSimplex {
   template <class Tree>
   bool pivot_on_candidates(Tree& tree);
 
-  // Potentials are sums of costs along tree paths: with costs up to `largest`, a reduced cost below this is rounding.
-  double rounding(double largest) const {
-    return 4 * std::numeric_limits<double>::epsilon() * (rows_ + cols_) * largest;
-  }
+  double rounding(double largest) const { return reduced_cost_rounding(rows_, cols_) * largest; }
 
   std::vector<Arc> greedy_basis() const;
   std::vector<double> centred_cost() const;

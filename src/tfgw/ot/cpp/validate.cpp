@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "rules.cuh"
+
 namespace tfgw {
 namespace {
 
@@ -23,7 +25,6 @@ template <class... Parts>
   throw std::invalid_argument((text(parts) + ...));
 }
 
-constexpr double kLargest = 1e100;  // beyond this, squares and their products overflow
 constexpr const char* kUnusable = " that is not finite or beyond 1e100";
 
 bool usable(double value) { return std::abs(value) <= kLargest; }
@@ -46,7 +47,7 @@ void check_weights(const char* argument, const char* owner, int64_t index, const
     total += weights[i];
   }
   if (total == 0) fail(argument, ": the weights of ", owner, " ", index, " are all zero");
-  if (std::abs(total - 1) > tolerance) fail(argument, ": the weights of ", owner, " ", index, " sum to ", total, ", not 1");
+  if (!sums_to_one(total, tolerance)) fail(argument, ": the weights of ", owner, " ", index, " sum to ", total, ", not 1");
 }
 
 void check_edges(const BatchInput& in) {
@@ -113,7 +114,7 @@ void validate(const TemplatesInput& in, double weight_tolerance) {
     if (first_unusable(in.x + k * m * in.features, m * in.features) < m * in.features)
       fail("template_features: template ", k, " has a feature", kUnusable);
     check_weights("template_weights", "template", k, in.weights + k * m, m, weight_tolerance);
-    if (!(in.alpha[k] >= 0 && in.alpha[k] <= 1)) fail("alpha: must lie in [0, 1], but is ", in.alpha[k], " for template ", k);
+    if (!is_alpha(in.alpha[k])) fail("alpha: must lie in [0, 1], but is ", in.alpha[k], " for template ", k);
   }
 }
 

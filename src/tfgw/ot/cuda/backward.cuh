@@ -1,6 +1,6 @@
-// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in two kernels: what belongs to the graphs,
-// node by node, then what belongs to the templates, node by node. All sums are added up in a fixed order, so that the
-// same input gives the same bits. Most entries of a plan are zero; what they would be multiplied with is not read.
+// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in two kernels: those of the graphs, node by
+// node, then those of the templates, node by node. All sums have a fixed order, so that the same input gives the same
+// bits. Most entries of a plan are zero; their factors are not read.
 #pragma once
 
 #include "block.cuh"
@@ -25,12 +25,12 @@ struct TemplateMemory {
 // Σ mass(l) value(l) over the lanes l in a set, in order.
 template <class Mass, class Value, int N>
 TFGW_DEVICE void add_lanes(u32 lanes, Mass mass, Value value, double (&sum)[N]) {
-  constexpr int kAhead = 4;
+  constexpr int kUnroll = 4;
 #pragma unroll 1
   while (lanes) {
-    double m[kAhead], v[kAhead][N];
+    double m[kUnroll], v[kUnroll][N];
 #pragma unroll
-    for (int s = 0; s < kAhead; ++s) {
+    for (int s = 0; s < kUnroll; ++s) {
       const bool there = lanes != 0;
       const int l = there ? lowest_bit(lanes) : 0;
       lanes &= lanes - 1;
@@ -39,7 +39,7 @@ TFGW_DEVICE void add_lanes(u32 lanes, Mass mass, Value value, double (&sum)[N]) 
       for (int q = 0; q < N; ++q) v[s][q] = there ? value(l, q) : 0.0;
     }
 #pragma unroll
-    for (int s = 0; s < kAhead; ++s)
+    for (int s = 0; s < kUnroll; ++s)
 #pragma unroll
       for (int q = 0; q < N; ++q) sum[q] += m[s] * v[s][q];
   }
@@ -123,16 +123,16 @@ class Backward {
   TFGW_DEVICE double structure_scale(i64 b, int k) const { return 2 * alpha(k) * up(b, k); }
   TFGW_DEVICE const double* T(i64 i, int k) const { return g_.plan + (i * K_ + k) * m_; }
 
-  // A node behind those of the last graph; nobody reads its row of C T.
+  // A padding node after the last graph; its row of C T is never read.
   TFGW_DEVICE void padding(i64 i) {
     if (g_.x) each(d_, [&](int c) { g_.x[i * d_ + c] = 0; });
     if (g_.weights && thread_in_block() == 0) g_.weights[i] = 0;
   }
 
-  // The plan's entries as many at a time as there are threads.
+  // As many entries of the plan at a time as there are threads.
   TFGW_DEVICE void node_features(i64 i, int b, NodeMemory& memory) {
     const int threads = threads_in_block(), t = thread_in_block(), entries = K_ * m_;
-    const double scale = sum_ahead(0, K_, [&](int k) { return feature_scale(b, k); }) * p_.h[i];
+    const double scale = sum_unrolled(0, K_, [&](int k) { return feature_scale(b, k); }) * p_.h[i];
 #pragma unroll 1
     for (int first_column = 0; first_column < d_; first_column += threads) {
       const int c = first_column + t;
@@ -156,10 +156,10 @@ class Backward {
 
   TFGW_DEVICE double mean_potential(int b, int k) const {
     const int first = p_.ptr[b], n = p_.ptr[b + 1] - first;
-    return sum_ahead(first, first + n, [&](int i) { return read_only(g_.row_potential + i64(i) * K_ + k); }) / n;
+    return sum_unrolled(first, first + n, [&](int i) { return read_only(g_.row_potential + i64(i) * K_ + k); }) / n;
   }
 
-  // (C T)[i, e], e running over templates and their nodes; entries of C as many at a time as there are threads.
+  // (C T)[i, e], e running over templates and their nodes; as many entries of C at a time as there are threads.
   TFGW_DEVICE void structured_row(i64 i, int b, NodeMemory& memory) {
     const int first = p_.ptr[b], n = p_.ptr[b + 1] - first, t = thread_in_block(), threads = threads_in_block();
     const bool sparse = p_.edge_index != nullptr;
@@ -173,7 +173,7 @@ class Backward {
       sync_block();
       each(K_ * m_, [&](int e) {
         const double* const from = T(first, 0) + e;
-        const double sum = sum_ahead(0, here, [&](int s) {
+        const double sum = sum_unrolled(0, here, [&](int s) {
           return memory.factor[s] * read_only(from + i64(memory.column[s]) * K_ * m_);
         });
         out[e] = done == 0 ? sum : out[e] + sum;
@@ -206,7 +206,7 @@ class Backward {
     return sum;
   }
 
-  // Where column c of what a template node's gradient adds up begins: C T, then x. Null where not asked for.
+  // First entry of column c of the summands of a template node's gradient: C T, then x. Null if not requested.
   TFGW_DEVICE const double* column(int k, int c) const {
     if (c < m_) return g_.template_structure ? g_.structured + i64(k) * m_ + c : nullptr;
     return g_.template_x && c < m_ + d_ ? p_.x + c - m_ : nullptr;
@@ -215,7 +215,7 @@ class Backward {
   // Σ_i g T_ia (C T | x)_i, each warp over its share of the nodes.
   template <int P>
   TFGW_DEVICE void sum_over_nodes(int k, int a, int tile, TemplateMemory<P>& memory) {
-    constexpr int kAhead = 4;
+    constexpr int kUnroll = 4;
     const int warps = threads_in_block() / 32, warp = thread_in_block() / 32;
     const int nodes = p_.ptr[p_.graphs], share = (nodes + warps - 1) / warps;
     const int end = (warp + 1) * share < nodes ? (warp + 1) * share : nodes;
@@ -228,17 +228,17 @@ class Backward {
       from[q] = column(k, c), stride[q] = c < m_ ? K_ * m_ : d_;
     }
 #pragma unroll 1
-    for (int first = warp * share; first < end; first += 32 * kAhead) {
-      double mass[kAhead];
+    for (int first = warp * share; first < end; first += 32 * kUnroll) {
+      double mass[kUnroll];
 #pragma unroll
-      for (int s = 0; s < kAhead; ++s) {
+      for (int s = 0; s < kUnroll; ++s) {
         const int i = first + 32 * s + lane(), node = i < end ? i : end - 1;
         const double entry = read_only(T(node, k) + a) * up(read_only(p_.graph_of + node), k);
         mass[s] = i < end ? entry : 0.0;
       }
 #pragma unroll
-      for (int s = 0; s < kAhead; ++s)
-        add_lanes(ballot(mass[s] != 0), [&](int l) { return from_lane(mass[s], l); },
+      for (int s = 0; s < kUnroll; ++s)
+        add_lanes(ballot(mass[s] != 0), [&](int l) { return shfl(mass[s], l); },
                   [&](int l, int q) { return from[q] ? read_only(from[q] + (first + 32 * s + l) * stride[q]) : 0.0; },
                   sum);
     }

@@ -1,4 +1,4 @@
-// What the two kinds of basis share: how many columns a lane has, bit masks over the warp's registers.
+// Shared by both kinds of basis: the assignment of columns to lanes, and bit masks over the warp's registers.
 #pragma once
 
 #include "problem.cuh"
@@ -12,18 +12,18 @@ struct Shape {
   static constexpr int kGroup = 4 * kRowsAtOnce;  // rows of `packed` (problem.cuh) that belong together
 
   TFGW_DEVICE static int groups(int rows) { return (rows + kGroup - 1) / kGroup; }
-  // A row of fewer than 32 columns takes a part of the warp only; the rest works on the next rows.
+  // A row of fewer than 32 columns occupies a part of the warp; the other lanes work on the next rows.
   TFGW_DEVICE static int my_row() { return P < 32 ? lane() / P : 0; }
   TFGW_DEVICE static int my_column() { return P < 32 ? lane() % P : lane(); }
 };
 
-// What a basis keeps of each row outside the warp's registers (core_tree.cuh).
+// Per-row state of a basis outside the warp's registers (core_tree.cuh).
 struct RowArrays {
   int* anchor;
   double *base, *u;
 };
 
-// For each of a lane's columns, a row that it should perhaps be served from, or −1: its cost, and that less the row's
+// Candidates for entering arcs: for each of a lane's columns a row or −1, the cost, and the cost less the row's
 // potential.
 template <int N>
 struct Candidates {
@@ -31,7 +31,7 @@ struct Candidates {
   double cost[N], lowest[N];
 };
 
-// One of several registers.
+// One of several registers, by index.
 template <int N, class T>
 TFGW_DEVICE T pick(const T (&from)[N], int j) {
   T v = from[0];
@@ -44,8 +44,8 @@ TFGW_DEVICE T pick(const T (&from)[N], int j) {
 }
 
 template <class T, int N>
-TFGW_DEVICE T from_owner(const T (&values)[N], int index) {  // value 32 j + l is that of lane l
-  return from_lane(pick(values, index >> 5), index & 31);
+TFGW_DEVICE T from_owner(const T (&values)[N], int index) {  // value 32 j + l belongs to lane l
+  return shfl(pick(values, index >> 5), index & 31);
 }
 
 template <int N>
@@ -77,7 +77,7 @@ struct alignas(4 * (N & -N)) Bits {
   TFGW_DEVICE int count() const {
     int bits = 0;
 #pragma unroll
-    for (int w = 0; w < N; ++w) bits += bits_set(word[w]);
+    for (int w = 0; w < N; ++w) bits += popc(word[w]);
     return bits;
   }
 };

@@ -1,24 +1,24 @@
-// What the threads of a block do together, so that many numbers are on their way from memory at once.
+// Loops over the threads of a block, unrolled so that many loads are in flight.
 #pragma once
 
 #include "warp.cuh"
 
 namespace tfgw {
 
-// visit(i, load(i)) for i = first, first + step, … before end, by one thread: kAhead numbers are loaded, then visited.
-// What is visited does not change what is loaded.
-template <int kAhead, class Int, class Load, class Visit>
-TFGW_DEVICE void ahead(Int first, Int end, int step, Load load, Visit visit) {
+// visit(i, load(i)) for i = first, first + step, … before end, by one thread: kUnroll loads are issued, then visited.
+// A visit must not change what is loaded.
+template <int kUnroll, class Int, class Load, class Visit>
+TFGW_DEVICE void unrolled(Int first, Int end, int step, Load load, Visit visit) {
 #pragma unroll 1
-  for (; first < end; first += kAhead * step) {
-    decltype(load(first)) value[kAhead];
+  for (; first < end; first += kUnroll * step) {
+    decltype(load(first)) value[kUnroll];
 #pragma unroll
-    for (int s = 0; s < kAhead; ++s) {  // behind the end, something that is there: a branch would be in the way
+    for (int s = 0; s < kUnroll; ++s) {  // past the end, load something valid: a branch would serialise the loads
       const Int i = first + s * step;
       value[s] = load(i < end ? i : first);
     }
 #pragma unroll
-    for (int s = 0; s < kAhead; ++s)
+    for (int s = 0; s < kUnroll; ++s)
       if (first + s * step < end) visit(Int(first + s * step), value[s]);
   }
 }
@@ -33,21 +33,21 @@ TFGW_DEVICE void each(Int count, Visit visit) {
 // visit(i, load(i)) for every i < count.
 template <class Int, class Load, class Visit>
 TFGW_DEVICE void each(Int count, Load load, Visit visit) {
-  ahead<4>(Int(thread_in_block()), count, threads_in_block(), load, visit);
+  unrolled<4>(Int(thread_in_block()), count, threads_in_block(), load, visit);
 }
 
 // Σ term(i) over first ≤ i < end, in order, by one thread.
 template <class Term>
-TFGW_DEVICE double sum_ahead(int first, int end, Term term) {
+TFGW_DEVICE double sum_unrolled(int first, int end, Term term) {
   double sum = 0;
-  ahead<8>(first, end, 1, term, [&](int, double v) { sum += v; });
+  unrolled<8>(first, end, 1, term, [&](int, double v) { sum += v; });
   return sum;
 }
 
-// Threads that share a row: enough to have all of a short one on its way, few enough for many rows at a time.
+// Threads that share a row: enough to load a short row at once, few enough for many rows at a time.
 constexpr int kRowThreads = 4;
 
-// visit(i, place of this thread among those of row i) for every i < count, and for some i beyond: a warp stays together.
+// visit(i, index of this thread within row i) for every i < count, and for some i beyond, so that warps do not diverge.
 template <class Visit>
 TFGW_DEVICE void each_row(int count, Visit visit) {
 #pragma unroll 1
@@ -59,7 +59,7 @@ TFGW_DEVICE void each_row(int count, Visit visit) {
 template <class... Numbers>
 TFGW_DEVICE void row_sums(Numbers&... v) {
 #pragma unroll
-  for (int distance = 1; distance < kRowThreads; distance *= 2) ((v += across(v, distance)), ...);
+  for (int distance = 1; distance < kRowThreads; distance *= 2) ((v += shfl_xor(v, distance)), ...);
 }
 
 // store(i, Σ size(j) over j < i) for every i ≤ count, by one warp.
@@ -70,7 +70,7 @@ TFGW_DEVICE void running_sums(int count, Size size, Store store) {
   for (int first = 0; first <= count; first += 32) {
     const int i = first + lane(), mine = i < count ? size(i) : 0, end = before + running_sum(mine);
     if (i <= count) store(i, end - mine);
-    before = from_lane(end, 31);
+    before = shfl(end, 31);
   }
 }
 

@@ -1,20 +1,20 @@
 // A basis of the transportation problem, the warp's counterpart of cpp/mask_tree.hpp, which explains it: rows that ship
 // everything to one column are leaves, the others and the columns form a small core whose nodes know their path to the
-// root as a bit mask over arcs ("slots"). Here slot and node 32 j + l belong to lane l, in whose registers they live:
-// bit l of word j of a mask is then this lane's own slot, and nothing has to be looked up. Only what other lanes or warps
-// read, potentials and where each row hangs, is in memory.
+// root as a bit mask over arcs ("slots"). Here slot and node 32 j + l are in the registers of lane l: bit l of word j
+// of a mask is the lane's own slot, and nothing has to be looked up. Only what other lanes or warps read, potentials
+// and the parent of each row, is in memory.
 #pragma once
 
-#include "beginning.cuh"
+#include "initial_state.cuh"
 #include "bits.cuh"
 #include "team.cuh"
 
 namespace tfgw {
 
 // An entering arc closes a cycle: the arcs on the way to the root from its row or from its column, but not from both.
-// Returns the losing arc with the least flow, or −1. Among several it is the last one met when the cycle is walked from its apex
-// in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule). `depth(j)` is
-// that of the lower node of this lane's arc j; all lanes ask for it together.
+// Returns the losing arc with the least flow, or −1. Among several it is the last one on the cycle, walked from its
+// apex in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
+// `depth(j)` is the depth of the lower node of this lane's arc j; all lanes call it together.
 template <int N, class Depth>
 TFGW_DEVICE int blocking_slot(const Bits<N>& from_row, const Bits<N>& from_col, const Bits<N>& row_is_child,
                               const i64 (&flows)[N], Depth depth, bool& row_side, i64& flow) {
@@ -22,7 +22,7 @@ TFGW_DEVICE int blocking_slot(const Bits<N>& from_row, const Bits<N>& from_col, 
   u64 least = ~u64(0);
 #pragma unroll
   for (int j = 0; j < N; ++j) {
-    // On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to one.
+    // On the row's side, arcs that lead up from a row lose flow; on the column's side, those that lead down to one.
     const u32 losing = (from_row.word[j] ^ from_col.word[j]) & ~(from_row.word[j] ^ row_is_child.word[j]);
     mine[j] = losing >> lane() & 1 ? u64(flows[j]) : ~u64(0);
     least = mine[j] < least ? mine[j] : least;
@@ -35,7 +35,7 @@ TFGW_DEVICE int blocking_slot(const Bits<N>& from_row, const Bits<N>& from_col, 
   for (int j = 0; j < N; ++j) {
     const u32 all = ballot(mine[j] == lowest);
     if (all) slot = lowest_bit(all) + 32 * j;
-    holders += bits_set(all);
+    holders += popc(all);
   }
   if (holders > 1) {
     u32 first = ~0u;
@@ -65,7 +65,7 @@ TFGW_DEVICE void push(const Bits<N>& from_row, const Bits<N>& from_col, const Bi
 template <int P>
 class CoreTree {
   static constexpr int kNodes = 2 * P;           // columns first, then split rows
-  static constexpr int kShare = kNodes / 32;     // nodes of a lane, slots of a lane, words of a mask
+  static constexpr int kShare = kNodes / 32;     // nodes per lane, slots per lane, words per mask
   static constexpr int kColumnsPerLane = Shape<P>::kColumnsPerLane;
   using Mask = Bits<kShare>;
 
@@ -80,11 +80,11 @@ class CoreTree {
    public:
     TFGW_DEVICE View(const Memory* memory, int, const RowArrays& at) : t_(memory), at_(at) {}
     TFGW_DEVICE double row(int i) const { return at_.base[i] - t_->potential[at_.anchor[i]]; }
-    TFGW_DEVICE void hold_rows(int first, int last) const {  // for `held_row`, which is faster
+    TFGW_DEVICE void cache_rows(int first, int last) const {  // for `cached_row`, which is faster
       for (int i = first + lane(); i < last; i += 32) at_.u[i] = row(i);
-      sync();
+      sync_warp();
     }
-    TFGW_DEVICE double held_row(int i) const { return at_.u[i]; }
+    TFGW_DEVICE double cached_row(int i) const { return at_.u[i]; }
     TFGW_DEVICE double col(int k) const { return t_->potential[k]; }
 
    private:
@@ -96,7 +96,7 @@ class CoreTree {
   TFGW_DEVICE CoreTree(Memory* memory, int rows, int cols, const i64* supply, const RowArrays& at)
       : t_(memory), rows_(rows), root_(cols - 1), supply_(supply), anchor_(at.anchor), base_(at.base) {}
 
-  // The first basis, of so many arcs.
+  // The first basis, of `count` arcs.
   TFGW_DEVICE void begin(const Arc* arcs, int count) {
     split_ = 0;
     used_ = {}, row_is_child_ = {};
@@ -105,7 +105,7 @@ class CoreTree {
       path_[j] = {};
       t_->potential[lane() + 32 * j] = 0;
     }
-    sync();
+    sync_warp();
 #pragma unroll 1
     for (int a = 0; a < count; ++a) {
       const Arc arc = arcs[a];
@@ -145,20 +145,20 @@ class CoreTree {
       base_[i] = c;
       largest = larger(largest, magnitude(c));
     }
-    sync();
+    sync_warp();
     for (int d = 1; d <= int(deepest); ++d) {
 #pragma unroll
       for (int j = 0; j < kShare; ++j)
         if (depth[j] == d) t_->potential[child[j]] = t_->potential[parent[j]] + step[j];
-      sync();
+      sync_warp();
     }
     return warp_max(largest);
   }
 
-  TFGW_DEVICE void publish() const {}  // what others read is in memory all the time
+  TFGW_DEVICE void publish() const {}  // potentials are always in memory
 
   // Pivots on each column's candidate, most negative first, while they stay improving. `eps` rises in proportion to the
-  // costs that enter. False if none was improving; `moved` gets true if flow was.
+  // costs that enter. False if none was improving. Sets `moved` if flow moved.
   TFGW_DEVICE bool pivot_on(const Candidates<kColumnsPerLane>& found, double unit, double& eps, bool& moved) {
     bool improved = false;
     while (true) {
@@ -170,23 +170,23 @@ class CoreTree {
         const double reduced = found.cost[q] - row_potential(row) - t_->potential[(lane() + 32 * q) % P];
         if (found.row[q] >= 0 && reduced < lowest) lowest = reduced, mine = q;
       }
-      // Negative numbers: the larger their bits, the lower they are.
+      // Negative doubles: the larger the bits, the lower the number.
       const u64 key = mine >= 0 ? ~bits_of(lowest) : ~u64(0);
       if (!ballot(mine >= 0)) return improved;
       improved = true;
-      const int owner = lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine))), q = from_lane(mine, owner);
-      const int row = from_lane(pick(found.row, q), owner);
+      const int owner = lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine))), q = shfl(mine, owner);
+      const int row = shfl(pick(found.row, q), owner);
       double cost = 0;
 #pragma unroll
       for (int s = 0; s < kColumnsPerLane; ++s)
         if (s == q) cost = found.cost[s];
-      moved = pivot(row, owner + 32 * q, from_lane(lowest, owner)) || moved;
-      eps = larger(eps, unit * magnitude(from_lane(cost, owner)));
+      moved = pivot(row, owner + 32 * q, shfl(lowest, owner)) || moved;
+      eps = larger(eps, unit * magnitude(shfl(cost, owner)));
     }
   }
 
-  // Calls visit(row, col, flow, whether the row is below the column) for every arc, all lanes their own. The only arc of
-  // a row outside the core leads up to its column.
+  // Calls visit(row, col, flow, whether the row is below the column) for every arc, by the lane that has it. The only
+  // arc of a row outside the core leads up to its column.
   template <class Visit>
   TFGW_DEVICE void for_each_arc(Visit visit) const {
     for (int i = lane(); i < rows_; i += 32)
@@ -220,11 +220,11 @@ class CoreTree {
 
   // Hangs all core nodes under the last column, level by level.
   TFGW_DEVICE void root() {
-    sync();
+    sync_warp();
     Mask left{};  // nodes not reached yet
     for (int c = 0; c < root_; ++c) left.flip(c);
     for (int s = 0; s < split_; ++s) left.flip(P + s);
-    int node[kShare];  // of the row of each of this lane's arcs
+    int node[kShare];  // of the row of each arc of this lane
 #pragma unroll
     for (int j = 0; j < kShare; ++j) node[j] = used_.has_mine(j) ? anchor_[row_[j]] : 0;
     while (true) {
@@ -244,7 +244,7 @@ class CoreTree {
         for (u32 waiting = reaching[j]; waiting; waiting &= waiting - 1) {
           const int owner = lowest_bit(waiting);
           const bool down_to_row = to_row[j] >> owner & 1;
-          const int row = from_lane(node[j], owner), col = from_lane(col_[j], owner);
+          const int row = shfl(node[j], owner), col = shfl(col_[j], owner);
           Mask path = path_of(down_to_row ? col : row);
           path.flip(owner + 32 * j);
           set_path(down_to_row ? row : col, path);
@@ -256,7 +256,7 @@ class CoreTree {
 
   TFGW_DEVICE double row_potential(int row) const { return base_[row] - t_->potential[anchor_[row]]; }
 
-  // Brings arc (row, col), of the given reduced cost, into the basis. Whether that moves flow.
+  // Brings arc (row, col), of the given reduced cost, into the basis. Returns whether that moves flow.
   TFGW_DEVICE bool pivot(int row, int col, double reduced) {
     int node = anchor_[row];
     const bool leaf = node < P;
@@ -269,9 +269,9 @@ class CoreTree {
     const int leaving = blocking_slot(from_row, from_col, row_is_child_, flow_, depth, row_side, pushed);
     if (leaf && (leaving < 0 || own < pushed || (own == pushed && row_side))) {  // the row only changes its home
       push(from_row, from_col, row_is_child_, own, flow_);
-      sync();  // all have read where it was
+      sync_warp();  // all lanes have read the old home
       if (lane() == 0) anchor_[row] = col, base_[row] = cost_[i64(row) * P + col];
-      sync();
+      sync_warp();
       return own > 0;
     }
     if (leaf) node = join_core(row, node, from_row);
@@ -281,7 +281,7 @@ class CoreTree {
     Mask change;
 #pragma unroll
     for (int w = 0; w < kShare; ++w) {
-      // Arcs between the entering arc's end and the cut turn round.
+      // Arcs between the entering arc's end and the cut change direction.
       row_is_child_.word[w] ^= (row_side ? from_row.word[w] : from_col.word[w]) ^ top.word[w];
       change.word[w] = from_row.word[w] ^ from_col.word[w];
     }
@@ -292,11 +292,11 @@ class CoreTree {
     if (loser != row) {
       change_degree(node, 1);
       if (change_degree(loser_node, -1) == 1) {
-        sync();
+        sync_warp();
         leave_core(loser, loser_node);
       }
     }
-    sync();
+    sync_warp();
     return pushed > 0;
   }
 
@@ -346,12 +346,12 @@ class CoreTree {
     return slot;
   }
 
-  // Length of the path of a node, another one for each lane.
+  // Length of the path of a node that may differ by lane.
   TFGW_DEVICE int depth_of_each(int node) const {
     int depth = 0;
 #pragma unroll
     for (int j = 0; j < kShare; ++j) {
-      const int theirs = from_lane(path_[j].count(), node & 31);
+      const int theirs = shfl(path_[j].count(), node & 31);
       if (node >> 5 == j) depth = theirs;
     }
     return depth;
@@ -367,9 +367,9 @@ class CoreTree {
     set_split(node, row, 1);
     set_arc(slot, row, home, supply_[row]);
     ++split_;
-    sync();
+    sync_warp();
     if (lane() == 0) t_->potential[node] = potential, anchor_[row] = node, base_[row] = 0;
-    sync();
+    sync_warp();
     return node;
   }
 
@@ -388,7 +388,7 @@ class CoreTree {
       anchor_[last_row] = node;
       anchor_[row] = home, base_[row] = cost_[i64(row) * P + home];
     }
-    sync();
+    sync_warp();
   }
 
   TFGW_DEVICE int last_arc(int row) const {
@@ -403,7 +403,7 @@ class CoreTree {
 
   // Every node below the arc `slot` gets mask ^= change and potential += shift.
   TFGW_DEVICE void move_subtree(int slot, const Mask& change, double shift) {
-    sync();
+    sync_warp();
 #pragma unroll
     for (int j = 0; j < kShare; ++j) {
       const bool below = path_[j].has(slot);

@@ -1,5 +1,5 @@
 // The operator X(T) = ½(C T C̄ᵀ + Cᵀ T C̄) of one pair, on (n, P) matrices: the counterpart of cpp/cross.cpp. Two
-// products one after the other, with a meeting between them; in each, every warp of the team has its share of the rows.
+// products with a barrier between them; in each, every warp of the team has its share of the rows.
 #pragma once
 
 #include "bits.cuh"
@@ -8,13 +8,13 @@
 
 namespace tfgw {
 
-// Where a graph's structure and the template's table are, if they are near: the same as in Problem, in shared memory.
-struct NearStructure {
+// A graph's structure and the template's table in shared memory, in the format of Problem.
+struct SharedStructure {
   double* table;
   Entry* packed;
   int *row, *begin;
-  bool has_packed = false;  // else there was no room for the entries
-  int* place = nullptr;     // of each row in `row`, for products with plans
+  bool has_packed = false;  // false if the entries did not fit
+  int* place = nullptr;     // index of each row in `row`, for products with plans
 
   template <class Arena>
   TFGW_DEVICE void take(Arena& arena, int rows, int cols, int entries, int pitch, int groups) {
@@ -24,66 +24,66 @@ struct NearStructure {
   }
 };
 
-// Entries of a structure in groups of rows, with their padding.
+// Number of entries of a structure in the packed format, with padding.
 template <int P>
 TFGW_DEVICE int packed_entries(const Problem& p, const GraphView& graph, int b) {
   const bool packed = graph.sparse && graph.symmetric && !graph.dense;
   return packed ? packed_begin(p, b)[Shape<P>::groups(graph.n)] : 0;
 }
 
-// Brings it near; it is there when copies are, and all threads have met.
+// Copies the structure to shared memory. Complete after `wait_for_copies` and a barrier.
 template <int P, class Team>
 TFGW_DEVICE void load_structure(const Problem& p, const GraphView& graph, int b, int k, int cols,
-                                const NearStructure& near) {
+                                const SharedStructure& shared) {
   if (!has_structure(p)) return;
   const double* const table = p.mean + i64(k) * P * P;
 #pragma unroll 1
   for (int e = 2 * Team::thread(); e < cols * P; e += 2 * Team::kThreads)
-    copy_ahead(two_at(near.table + e / P * kPitch<P> + e % P), two_at(table + e));
+    copy_async(as_double2(shared.table + e / P * kPitch<P> + e % P), as_double2(table + e));
   if (graph.dense) return;
   const int groups = Shape<P>::groups(graph.n);
   const int* const begin = packed_begin(p, b);
 #pragma unroll 1
-  for (int g = Team::thread(); g <= groups; g += Team::kThreads) copy_ahead(near.begin + g, begin + g);
+  for (int g = Team::thread(); g <= groups; g += Team::kThreads) copy_async(shared.begin + g, begin + g);
 #pragma unroll 1
   for (int i = Team::thread(); i < graph.n; i += Team::kThreads)
-    copy_ahead(near.row + i, p.packed_row + graph.first + i);
-  if (!near.has_packed) return;
+    copy_async(shared.row + i, p.packed_row + graph.first + i);
+  if (!shared.has_packed) return;
   const Entry* const packed = p.packed + packed_at(p, graph.first);
   const int count = read_only(begin + groups);
 #pragma unroll 1
-  for (int e = Team::thread(); e < count; e += Team::kThreads) copy_ahead(near.packed + e, packed + e);
+  for (int e = Team::thread(); e < count; e += Team::kThreads) copy_async(shared.packed + e, packed + e);
 }
 
-template <int P, class Team, bool kNear>
+template <int P, class Team, bool kShared>
 class CrossOperator {
   using S = Shape<P>;
 
  public:
   TFGW_DEVICE CrossOperator(const Problem& p, const GraphView& graph, int k, int cols, double* scratch, double* half,
-                            const NearStructure& near)
-      : p_(p), graph_(graph), k_(k), cols_(cols), scratch_(scratch), half_(half), near_(near) {}
+                            const SharedStructure& shared)
+      : p_(p), graph_(graph), k_(k), cols_(cols), scratch_(scratch), half_(half), shared_(shared) {}
 
-  // Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄, and one product does.
-  TFGW_DEVICE int halves() const { return kNear || graph_.symmetric ? 1 : 2; }
+  // If C is symmetric, ⟨T, C T C̄⟩ depends only on the symmetric part of C̄, and one product is enough.
+  TFGW_DEVICE int halves() const { return kShared || graph_.symmetric ? 1 : 2; }
 
   // scratch = matrix · table
   TFGW_DEVICE void matrix_times_template(const double* matrix, int half) {
     multiply<P, Team, 2>(matrix, P, 1, graph_.n, cols_, cols_, table(half), scratch(), nullptr);
   }
 
-  // scratch = C · plan, or Cᵀ · plan, of a vertex of the coupling polytope: for each row, then for each column but the
-  // last, the arc to the node above it in the basis, as an entry of the plan. `other` is a matrix to work in.
+  // scratch = C · plan, or Cᵀ · plan. The plan is a vertex of the coupling polytope: for each row, then for each column
+  // but the last, the arc to its parent in the basis, as an entry. `other` is a matrix to work in.
   TFGW_DEVICE void structure_times_plan(const Entry* plan, int half, double* other) {
     if (graph_.dense) return dense_times_plan(plan, half, other);
-    if constexpr (kNear) packed_times_plan(plan);
+    if constexpr (kShared) packed_times_plan(plan);
     else sparse_times_plan(plan, half);
   }
 
   // out = C · scratch, or Cᵀ · scratch.
   TFGW_DEVICE void structure_times(int half, double* out) {
     if (graph_.dense) return dense_times(half, scratch(), {to(half, out), P});
-    if constexpr (kNear) {
+    if constexpr (kShared) {
       packed_times(out);
     } else {
       sparse_times((half == 1 ? p_.t_start : p_.row_start) + graph_.first, half == 1 ? p_.t_entry : p_.entry,
@@ -91,40 +91,40 @@ class CrossOperator {
     }
   }
 
-  // out = scratch · table. The same goes to `kept`, if there is such a matrix.
+  // out = scratch · table. Also written to `kept`, if not null.
   TFGW_DEVICE void times_template(int half, double* out, double* kept) {
     multiply<P, Team, 2>(scratch_, kPitch<P>, 1, graph_.n, cols_, cols_, table(half), {to(half, out), P}, kept);
   }
 
-  // Both halves are there.
+  // The mean of both halves.
   TFGW_DEVICE void average(double* out) {
 #pragma unroll 1
     for (int e = Team::thread(); e < graph_.n * P; e += Team::kThreads) out[e] = 0.5 * (out[e] + half_[e]);
   }
 
  private:
-  TFGW_DEVICE double* to(int half, double* out) const { return kNear || half == 0 ? out : half_; }
+  TFGW_DEVICE double* to(int half, double* out) const { return kShared || half == 0 ? out : half_; }
 
   TFGW_DEVICE Rows table(int half) const {
-    if constexpr (kNear) return {near_.table, kPitch<P>};
+    if constexpr (kShared) return {shared_.table, kPitch<P>};
     return {(graph_.symmetric ? p_.mean : half == 0 ? p_.Ct : p_.C) + i64(k_) * P * P, P};
   }
-  TFGW_DEVICE const Entry* far_entries() const {  // where they are not near
-    return near_.has_packed ? nullptr : p_.packed + packed_at(p_, graph_.first);
+  TFGW_DEVICE const Entry* global_entries() const {  // if they are not in shared memory
+    return shared_.has_packed ? nullptr : p_.packed + packed_at(p_, graph_.first);
   }
   TFGW_DEVICE Rows scratch() const { return {scratch_, kPitch<P>}; }
 
   TFGW_DEVICE void clear(double* matrix, int pitch) {
 #pragma unroll 4
-    for (int e = 2 * Team::thread(); e < graph_.n * pitch; e += 2 * Team::kThreads) *two_at(matrix + e) = {};
+    for (int e = 2 * Team::thread(); e < graph_.n * pitch; e += 2 * Team::kThreads) *as_double2(matrix + e) = {};
   }
 
-  // Where the entries of a row of C are: at first, first + step, … before end. Some may have no weight.
+  // The entries of a row of C: at first, first + step, … before end. Padding entries have no weight.
   struct Neighbours {
     int first, end, step;
   };
 
-  // Adds to row i of `scratch` what the rows that it sees ship by their own arcs.
+  // Adds to row i of `scratch` the products with the parent arcs of its neighbours.
   template <class Edge>
   TFGW_DEVICE void add_arcs_of_rows(const Entry* plan, Edge edge, const Neighbours& of, int i) const {
     struct Term {
@@ -136,11 +136,11 @@ class CrossOperator {
       const Entry seen = edge(e), arc = plan[seen.col];
       return Term{seen.weight * arc.weight, arc.col};
     };
-    ahead<2>(of.first, of.end, of.step, term, [&](int, const Term& t) { row[t.col] += t.value; });
+    unrolled<2>(of.first, of.end, of.step, term, [&](int, const Term& t) { row[t.col] += t.value; });
   }
 
-  // Adds to all rows what the rows that they see ship by the arcs of columns, each of which is one thread's. `of(row)`
-  // are the rows that see a row.
+  // Adds to all rows the products with the parent arcs of columns, one thread per column. `of(row)` are the rows that
+  // have `row` as a neighbour.
   template <class Edge, class Of>
   TFGW_DEVICE void add_arcs_of_columns(const Entry* plan, Edge edge, Of of) const {
     struct Term {
@@ -156,49 +156,49 @@ class CrossOperator {
         return Term{seen.weight * arc.weight, column[seen.col * kPitch<P>], seen.col};
       };
       const Neighbours rows = of(arc.row);
-      ahead<2>(rows.first, rows.end, rows.step, term, [&](int, const Term& t) {
-        // Entries without weight may name a row that another one changes; all others name different rows.
+      unrolled<2>(rows.first, rows.end, rows.step, term, [&](int, const Term& t) {
+        // Padding entries may name a row that another entry changes; all others name different rows.
         if (t.value != 0) column[t.row * kPitch<P>] = t.sum + t.value;
       });
     }
   }
 
-  // The product with a plan, where C is a matrix,
+  // The product with a plan if C is a dense matrix.
   TFGW_DEVICE void dense_times_plan(const Entry* plan, int half, double* other) {
     clear(other, P);
-    Team::meet();
+    Team::sync();
 #pragma unroll 1
     for (int e = Team::thread(); e < graph_.n + cols_ - 1; e += Team::kThreads) {
       const Entry a = plan[e];
       other[a.row * P + a.col] = a.weight;
     }
-    Team::meet();
+    Team::sync();
     dense_times(half, {other, P}, scratch());
   }
 
-  // where rows of C are in groups,
+  // The same if C is in the packed format.
   TFGW_DEVICE void packed_times_plan(const Entry* plan) {
-    const Entry* const far = far_entries();
-    const auto edge = [&](int e) { return near_.has_packed ? near_.packed[e] : read_only(far + e); };
+    const Entry* const global = global_entries();
+    const auto edge = [&](int e) { return shared_.has_packed ? shared_.packed[e] : read_only(global + e); };
     const auto neighbours = [&](int place) {
       const int g = place / S::kGroup;
-      return Neighbours{near_.begin[g] + place % S::kGroup, near_.begin[g + 1], S::kGroup};
+      return Neighbours{shared_.begin[g] + place % S::kGroup, shared_.begin[g + 1], S::kGroup};
     };
 #pragma unroll 1
     for (int place = Team::thread(); place < graph_.n; place += Team::kThreads) {
-      const int i = near_.row[place];
+      const int i = shared_.row[place];
 #pragma unroll 4
-      for (int k = 0; k < cols_; k += 2) *two_at(scratch_ + i * kPitch<P> + k) = {};
+      for (int k = 0; k < cols_; k += 2) *as_double2(scratch_ + i * kPitch<P> + k) = {};
       add_arcs_of_rows(plan, edge, neighbours(place), i);
     }
-    Team::meet();
-    add_arcs_of_columns(plan, edge, [&](int row) { return neighbours(near_.place[row]); });
+    Team::sync();
+    add_arcs_of_columns(plan, edge, [&](int row) { return neighbours(shared_.place[row]); });
   }
 
-  // and where they are one after the other.
+  // The same if C is in rows of entries.
   TFGW_DEVICE void sparse_times_plan(const Entry* plan, int half) {
     clear(scratch_, kPitch<P>);
-    Team::meet();
+    Team::sync();
     const auto entries = [&](bool transposed) {
       const Entry* const all = transposed ? p_.t_entry : p_.entry;
       return [=](int e) { return read_only(all + e); };
@@ -210,48 +210,48 @@ class CrossOperator {
 #pragma unroll 1
     for (int i = Team::thread(); i < graph_.n; i += Team::kThreads)
       add_arcs_of_rows(plan, entries(half == 1), neighbours(half == 1)(i), i);
-    Team::meet();
-    const bool back = !graph_.symmetric && half == 0;  // the rows that see a row: columns of what is multiplied
+    Team::sync();
+    const bool back = !graph_.symmetric && half == 0;  // the neighbours in the transposed direction
     add_arcs_of_columns(plan, entries(back), neighbours(back));
   }
 
-  // out = C · B, or Cᵀ · B, where C is a matrix.
+  // out = C · B, or Cᵀ · B, if C is a dense matrix.
   TFGW_DEVICE void dense_times(int half, const Rows& B, const Rows& out) {
     const i64 n = graph_.n;
     const i64 row_step = half == 1 ? 1 : n, col_step = half == 1 ? n : 1;
     multiply<P, Team, 4>(graph_.dense, row_step, col_step, graph_.n, graph_.n, cols_, B, out, nullptr);
   }
 
-  // out = C · scratch, rows in groups of about equal length.
+  // out = C · scratch, in the packed format.
   TFGW_DEVICE void packed_times(double* out) {
     const double* const B = scratch_ + S::my_column();
     const int groups = S::groups(graph_.n);
-    const Entry* const far = far_entries();
+    const Entry* const global = global_entries();
 #pragma unroll 1
     for (int g = Team::warp(); g < groups; g += Team::kSize) {
       constexpr int kGroup = S::kGroup, kGroupRows = kGroup / S::kRowsAtOnce;
       double sum[kGroupRows] = {};
-      const int begin = near_.begin[g], end = near_.begin[g + 1];
+      const int begin = shared_.begin[g], end = shared_.begin[g + 1];
 #pragma unroll 2
       for (int e = begin; e < end; e += kGroup)
 #pragma unroll
         for (int s = 0; s < kGroupRows; ++s) {
           const int at = e + s * S::kRowsAtOnce + S::my_row();
-          const Entry a = near_.has_packed ? near_.packed[at] : read_only(far + at);
+          const Entry a = shared_.has_packed ? shared_.packed[at] : read_only(global + at);
           sum[s] += a.weight * B[a.col * kPitch<P>];
         }
 #pragma unroll
       for (int s = 0; s < kGroupRows; ++s) {
         const int at = g * kGroup + S::my_row() + s * S::kRowsAtOnce;
         if (at >= graph_.n) break;
-        out[near_.row[at] * P + S::my_column()] = sum[s];
+        out[shared_.row[at] * P + S::my_column()] = sum[s];
       }
     }
   }
 
-  // out = A · scratch, A given by its entries, row by row. Several rows at a time: many numbers are on their way.
+  // out = A · scratch, A given by its entries, row by row. Several rows at a time, to have many loads in flight.
   TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, double* out) {
-    constexpr int kAhead = 2, kRows = 4, kRowsAtATime = kRows * S::kRowsAtOnce;
+    constexpr int kUnroll = 2, kRows = 4, kRowsAtATime = kRows * S::kRowsAtOnce;
     const double* const B = scratch_ + S::my_column();
 #pragma unroll 1
     for (int first = Team::warp() * kRowsAtATime + S::my_row(); first < graph_.n; first += kRowsAtATime * Team::kSize) {
@@ -263,19 +263,19 @@ class CrossOperator {
         at[s] = i < graph_.n ? begin[i] : 0, end[s] = i < graph_.n ? begin[i + 1] : 0;
         if (end[s] - at[s] > longest) longest = end[s] - at[s], some = at[s];
       }
-      for (int done = 0; done < longest; done += kAhead) {
-        Entry a[kRows][kAhead];
+      for (int done = 0; done < longest; done += kUnroll) {
+        Entry a[kRows][kUnroll];
 #pragma unroll
         for (int s = 0; s < kRows; ++s)
 #pragma unroll
-          for (int d = 0; d < kAhead; ++d) {  // behind a row's end, some entry that will not be used
+          for (int d = 0; d < kUnroll; ++d) {  // past a row's end, load an entry that is not used
             const int e = at[s] + done + d;
             a[s][d] = entries[e < end[s] ? e : some];
           }
 #pragma unroll
         for (int s = 0; s < kRows; ++s)
 #pragma unroll
-          for (int d = 0; d < kAhead; ++d) {
+          for (int d = 0; d < kUnroll; ++d) {
             const double* const row = B + a[s][d].col * kPitch<P>;
             const bool there = at[s] + done + d < end[s];
 #pragma unroll
@@ -296,9 +296,9 @@ class CrossOperator {
   const Problem& p_;
   const GraphView& graph_;
   const int k_, cols_;
-  double* const scratch_;  // its rows are kPitch apart
+  double* const scratch_;  // row pitch: kPitch
   double* const half_;
-  const NearStructure near_;
+  const SharedStructure shared_;
 };
 
 }  // namespace tfgw

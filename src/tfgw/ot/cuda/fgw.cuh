@@ -1,14 +1,11 @@
 // Kernel `solve`: Fused Gromov-Wasserstein of one pair, the counterpart of cpp/fgw.cpp, which explains it. All warps of
-// the team run it side by side, with the same numbers; what goes over matrices (pair.cuh) or arcs they share.
-// Vertices ("atoms") sit in 32 places; lane s of each warp holds the weight and the linear cost of the atom in place s.
+// the team run it on the same numbers and share the work on matrices (pair.cuh) and arcs.
+// Vertices ("atoms") have 32 slots; lane s of each warp holds the weight and the linear cost of the atom in slot s.
 #pragma once
 
 #include "pair.cuh"
 
 namespace tfgw {
-
-constexpr int kLazySweeps = 2;
-constexpr double kRounding = 1e-14;
 
 template <class Kind>
 class FgwSolver {
@@ -20,12 +17,12 @@ class FgwSolver {
   TFGW_DEVICE FgwSolver()
       : p_(block_memory<P>().problem), frame_(pair_.frame), n_(pair_.n), m_(pair_.m),
         transport_(pair_.tree_memory, n_, m_, frame_.rows_at_once, pair_.w.gradient, p_.supply + frame_.graph.first,
-                   pair_.w.row_arrays, &pair_.memory.told) {}
+                   pair_.w.row_arrays, &pair_.memory.leader_state) {}
 
   TFGW_DEVICE void run() {
     PairResult result;
     pair_.load();
-    Team::meet();
+    Team::sync();
     begin();
     descend(result);
     merge();
@@ -38,14 +35,14 @@ class FgwSolver {
   }
 
  private:
-  // From the gradient at T, or as it is, to a vertex.
+  // Solves the linear problem for the gradient at T, which is rebuilt if asked.
   TFGW_DEVICE Outcome solve_linear_problem(bool rebuild, int max_sweeps) {
     if (rebuild) {
       if (!linear_is_coming_) pair_.fetch_linear();
       linear_is_coming_ = false;
       publish_atoms(-4 * frame_.alpha);
       pair_.rebuild_gradient(live_, newest_);
-      Team::meet();
+      Team::sync();
     }
     return transport_.solve(max_sweeps, [&](int first, double eps) {
       auto found = pair_.price(first, eps);
@@ -55,20 +52,20 @@ class FgwSolver {
   }
 
   TFGW_DEVICE void begin() {
-    const Beginning from = pair_.begin();
+    const InitialState from = pair_.begin();
     transport_.begin(from.arcs);
     if (frame_.alpha <= 0) return;
     base_ = p_.start ? Base::given : Base::product;
     only_atom(from.costs[0], from.costs[1]);
   }
 
-  // The atom in place 0, whose cross term is in `new_cross`, is the iterate.
+  // The atom in slot 0, whose cross term is in `new_cross`, becomes the iterate.
   TFGW_DEVICE void only_atom(double linear, double square) {
     live_ = 1, base_place_ = 0, newest_ = 0;
     weight_ = lane() == 0;
     linear_ = lane() == 0 ? linear : 0.0;
     if (Team::thread() == 0) pair_.w.Q.set(0, 0, square);
-    Team::meet();
+    Team::sync();
   }
 
   // Frank-Wolfe from the first atom. `result` gets everything but the two separate costs.
@@ -77,22 +74,22 @@ class FgwSolver {
     while (true) {
       const bool tie_break = frame_.alpha > 0 && result.iterations == 0 && !p_.start;
       const bool last = result.iterations + 1 >= p_.max_iter;
-      const Outcome outcome = solve_linear_problem(result.iterations > 0, lazy && !last ? kLazySweeps : 0);
+      const Outcome outcome = solve_linear_problem(result.iterations > 0, sweep_limit(lazy, last));
       ++result.iterations;
       const bool moved = transport_.moved() || flow_ < 0;
       const bool unmoved_vertex = !moved && base_ == Base::vertex && live_ == u32(1) << flow_;
       const int fresh = lowest_bit(~live_);
-      // Where ties were broken, the gradient is not that of T, which is still the first atom.
+      // If ties were broken, the cost is not the gradient at T, which is still the first atom.
       const auto [linear, squared, sloped, own_linear, mixed] = measure_vertex(fresh, tie_break);
-      take_vertex(fresh);  // from here on, the gradient's memory serves other purposes
-      const double value = frame_.structure_scale + linear - 2 * frame_.alpha * squared;
-      const double scale = frame_.structure_scale + magnitude(linear);
+      take_vertex(fresh);  // from here on, the gradient's memory is reused
+      const double value = objective(frame_.structure_scale, linear, frame_.alpha, squared);
+      const double scale = objective_scale(frame_.structure_scale, linear);
       result.distance = value;
-      result.gap = larger(0.0, linear - 4 * frame_.alpha * squared - sloped);
+      result.gap = frank_wolfe_gap(linear, frame_.alpha, squared, sloped);
 
-      const double tolerance = p_.tol * magnitude(value) + kRounding * scale;
+      const double tolerance = gap_tolerance(p_.tol, value, scale);
       const bool flat = result.gap <= tolerance;
-      lazy = !flat;  // while there is a way down, any vertex that leads there will do
+      lazy = !flat;
       const bool stationary = flat && !tie_break;
       if (frame_.alpha > 0) {
         if (flat && outcome == Outcome::improved) continue;
@@ -103,13 +100,12 @@ class FgwSolver {
         if (stationary && unmoved_vertex) return;
       }
       const double own = add_atom(fresh, own_linear);
-      if (frame_.alpha <= 0) {  // one linear problem, whose solution is all
+      if (frame_.alpha <= 0) {  // a linear problem, solved
         weight_ = lane() == 0, result.gap = 0;
         return;
       }
-      const double curvature = -2 * frame_.alpha * (own - 2 * mixed + squared);
-      // A flat point may be a saddle: the vertex then lies downhill though the gradient does not say so.
-      const bool saddle = curvature - result.gap < -4 * tolerance;
+      const double curvature = segment_curvature(frame_.alpha, own, mixed, squared);
+      const bool saddle = is_saddle(curvature, result.gap, tolerance);
       if (flat && !saddle) {
         live_ &= ~(u32(1) << fresh);
         if (stationary) return;
@@ -121,9 +117,9 @@ class FgwSolver {
 
   // Exact minimum on the segment from T to the newest vertex, then over the hull of all vertices in use.
   TFGW_DEVICE void line_search(int fresh, double gap, double curvature) {
-    const double step = curvature > 0 ? smaller(1.0, gap / (2 * curvature)) : 1.0;
+    const double step = line_search_step(gap, curvature);
     weight_ = lane() == fresh ? step : weight_ * (1 - step);
-    if (step < 1 && bits_set(live_) > 2) {  // of two, the segment is the hull
+    if (step < 1 && popc(live_) > 2) {  // the hull of two vertices is the segment
       if (Team::warp() == 0) {
         const bool small = live_ >> Kind::kAtoms == 0;
         const auto& Q = pair_.w.Q;
@@ -131,10 +127,10 @@ class FgwSolver {
         weight_ = small ? descend_over_simplex<SmallMatrix<Kind::kAtoms>>(Q, linear_, frame_.alpha, memory, weight_)
                         : descend_over_simplex<AtomMatrix<Kind::kAtoms>>(Q, linear_, frame_.alpha, memory, weight_);
         weight_ /= warp_sum(weight_);
-        if (!Team::kAlone) pair_.w.qp.move[lane()] = weight_;
+        if (!Team::kSingleWarp) pair_.w.qp.move[lane()] = weight_;
       }
-      Team::meet();
-      if (!Team::kAlone) weight_ = pair_.w.qp.move[lane()];
+      Team::sync();
+      if (!Team::kSingleWarp) weight_ = pair_.w.qp.move[lane()];
     }
     live_ = ballot(weight_ > 0);
     if (base_ != Base::vertex && !(live_ >> base_place_ & 1)) base_ = Base::vertex;
@@ -149,35 +145,35 @@ class FgwSolver {
     pair_.cross_of_iterate(live_);
     merge();
     for (int e = Team::thread(); e < n_ * P; e += Team::kThreads) pair_.w.given[e] = pair_.w.gradient[e];
-    Team::meet();
+    Team::sync();
     base_ = Base::given;
     only_atom(linear, square);
   }
 
   // The iterate as a matrix, in the gradient's memory.
   TFGW_DEVICE void merge() {
-    copies_are_there();
+    wait_for_copies();
     linear_is_coming_ = false;
-    Team::meet();
-    pair_.merge_base(base_, base_ == Base::vertex ? 0.0 : from_lane(weight_, base_place_));
-    Team::meet();
+    Team::sync();
+    pair_.merge_base(base_, base_ == Base::vertex ? 0.0 : shfl(weight_, base_place_));
+    Team::sync();
     add_plans(pair_.w.gradient);
   }
 
-  // Lets all lanes see a multiple of the atoms' weights.
+  // Writes the atoms' weights, times a factor, to shared memory.
   TFGW_DEVICE void publish_atoms(double factor) {
     pair_.memory.factor[thread_in_block() / 32][lane()] = factor * weight_;
-    sync();
+    sync_warp();
   }
 
-  // Of the iterate: (1−α)⟨M, T⟩ and ⟨T, X(T)⟩. Of the plan that the simplex found, which may become atom `fresh`:
-  // ⟨gradient, plan⟩, (1−α)⟨M, plan⟩ and ⟨plan, X(T)⟩; the gradient is the one that it was found with, or else that at
-  // the first atom. ⟨plan, X(atom)⟩ goes to Q.
+  // For the iterate: (1−α)⟨M, T⟩ and ⟨T, X(T)⟩. For the plan that the simplex found, which may become atom `fresh`:
+  // ⟨gradient, plan⟩, (1−α)⟨M, plan⟩ and ⟨plan, X(T)⟩, with the gradient in memory or the one at the first atom.
+  // Also writes ⟨plan, X(atom)⟩ to Q.
   struct Measures {
     double linear, squared, slope, own_linear, mixed;
   };
   TFGW_DEVICE Measures measure_vertex(int fresh, bool at_first_atom) {
-    constexpr int kAtOnce = Team::kAlone ? 2 : 4;  // atoms, for most of their cross terms are far
+    constexpr int kAtOnce = Team::kSingleWarp ? 2 : 4;  // atoms per pass: their cross terms are mostly in global memory
     const double* const linear_cost = frame_.linear;
     const double* const slopes = at_first_atom ? pair_.w.new_cross : pair_.w.gradient;
     struct Cell {
@@ -193,9 +189,9 @@ class FgwSolver {
       const double* X[kAtOnce];
       double q[kAtOnce] = {}, share[kAtOnce];
 #pragma unroll
-      for (int s = 0; s < kAtOnce; ++s) {  // where there are not so many, something that is near
+      for (int s = 0; s < kAtOnce; ++s) {  // unused entries read the newest atom, which is in shared memory
         atom[s] = left ? lowest_bit(left) : newest_;
-        share[s] = left ? from_lane(weight_, atom[s]) : 0.0;
+        share[s] = left ? shfl(weight_, atom[s]) : 0.0;
         left &= left - 1;
         X[s] = atom[s] == newest_ ? pair_.w.new_cross : pair_.w.cross(atom[s]);
       }
@@ -204,7 +200,7 @@ class FgwSolver {
         Cell cell;
         cell.cost = linear_cost[e], cell.slope = slopes[e];
 #pragma unroll
-        for (int s = 0; s < kAtOnce; ++s) cell.X[s] = live_ ? X[s][e] : 0.0;  // else there is nothing there
+        for (int s = 0; s < kAtOnce; ++s) cell.X[s] = live_ ? X[s][e] : 0.0;  // without atoms, X points nowhere
         return cell;
       };
       const auto of_iterate = [&] {
@@ -235,7 +231,7 @@ class FgwSolver {
     return sum;
   }
 
-  // The flow that the simplex found, as the plan of atom `s`.
+  // Stores the flow that the simplex found as the plan of atom `s`.
   TFGW_DEVICE void take_vertex(int s) {
     Entry* const kept = pair_.w.plan(s);
     transport_.for_each_arc([&](int row, int col, i64 flow, bool row_is_child) {
@@ -243,17 +239,17 @@ class FgwSolver {
       kept[at] = pair_.w.new_plan[at] = {double(flow) * kMassUnit, row, col};
     });
     flow_ = s;
-    Team::meet();
+    Team::sync();
   }
 
-  // The plan that was taken is an atom now, without weight. Returns ⟨plan, X(plan)⟩.
+  // Makes the plan that was taken an atom without weight. Returns ⟨plan, X(plan)⟩.
   TFGW_DEVICE double add_atom(int fresh, double linear) {
     if (lane() == fresh) linear_ = linear, weight_ = 0;
     live_ |= u32(1) << fresh;
     if (!has_structure(p_)) return 0;
     pair_.cross_of_plan(fresh);
     newest_ = fresh;
-    Team::meet();
+    Team::sync();
     pair_.fetch_linear();
     linear_is_coming_ = true;
     double own = 0;
@@ -263,7 +259,7 @@ class FgwSolver {
     own = warp_sum(own);
     pair_.add_over_team(own);
     if (Team::thread() == 0) pair_.w.Q.set(fresh, fresh, own);
-    Team::meet();
+    Team::sync();
     return own;
   }
 
@@ -273,32 +269,32 @@ class FgwSolver {
 #pragma unroll 1
     for (u32 left = live_; left; left &= left - 1) {
       const int t = lowest_bit(left);
-      const double w = from_lane(weight_, t);
+      const double w = shfl(weight_, t);
       if (live_ >> lane() & 1) q += pair_.w.Q.get(lane(), t) * w;
     }
     return q;
   }
 
-  // Adds what the vertices have in the iterate T.
+  // Adds the weighted vertices of the iterate T.
   TFGW_DEVICE void add_plans(double* out) {
     for (u32 left = live_; left; left &= left - 1) {
       const int s = lowest_bit(left);
       if (base_ != Base::vertex && s == base_place_) continue;
       const Entry* const entries = pair_.w.plan(s);
-      const double w = from_lane(weight_, s);
+      const double w = shfl(weight_, s);
 #pragma unroll 1
-      for (int e = Team::thread(); e < n_ + m_ - 1; e += Team::kThreads) {  // nothing is above the root
+      for (int e = Team::thread(); e < n_ + m_ - 1; e += Team::kThreads) {  // the root has no parent arc
         const Entry a = entries[e];
         out[a.row * P + a.col] += w * a.weight;
       }
-      Team::meet();
+      Team::sync();
     }
   }
 
   TFGW_DEVICE void keep_potentials() {
     for (int i = Team::thread(); i < n_; i += Team::kThreads) pair_.potentials().rows[i] = pair_.published().row(i);
     for (int k = Team::thread(); k < m_; k += Team::kThreads) pair_.potentials().cols[k] = pair_.published().col(k);
-    Team::meet();
+    Team::sync();
   }
 
   // Both terms at the plan that was kept, whatever α: it may be learned, and its gradient is their difference.
@@ -315,9 +311,9 @@ class FgwSolver {
     }
     if (has_structure(p_)) {
       const double squared = warp_sum(weight_ * quadratic());
-      result.structure_cost = larger(0.0, p_.constant[frame_.b] + p_.t_constant[frame_.k] - 2 * squared);
+      result.structure_cost = structure_term(p_.constant[frame_.b] + p_.t_constant[frame_.k], squared);
     }
-    result.distance = fused(frame_.alpha, result.structure_cost, (1 - frame_.alpha) * result.feature_cost);
+    result.distance = fma_rn(frame_.alpha, result.structure_cost, (1 - frame_.alpha) * result.feature_cost);
   }
 
   Pair<Kind> pair_;
@@ -325,21 +321,21 @@ class FgwSolver {
   const Frame& frame_;
   const int n_, m_;
   Transport<Tree, Team> transport_;
-  u32 live_ = 0;                       // places in use
-  Base base_ = Base::vertex;           // what sits in base_place_, unless a vertex
+  u32 live_ = 0;                       // slots in use
+  Base base_ = Base::vertex;           // what the atom in base_place_ is
   int base_place_ = 0;
-  int newest_ = -1;                    // whose cross term is in `new_cross`
-  int flow_ = -1;                      // whose plan the flow of the simplex was, when it was last taken
-  bool linear_is_coming_ = false;      // to where the gradient will be
+  int newest_ = -1;                    // atom whose cross term is in `new_cross`
+  int flow_ = -1;                      // atom whose plan is the flow of the simplex as last taken
+  bool linear_is_coming_ = false;      // whether the linear cost is being copied to the gradient's memory
   double weight_ = 0, linear_ = 0;     // of this lane's atom: weight, and (1−α)⟨M, plan⟩
 };
 
-// The pair's frame must be there. Called by all warps of the team. A function of its own, so that each kind gets
-// registers as if it were the only one.
+// Solves the pair whose frame is in shared memory. Called by all warps of the team. Not inlined, so that registers are
+// allocated for each kind separately.
 template <class Kind>
-TFGW_FUNCTION void solve_pair() {
+TFGW_NOINLINE void solve_pair() {
   FgwSolver<Kind>().run();
-  Kind::Team::meet();
+  Kind::Team::sync();
 }
 
 }  // namespace tfgw

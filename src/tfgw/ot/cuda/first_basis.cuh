@@ -1,7 +1,7 @@
 // The basis that the simplex begins with: rows ship greedily, those with most to lose first.
 #pragma once
 
-#include "beginning.cuh"
+#include "initial_state.cuh"
 #include "bits.cuh"
 #include "team.cuh"
 
@@ -22,9 +22,9 @@ class FirstBasis {
  public:
   TFGW_DEVICE FirstBasis(int rows, int cols, const FirstBasisMemory& memory) : rows_(rows), cols_(cols), at_(memory) {}
 
-  // Each row's costs less their columns' means (what makes a column dear to every row does not matter), and its regret,
-  // the gap between its cheapest and second cheapest column. All warps, each its share of the rows. `cost` may be where
-  // `centred` is.
+  // Costs less their columns' means (a cost that all rows pay does not matter), and each row's regret, the gap between
+  // its cheapest and second cheapest column. All warps, each its share of the rows. `cost` and `centred` may be the
+  // same memory.
   TFGW_DEVICE void compute_regrets(const double* cost) {
     const int each = (rows_ + Team::kSize - 1) / Team::kSize, first = Team::warp() * each;
     const int last = first + each < rows_ ? first + each : rows_;
@@ -34,10 +34,10 @@ class FirstBasis {
       mean[q] = 0;
 #pragma unroll 4
       for (int i = S::my_row(); i < rows_; i += S::kRowsAtOnce) mean[q] += cost[i * P + S::my_column() + 32 * q];
-      for (int distance = P; distance < 32; distance *= 2) mean[q] += across(mean[q], distance);
+      for (int distance = P; distance < 32; distance *= 2) mean[q] += shfl_xor(mean[q], distance);
       mean[q] /= rows_;
     }
-    Team::meet();
+    Team::sync();
 #pragma unroll 1
     for (int i = first + S::my_row(); i < last; i += S::kRowsAtOnce)
 #pragma unroll
@@ -45,11 +45,11 @@ class FirstBasis {
         const int k = S::my_column() + 32 * q;
         at_.centred[i * P + k] = k < cols_ ? sortable(cost[i * P + k] - mean[q]) : ~u64(0);
       }
-    sync();
+    sync_warp();
 #pragma unroll 1
     for (int i = first + lane(); i < last; i += 32) {
       double least = kPadCost, second = kPadCost;
-      int k = lane() % cols_;  // lanes begin at different columns: in different banks of memory
+      int k = lane() % cols_;  // lanes begin at different columns to avoid bank conflicts
 #pragma unroll 2
       for (int s = 0; s < cols_; ++s) {
         const double c = from_sortable(at_.centred[i * P + k]);
@@ -73,9 +73,8 @@ class FirstBasis {
     }
   }
 
-  // Ships greedily, each row to its cheapest open column. Ties are decided as if every node but the root had a vanishing
-  // extra supply (`extra` counts it): a basis that is feasible then is strongly feasible. Every demand must be positive.
-  // One warp. While it ships from a row, it is already looking for the next one's cheapest column.
+  // Ships greedily, each row to its cheapest open column, with ties decided by rules.cuh (extra_demand). Every demand
+  // must be positive. One warp, which looks for the next row's cheapest column while it ships from a row.
   TFGW_DEVICE void ship(const i64* demand, Arc* arcs) const {
     i64 want[S::kColumnsPerLane];
     int extra_want[S::kColumnsPerLane];
@@ -85,7 +84,7 @@ class FirstBasis {
       const int k = lane() + 32 * q;
       open[q] = k < cols_;
       want[q] = open[q] ? demand[k] : 0;
-      extra_want[q] = k == cols_ - 1 ? rows_ + cols_ - 1 : -1;
+      extra_want[q] = extra_demand(k == cols_ - 1, rows_, cols_);
     }
     int open_cols = cols_;
     Row now = row_at(0), next = row_at(rows_ > 1);
@@ -104,9 +103,9 @@ class FirstBasis {
 #pragma unroll
         for (int q = 1; q < S::kColumnsPerLane; ++q)
           if (q == cheapest.q) mine = u64(want[q]), extra_mine = extra_want[q];
-        const i64 wanted = i64(from_lane(mine, owner));
-        const int extra = from_lane(extra_mine, owner);
-        const bool fills = open_cols > 1 && (wanted < now.have || (wanted == now.have && extra < extra_have));
+        const i64 wanted = i64(shfl(mine, owner));
+        const int extra = shfl(extra_mine, owner);
+        const bool fills = open_cols > 1 && fills_column(wanted, now.have, extra, extra_have);
         if (lane() == owner) *arcs = {fills ? wanted : now.have, now.row, owner + 32 * cheapest.q};
         ++arcs;
 #pragma unroll
@@ -131,12 +130,12 @@ class FirstBasis {
   struct Row {
     int row;
     i64 have;
-    u64 key[S::kColumnsPerLane];  // of each of this lane's columns
+    u64 key[S::kColumnsPerLane];  // by column of this lane
   };
   struct Cheapest {
     u64 key;           // the lowest of this lane's open columns
-    int q;             // which of them has it
-    u32 mine, lowest;  // its upper bits with the lane, and the lowest of all lanes'
+    int q;             // its column
+    u32 mine, lowest;  // the lane's key (with_lane), and the lowest of all lanes
   };
 
   TFGW_DEVICE Row row_at(int place) const {
@@ -155,9 +154,9 @@ class FirstBasis {
     return c;
   }
   TFGW_DEVICE static int owner_of(const Cheapest& c) {
-    const bool near = same_but_lane(c.mine, c.lowest);
-    const u32 all = ballot(near);
-    return all & (all - 1) ? lane_of_least_near(c.key, near, u32(lane() + 32 * c.q)) : int(c.lowest & 31);
+    const bool tied = same_but_lane(c.mine, c.lowest);
+    const u32 all = ballot(tied);
+    return all & (all - 1) ? lane_of_least_tied(c.key, tied, u32(lane() + 32 * c.q)) : int(c.lowest & 31);
   }
 
   const int rows_, cols_;

@@ -1,12 +1,12 @@
-// A basis of the transportation problem for graphs small enough that every arc has a lane's registers to live in. No row
-// is treated as a leaf (core_tree.cuh), so nothing ever moves in or out of a core, and a pivot touches little memory.
-// Columns are nodes 0 … cols − 1, rows come behind them. Slot 32 w + l belongs to lane l, which holds the arc and what
-// there is to know of the node below it: its path to the root, as a mask over slots, and the potential of its column.
-// Where several warps have the basis together, each has a word of the masks, or two. What belongs to nodes is read from
-// shared memory, as it was when it was last published.
+// A basis of the transportation problem for graphs small enough to keep every arc in a lane's registers. No row is
+// treated as a leaf (core_tree.cuh), so nothing ever moves in or out of a core, and a pivot touches little memory.
+// Columns are nodes 0 … cols − 1, rows follow. Slot 32 w + l belongs to lane l, which holds the arc and the state of
+// its lower node: its path to the root, as a mask over slots, and the potential of its column.
+// If several warps share the basis, each has one or two words of the masks. The state of nodes is read from shared
+// memory, as last published.
 #pragma once
 
-#include "beginning.cuh"
+#include "initial_state.cuh"
 #include "bits.cuh"
 #include "team.cuh"
 
@@ -15,14 +15,14 @@ namespace tfgw {
 template <int P, int W, class Warps>  // up to 32 W arcs
 class FlatTree {
   static_assert(P <= 32, "a lane has one column");
-  static constexpr int kShare = (W + Warps::kSize - 1) / Warps::kSize;  // arcs of a lane
+  static constexpr int kShare = (W + Warps::kSize - 1) / Warps::kSize;  // arcs per lane
   using Mask = Bits<W>;
 
  public:
   using Team = Warps;
   static constexpr int kColumns = P;
   static constexpr int kNodes = 32 * W + 1;
-  // Of the arcs of a pivot, from the lane that has them to all.
+  // The arcs of a pivot, broadcast by the lanes that hold them.
   struct alignas(16) Entering {
     Mask from_row, from_col;
     u32 ends;
@@ -31,7 +31,7 @@ class FlatTree {
   struct alignas(16) Leaving {
     u64 flow;
     u32 tag;   // slot and side
-    u32 rank;  // among equal ones the least leaves
+    u32 rank;  // among equal flows the least rank leaves
   };
   struct alignas(16) Keys {
     u32 of[4];
@@ -39,7 +39,7 @@ class FlatTree {
   struct Memory {
     Entering entering[Team::kSize];
     Leaving leaving[2][Team::kSize];
-    Keys keys[2];  // of what each warp has there
+    Keys keys[2];  // by warp, of its entry in `leaving`
     double largest[Team::kSize];
     Mask path[kNodes];
     double potential[kNodes];  // v of a column, −u of a row
@@ -50,9 +50,9 @@ class FlatTree {
   class View {
    public:
     TFGW_DEVICE View(const Memory* memory, int cols, const RowArrays&) : t_(memory), cols_(cols) {}
-    TFGW_DEVICE void hold_rows(int, int) const {}
+    TFGW_DEVICE void cache_rows(int, int) const {}
     TFGW_DEVICE double row(int i) const { return -t_->potential[cols_ + i]; }
-    TFGW_DEVICE double held_row(int i) const { return row(i); }
+    TFGW_DEVICE double cached_row(int i) const { return row(i); }
     TFGW_DEVICE double col(int k) const { return t_->potential[k]; }
 
    private:
@@ -62,7 +62,7 @@ class FlatTree {
 
   TFGW_DEVICE FlatTree(Memory* memory, int, int cols, const i64*, const RowArrays&) : t_(memory), cols_(cols) {}
 
-  // The first basis, of so many arcs.
+  // The first basis, of `count` arcs.
   TFGW_DEVICE void begin(const Arc* arcs, int count) {
     arcs_ = count;
 #pragma unroll
@@ -74,12 +74,12 @@ class FlatTree {
 #pragma unroll 1
     for (int node = Team::thread(); node < kNodes; node += Team::kThreads)
       t_->path[node] = {}, t_->potential[node] = 0, t_->parent[node] = cols_ - 1;
-    Team::meet();
+    Team::sync();
     root();
   }
 
-  // Potentials for new costs, every node's the sum of the steps above it: each round adds what the node twice as far up
-  // has gathered. Returns the largest cost on the tree, in absolute value.
+  // Potentials for new costs by pointer jumping: a node's potential is the sum of the steps above it, and each round
+  // doubles the distance that is summed over. Returns the largest cost on the tree, in absolute value.
   TFGW_DEVICE double compute_potentials(const double* cost) {
     double largest = 0;
     int child[kShare], parent[kShare];
@@ -95,10 +95,10 @@ class FlatTree {
       t_->potential[child[j]] = row_is_child_[j] ? -cost_[j] : cost_[j];
     }
     largest = warp_max(largest);
-    if (!Team::kAlone && lane() == 0) t_->largest[Team::warp()] = largest;
-    Team::meet();
+    if (!Team::kSingleWarp && lane() == 0) t_->largest[Team::warp()] = largest;
+    Team::sync();
 #pragma unroll
-    for (int w = 0; w < Team::kSize && !Team::kAlone; ++w) largest = larger(largest, t_->largest[w]);
+    for (int w = 0; w < Team::kSize && !Team::kSingleWarp; ++w) largest = larger(largest, t_->largest[w]);
     bool more = true;
 #pragma unroll 1
     while (more) {
@@ -114,14 +114,14 @@ class FlatTree {
 #pragma unroll
       for (int j = 0; j < kShare; ++j)
         if (is_used(j)) t_->potential[child[j]] = potential[j], t_->parent[child[j]] = parent[j];
-      Team::meet();
+      Team::sync();
     }
 #pragma unroll
     for (int j = 0; j < kShare; ++j) of_column_[j] = row_is_child_[j] ? potential[j] + cost_[j] : potential[j];
     return largest;
   }
 
-  // Lets all lanes see paths and potentials, once they have met. The root's are always 0.
+  // Writes paths and potentials to shared memory; visible after a barrier. Those of the root are always 0.
   TFGW_DEVICE void publish() const {
 #pragma unroll
     for (int j = 0; j < kShare; ++j) {
@@ -133,8 +133,8 @@ class FlatTree {
   }
 
   // Pivots on each column's candidate, most negative first, while they stay improving. The potentials must have been
-  // published. `eps` rises in proportion to the costs that enter. False if none was improving; `moved` gets true if flow
-  // was.
+  // published. `eps` rises in proportion to the costs that enter. False if none was improving. Sets `moved` if flow
+  // moved.
   TFGW_DEVICE bool pivot_on(const Candidates<1>& found, double unit, double& eps, bool& moved) {
     const bool any = found.row[0] >= 0;
     const int row = any ? found.row[0] : 0, column = any ? lane() : 0;
@@ -148,22 +148,22 @@ class FlatTree {
     const u32 ends = pack(row, column);
     bool improved = false;
     while (true) {
-      // Negative numbers: the larger their bits, the lower they are.
+      // Negative doubles: the larger the bits, the lower the number.
       const u64 key = reduced < -eps ? ~bits_of(reduced) : ~u64(0);
       const u32 mine = with_lane(key), lowest = warp_min(mine);
       if (lowest >= with_lane(~u64(0), 0)) return improved;
       improved = true;
       const auto enter_mine = [&] { entering() = {from_row, from_col, ends, v, reduced, cost}; };
       if (mine == lowest) enter_mine();
-      const bool near = same_but_lane(mine, lowest);
-      const u32 all = ballot(near);
-      sync();
+      const bool tied = same_but_lane(mine, lowest);
+      const u32 all = ballot(tied);
+      sync_warp();
       Entering in = entering();
       if (all & (all - 1)) {
-        const int owner = lane_of_least_near(key, near, u32(lane()));
-        sync();
+        const int owner = lane_of_least_tied(key, tied, u32(lane()));
+        sync_warp();
         if (lane() == owner) enter_mine();
-        sync();
+        sync_warp();
         in = entering();
       }
       const Cut cut = enter(in);
@@ -183,7 +183,7 @@ class FlatTree {
     for (int j = 0; j < kShare; ++j)
       if (is_used(j)) visit(row_of(ends_[j]), col_of(ends_[j]), flow_[j], row_is_child_[j] != 0);
   }
-  // Calls visit(flow, load(row, col)) for every arc, and before that, when all is on its way, meanwhile().
+  // Calls visit(flow, load(row, col)) for every arc, and meanwhile() while the loads are in flight.
   template <class Load, class Meanwhile, class Visit>
   TFGW_DEVICE void for_each_arc(Load load, Meanwhile meanwhile, Visit visit) const {
     decltype(load(0, 0)) value[kShare];
@@ -228,18 +228,18 @@ class FlatTree {
 #pragma unroll
       for (int j = 0; j < kShare; ++j)
         if (child[j] >= 0 && is_used(j)) t_->path[child[j]] = above_[j];
-      Team::meet();
+      Team::sync();
     }
   }
 
   // Of this lane's arc j.
-  TFGW_DEVICE static int word(int j) { return Team::kAlone ? j : j * Team::kSize + Team::warp(); }
+  TFGW_DEVICE static int word(int j) { return Team::kSingleWarp ? j : j * Team::kSize + Team::warp(); }
   TFGW_DEVICE static int slot(int j) { return 32 * word(j) + lane(); }
   TFGW_DEVICE bool is_used(int j) const { return slot(j) < arcs_; }
-  TFGW_DEVICE static u32 bit(int j) { return Team::kAlone || word(j) < W ? u32(1) << lane() : 0u; }
-  // Its word of a mask, which is in memory too.
+  TFGW_DEVICE static u32 bit(int j) { return Team::kSingleWarp || word(j) < W ? u32(1) << lane() : 0u; }
+  // The arc's word of a mask, which is also in memory.
   TFGW_DEVICE static u32 word_of(const Mask& mask, const Mask& in_memory, int j) {
-    if constexpr (Team::kAlone) return mask.word[j];
+    if constexpr (Team::kSingleWarp) return mask.word[j];
     else return in_memory.word[word(j) < W ? word(j) : 0];
   }
   TFGW_DEVICE Entering& entering() const { return t_->entering[Team::warp()]; }
@@ -256,9 +256,9 @@ class FlatTree {
     return both != 0;
   }
 
-  // One pivot. The entering arc closes a cycle: the arcs on the way to the root from its row or from its column, but not
-  // from both. On the row's side arcs lose flow that lead up from a row, on the column's side those that lead down to
-  // one.
+  // One pivot. The entering arc closes a cycle: the arcs on the way to the root from its row or from its column, but
+  // not from both. On the row's side, arcs that lead up from a row lose flow; on the column's side, those that lead
+  // down to one.
   TFGW_DEVICE Cut enter(const Entering& in) {
     Sides at;
     u32 key = ~u32(0), keys[kShare];
@@ -274,22 +274,22 @@ class FlatTree {
     Leaving& of_warp = t_->leaving[turn_][Team::warp()];
     Keys& of_team = t_->keys[turn_];
     if (key == lowest) of_warp = mine;
-    u32 holders = 0, several = 0;  // several may have to leave, in a lane or in different ones
+    u32 holders = 0, several = 0;  // whether several arcs are tied, in one lane or in different lanes
 #pragma unroll
     for (int j = 0; j < kShare; ++j) {
-      const u32 near = ballot(same_but_lane(keys[j], lowest));
-      several |= holders & near, holders |= near;
+      const u32 tied = ballot(same_but_lane(keys[j], lowest));
+      several |= holders & tied, holders |= tied;
     }
     several |= holders & (holders - 1);
     Leaving out;
-    if constexpr (Team::kAlone) {
-      sync();
+    if constexpr (Team::kSingleWarp) {
+      sync_warp();
       out = of_warp;
     } else {
-      // That several of a warp may have to leave is told by the key's lowest bit.
+      // The key's lowest bit says that several arcs of the warp are tied.
       if (lane() == 0) of_team.of[Team::warp()] = (lowest & ~u32(31)) | u32(2 * Team::warp()) | u32(several != 0);
-      turn_ ^= 1;  // some may still be reading
-      Team::meet();
+      turn_ ^= 1;  // other warps may still be reading
+      Team::sync();
       const Keys all = of_team;
       u32 first = all.of[0];
 #pragma unroll
@@ -320,7 +320,7 @@ class FlatTree {
       const bool on_cycle = at.cycle[j] & bit(j), gaining = (at.row[j] ^ row_is_child_[j]) & bit(j);
       flow_[j] += !on_cycle ? 0 : gaining ? pushed : -pushed;
       const u32 below = common(above_[j], cut.leaving) ? ~u32(0) : 0u;
-      // Between the entering arc and the cut, the node above is below now.
+      // Between the entering arc and the cut, parent and child change places.
       const u32 turned = below & (row_side ? at.row[j] : at.row[j] ^ at.cycle[j]) & bit(j);
       row_is_child_[j] ^= turned;
 #pragma unroll
@@ -335,7 +335,7 @@ class FlatTree {
     return cut;
   }
 
-  // Words that this lane's arcs are in, of the way to the root from the entering arc's row, and of the cycle.
+  // This lane's words of two masks: the path from the entering arc's row to the root, and the cycle.
   struct Sides {
     u32 row[kShare], cycle[kShare];
   };
@@ -344,7 +344,7 @@ class FlatTree {
   }
   TFGW_DEVICE static u32 tag_of(int j, const Sides& at) { return u32(slot(j)) | (at.row[j] & bit(j) ? kRowSide : 0u); }
 
-  // Among the losing arcs with the least flow the last one met when the cycle is walked from its apex in the direction
+  // Among the losing arcs with the least flow, the last one on the cycle, walked from its apex in the direction
   // of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
   TFGW_DEVICE Leaving last_of_cycle(const Sides& sides) {
     const auto flow = [&](int j) { return is_losing(sides, j) ? u64(flow_[j]) : ~u64(0); };
@@ -360,11 +360,11 @@ class FlatTree {
       if (least && rank < mine.rank) mine.rank = rank, mine.tag = tag_of(j, sides);
     }
     Leaving* const at = t_->leaving[turn_];
-    turn_ ^= !Team::kAlone;
+    turn_ ^= !Team::kSingleWarp;
     const bool first = mine.rank == warp_min(mine.rank);
-    sync();
+    sync_warp();
     if (first) at[Team::warp()] = mine;
-    Team::meet();
+    Team::sync();
     Leaving out = at[0];
 #pragma unroll
     for (int w = 1; w < Team::kSize; ++w) {

@@ -6,7 +6,7 @@
 
 namespace tfgw {
 
-constexpr int kBuckets = 1024;  // of graph sizes; graphs beyond share the last one
+constexpr int kBuckets = 1024;  // of graph sizes; larger graphs share the last one
 
 struct IndexMemory {
   i64 warp_total[32];
@@ -55,7 +55,7 @@ class Indexer {
     return valid;
   }
 
-  // Where edges are listed row by row, as most are, they stay where they are. Behind the last one comes row `nodes`.
+  // Edges that are listed row by row, as most are, stay in place. A sentinel row `nodes` follows the last edge.
   TFGW_DEVICE bool find_rows(bool& sorted) {
     bool valid = true;
     const auto row = [&](i64 e) { return e < 0 ? -1 : e < p_.edges ? read_only(p_.edge_index + e) : p_.nodes; };
@@ -69,22 +69,22 @@ class Indexer {
     return valid;
   }
 
-  // Others are counted; `edge_id` has those of each row, in any order. The next kernel sorts them.
+  // Counting sort of other edges: `edge_id` gets the edges of each row in any order, and `prepare` sorts them.
   TFGW_DEVICE void scatter_edges() {
     const auto row = [&](i64 e) { return read_only(p_.edge_index + e); };
     if (thread_in_block() == 0) p_.queue[kUnsorted] = 1;
     each(p_.nodes + 1, [&](i64 i) { p_.row_start[i] = 0; });
     each(p_.nodes, [&](i64 i) { p_.row_length[i] = 0; });
     sync_block();
-    each(p_.edges, row, [&](i64, i64 from) { fetch_add(&p_.row_start[from + 1], 1); });
+    each(p_.edges, row, [&](i64, i64 from) { atomic_add(&p_.row_start[from + 1], 1); });
     sync_block();
     accumulate(p_.row_start, p_.nodes + 1);
     each(p_.edges, row, [&](i64 e, i64 from) {
-      p_.edge_id[p_.row_start[from] + fetch_add(&p_.row_length[from], 1)] = int(e);
+      p_.edge_id[p_.row_start[from] + atomic_add(&p_.row_length[from], 1)] = int(e);
     });
   }
 
-  // Running sums, in place.
+  // Inclusive scan in place, by the block.
   template <class Int>
   TFGW_DEVICE void accumulate(Int* values, i64 count) {
     const int t = thread_in_block(), threads = threads_in_block(), warp = t / 32;
@@ -104,18 +104,18 @@ class Indexer {
     sync_block();
   }
 
-  // Largest graphs first, so that no long one is left for the end; where dense structures begin.
+  // Largest graphs first, so that no long solve is left for the end. Also finds the offsets of dense structures.
   TFGW_DEVICE void sort_graphs() {
     const auto size_of = [&](i64 b) { return p_.ptr[b + 1] - p_.ptr[b]; };
     const auto bucket_of = [](int n) { return kBuckets - 1 - (n < kBuckets ? n : kBuckets - 1); };
     each(p_.graphs, size_of, [&](i64 b, int n) {
-      fetch_add(&shared_.bucket[bucket_of(n)], 1);
-      raise_to(&p_.queue[kLargestGraph], n);
+      atomic_add(&shared_.bucket[bucket_of(n)], 1);
+      atomic_max(&p_.queue[kLargestGraph], n);
       if (p_.dense) p_.dense_at[b + 1] = i64(n) * n;
     });
     if (p_.dense && thread_in_block() == 0) p_.dense_at[0] = 0;
     sync_block();
-    accumulate(shared_.bucket, kBuckets);  // each then counts the graphs of its size, and all that are larger
+    accumulate(shared_.bucket, kBuckets);  // each then counts the graphs of its size and larger
     if (thread_in_block() == 0)
       p_.queue[kFirstSmall] = p_.queue[kNextSmall] =
           int(p_.templates) * shared_.bucket[p_.for_small < 0 ? kBuckets - 1 : bucket_of(int(p_.for_small) + 1)];
@@ -125,7 +125,7 @@ class Indexer {
       if (thread_in_block() == 0 && p_.dense_at[p_.graphs] != p_.dense_size) report_invalid(p_);
     }
     each(p_.graphs, size_of, [&](i64 b, int n) {
-      p_.order[fetch_add(&shared_.bucket[bucket_of(n)], -1) - 1] = int(b);
+      p_.order[atomic_add(&shared_.bucket[bucket_of(n)], -1) - 1] = int(b);
     });
   }
 

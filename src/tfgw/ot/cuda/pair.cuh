@@ -1,8 +1,7 @@
-// One pair, as every warp that works on it sees it, and what goes over whole matrices, of which each warp does its
-// share.
+// One pair as seen by every warp that works on it, and the operations on whole matrices, which the warps share.
 #pragma once
 
-#include "beginning.cuh"
+#include "initial_state.cuh"
 #include "block.cuh"
 #include "pricing.cuh"
 #include "results.cuh"
@@ -11,66 +10,66 @@
 
 namespace tfgw {
 
-// Words of the masks of a basis that one warp has, though there are more. Such pairs may be solved by one warp, too,
-// and sums over arcs are then rounded in the same way. To meet for each pivot takes as long as it saves for them.
-constexpr int kLedWords = 3;
+// Up to this many words per mask, a single warp of the team keeps the basis. Such pairs may also be solved by one warp,
+// and sums over arcs are then rounded alike. For them, a barrier per pivot costs as much as it saves.
+constexpr int kOneWarpWords = 3;
 
-// A pair that has room in shared memory, and one that has not, or whose structure is directed or given as a matrix.
-template <int P, int W, int kWarps, int kAtomsNear = kNearAtoms>
-struct Near {
-  static constexpr int kAtoms = kAtomsNear;
+// Kinds of pairs: in shared memory, and in global memory. Directed and dense structures are always of the second kind.
+template <int P, int W, int kWarps, int kAtomsInShared = kSharedAtoms>
+struct Shared {
+  static constexpr int kAtoms = kAtomsInShared;
   using Team = tfgw::Team<kWarps>;
-  using Tree = FlatTree<P, W, tfgw::Team<(W > kLedWords ? kWarps : 1)>>;
+  using Tree = FlatTree<P, W, tfgw::Team<(W > kOneWarpWords ? kWarps : 1)>>;
   using Memory = Workspace<P, true, kAtoms>;
-  using Arena = NearArena;
-  static constexpr bool kNear = true;
+  using Arena = SharedArena;
+  static constexpr bool kShared = true;
 };
 template <int P, int kWarps>
-struct Far {
-  static constexpr int kAtoms = kNearAtoms;
+struct Global {
+  static constexpr int kAtoms = kSharedAtoms;
   using Team = tfgw::Team<kWarps>;
   using Tree = CoreTree<P>;
   using Memory = Workspace<P, false>;
-  using Arena = FarArena;
-  static constexpr bool kNear = false;
+  using Arena = SpillArena;
+  static constexpr bool kShared = false;
 };
 
-// A plan that is not the basis' own: hh̄ᵀ, or one that was given.
+// What an atom is: hh̄ᵀ, a plan given by the caller, or a vertex (a basis of the simplex).
 enum class Base { product, given, vertex };
 
-// What tells a pair from others. It stays in shared memory, for registers are few.
+// Description of a pair, in shared memory to save registers.
 struct Frame {
   int b, k, cols;
-  int packed;                  // entries of its structure that have room in shared memory
-  bool near;
+  int packed;                  // entries of its structure in shared memory
+  bool in_shared;
   double alpha;
   double structure_scale;      // α (hᵀ C² h + h̄ᵀ C̄² h̄)
   GraphView graph;
-  int rows_at_once;            // that are priced together
-  int shared_at, shared_size;  // where its part of the block's shared memory begins, in bytes
+  int rows_at_once;            // rows that are priced together
+  int shared_at, shared_size;  // its part of the block's shared memory, in bytes
   char* global;
-  double* linear;              // its linear cost (beginning.cuh)
+  double* linear;              // its linear cost (initial_state.cuh)
 };
 
-// A block's memory, besides that of its pairs, which comes behind it.
+// A block's shared memory in front of that of its pairs.
 template <int P>
 struct alignas(16) BlockMemory {
   Problem problem;           // the kernel's parameter
-  int item;                  // that the block solves next
-  Frame frame[kBlockWarps];  // of the pair of each warp on its own; the first one if all have the same
-  // What each warp tells the others of its team,
+  int item;                  // index in the queue of the block's next pair
+  Frame frame[kBlockWarps];  // by warp; only the first if all warps share a pair
+  // Exchanged between the warps of a team.
   double lowest[kBlockWarps][P];
   int row[kBlockWarps][P];
   double sums[kBlockWarps][8];
-  Told told;
-  // and itself: the factor of each atom.
+  LeaderState leader_state;
+  // The factor of each atom, by warp.
   double factor[kBlockWarps][kMaxAtoms];
 };
 
-// At the beginning of shared memory, which every function knows.
+// At the start of shared memory, so that noinline functions find it.
 template <int P>
 TFGW_DEVICE BlockMemory<P>& block_memory() {
-  return *reinterpret_cast<BlockMemory<P>*>(dynamic_memory());
+  return *reinterpret_cast<BlockMemory<P>*>(dynamic_shared_memory());
 }
 
 template <class Kind>
@@ -78,77 +77,79 @@ class Pair {
   using Tree = typename Kind::Tree;
   using Team = typename Kind::Team;
   using Memory = typename Kind::Memory;
-  static constexpr bool kNear = Kind::kNear;
+  static constexpr bool kShared = Kind::kShared;
   static constexpr int P = Tree::kColumns;
 
  public:
-  TFGW_DEVICE Pair() : Pair(block_memory<P>(), block_memory<P>().frame[Team::kAlone ? thread_in_block() / 32 : 0]) {}
+  TFGW_DEVICE Pair()
+      : Pair(block_memory<P>(), block_memory<P>().frame[Team::kSingleWarp ? thread_in_block() / 32 : 0]) {}
 
-  // What is read often comes near, and the first plan, if there is one, gets its place among the atoms.
+  // Copies what is read often to shared memory. The first plan, if any, becomes an atom.
   TFGW_DEVICE void load() {
-    const Beginning from = begin();
-    if constexpr (kNear) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.near);
+    const InitialState from = begin();
+    if constexpr (kShared) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.shared);
 #pragma unroll 1
     for (int e = 2 * Team::thread(); e < n * P; e += 2 * Team::kThreads) {
-      if constexpr (kNear) copy_ahead(two_at(w.gradient + e), two_at(from.gradient + e));
-      else *two_at(w.gradient + e) = *two_at(from.gradient + e);
+      if constexpr (kShared) copy_async(as_double2(w.gradient + e), as_double2(from.gradient + e));
+      else *as_double2(w.gradient + e) = *as_double2(from.gradient + e);
     }
     if (frame.alpha > 0) {
       const int col = Team::thread() % P;
       const ProductCross<P> product(p, frame.graph, frame.k, col);
       const auto first = [&](int i) { return p.start ? from.cross[i * P + col] : product.at(i); };
-      ahead<4>(Team::thread() / P, n, Team::kThreads / P, first,
+      unrolled<4>(Team::thread() / P, n, Team::kThreads / P, first,
                [&](int i, double x) { w.new_cross[i * P + col] = w.cross(0)[i * P + col] = x; });
     }
     for (int e = Team::thread(); e < n * P && frame.alpha > 0 && p.start; e += Team::kThreads)
       w.given[e] = from.given[e];
-    copies_are_there();
-    if constexpr (kNear) {
+    wait_for_copies();
+    if constexpr (kShared) {
       if (!has_structure(p) || frame.graph.dense) return;
-      for (int at = Team::thread(); at < n; at += Team::kThreads) w.near.place[w.near.row[at]] = at;  // its own copies
+      for (int at = Team::thread(); at < n; at += Team::kThreads)
+        w.shared.place[w.shared.row[at]] = at;  // each thread reads what it has copied itself
     }
   }
 
-  // Where the gradient was, the linear cost may come near before it is needed: each thread gets what it will read.
+  // Prefetches the linear cost into the gradient's memory. Each thread copies what it will read itself.
   TFGW_DEVICE void fetch_linear() {
-    if constexpr (!kNear) return;
+    if constexpr (!kShared) return;
     const double* const from = frame.linear;
 #pragma unroll 1
     for (int e = 2 * Team::thread(); e < n * P; e += 2 * Team::kThreads)
-      copy_ahead(two_at(w.gradient + e), two_at(from + e));
+      copy_async(as_double2(w.gradient + e), as_double2(from + e));
   }
-  // The gradient at Σ factor · atom, after that; the cross term of atom `newest` is in `new_cross`.
+  // The gradient at Σ factor · atom, after `fetch_linear`; the cross term of atom `newest` is in `new_cross`.
   TFGW_DEVICE void rebuild_gradient(u32 atoms, int newest) {
-    const double* const from = kNear ? w.gradient : frame.linear;
-    copies_are_there();
-    sum_atoms(atoms, newest, [&](int e) { return *two_at(from + e); },
-              [&](int e, Two v) { *two_at(w.gradient + e) = v; });
+    const double* const from = kShared ? w.gradient : frame.linear;
+    wait_for_copies();
+    sum_atoms(atoms, newest, [&](int e) { return *as_double2(from + e); },
+              [&](int e, Double2 v) { *as_double2(w.gradient + e) = v; });
   }
 
   // X(T) of the iterate, which becomes atom 0.
   TFGW_DEVICE void cross_of_iterate(u32 atoms) {
-    sum_atoms(atoms, -1, [](int) { return Two{}; },
-              [&](int e, Two v) { *two_at(w.new_cross + e) = *two_at(w.cross(0) + e) = v; });
+    sum_atoms(atoms, -1, [](int) { return Double2{}; },
+              [&](int e, Double2 v) { *as_double2(w.new_cross + e) = *as_double2(w.cross(0) + e) = v; });
   }
 
-  // X of the newest plan, which is that of atom s, into `new_cross`, and to where it outlives the next atom.
+  // X of the newest plan, that of atom s, into `new_cross` and into the atom's own memory.
   TFGW_DEVICE void cross_of_plan(int s) {
     double* const kept = w.cross(s);
     const bool symmetric = cross_.halves() == 1;
     for (int half = 0; half < cross_.halves(); ++half) {
       cross_.structure_times_plan(w.new_plan, half, half == 0 ? w.new_cross : w.half);
-      Team::meet();
+      Team::sync();
       cross_.times_template(half, w.new_cross, symmetric ? kept : nullptr);
-      if (!symmetric) Team::meet();
+      if (!symmetric) Team::sync();
     }
     if (symmetric) return;
     cross_.average(w.new_cross);
-    Team::meet();
+    Team::sync();
 #pragma unroll 2
     for (int e = Team::thread(); e < n * P; e += Team::kThreads) kept[e] = w.new_cross[e];
   }
 
-  // The iterate T as a matrix, in the gradient's memory: first what is no vertex, then the vertices.
+  // The iterate T as a matrix, in the gradient's memory: the base plan first; `add_plans` adds the vertices.
   TFGW_DEVICE void merge_base(Base kind, double weight) {
     each_entry<P, Team>(n, [&](int e, int i, int k) {
       const double entry = kind == Base::given ? w.given[e] : kind == Base::product ? h(i) * t_h(k) : 0.0;
@@ -160,17 +161,17 @@ class Pair {
     PairWriter<P, Team>(p, frame.graph, frame.b, frame.k, frame.alpha, potentials()).write_plan(w.gradient);
   }
 
-  // Of the rows from `first` on, for each column what the simplex should look at. Each lane sees that of all warps.
+  // Candidates for entering arcs in the rows from `first` on, by column, combined over all warps.
   TFGW_DEVICE Candidates<Shape<P>::kColumnsPerLane> price(int first, double eps) {
     auto found = pricing().price(first, eps);
-    if constexpr (!Team::kAlone) {
+    if constexpr (!Team::kSingleWarp) {
       const int warp = Team::warp();
 #pragma unroll
       for (int q = 0; q < Shape<P>::kColumnsPerLane; ++q) {
         const int k = lane() + 32 * q;
         if (k < P) memory.lowest[warp][k] = found.lowest[q], memory.row[warp][k] = found.row[q];
       }
-      Team::meet();
+      Team::sync();
 #pragma unroll
       for (int q = 0; q < Shape<P>::kColumnsPerLane; ++q) {
         const int k = (lane() + 32 * q) % P;
@@ -182,17 +183,17 @@ class Pair {
     return found;
   }
 
-  // Adds what the warps have, of which every lane of a warp has the same.
+  // Sums over the warps of the team; the lanes of a warp have equal values.
   template <class... Doubles>
   TFGW_DEVICE void add_over_team(Doubles&... v) {
-    if constexpr (!Team::kAlone) {
+    if constexpr (!Team::kSingleWarp) {
       static_assert(sizeof...(v) <= sizeof(memory.sums[0]) / sizeof(double));
       int at = 0;
       if (lane() == 0) ((memory.sums[Team::warp()][at++] = v), ...);
-      Team::meet();
+      Team::sync();
       at = 0;
       ((v = total(at++)), ...);
-      Team::meet();
+      Team::sync();
     }
   }
 
@@ -201,8 +202,8 @@ class Pair {
   TFGW_DEVICE int live(int l) const { return read_only(p.live + i64(frame.k) * P + l); }
   TFGW_DEVICE typename Tree::View published() const { return {tree_memory, m, w.row_arrays}; }
   TFGW_DEVICE Pricing<Tree, Team> pricing() const { return {n, frame.rows_at_once, w.gradient, published()}; }
-  TFGW_DEVICE Beginning begin() const { return beginning_of(p, frame.graph, frame.b, frame.k); }
-  // Nothing else needs the linear cost and the cross term at the end.
+  TFGW_DEVICE InitialState begin() const { return initial_state_of(p, frame.graph, frame.b, frame.k); }
+  // At the end, nothing else needs the memory of the linear cost and of the newest cross term.
   TFGW_DEVICE Potentials potentials() const { return {frame.linear, w.new_cross}; }
 
   const Problem& p;
@@ -215,12 +216,12 @@ class Pair {
  private:
   TFGW_DEVICE Pair(BlockMemory<P>& block, const Frame& frame)
       : Pair(block, frame,
-             typename Kind::Arena(dynamic_memory() + frame.shared_at, frame.shared_size, frame.global)) {}
+             typename Kind::Arena(dynamic_shared_memory() + frame.shared_at, frame.shared_size, frame.global)) {}
   TFGW_DEVICE Pair(BlockMemory<P>& block, const Frame& frame, typename Kind::Arena arena)
       : p(block.problem), memory(block), frame(frame), n(frame.graph.n), m(frame.cols),
         tree_memory(arena.template take<typename Tree::Memory>(1)),
         w(arena, frame.graph.n, frame.cols, frame.packed),
-        cross_(block.problem, frame.graph, frame.k, frame.cols, w.gradient, w.half, w.near) {}
+        cross_(block.problem, frame.graph, frame.k, frame.cols, w.gradient, w.half, w.shared) {}
 
   TFGW_DEVICE double total(int at) const {
     double sum = memory.sums[0][at];
@@ -230,20 +231,20 @@ class Pair {
   }
 
   // visit(e, from(e) + Σ factor · cross term), over all atoms in use, for every second e: two numbers each. The cross
-  // term of the newest is near, those of others are far: two of them are on their way at a time.
+  // term of the newest atom is in shared memory, those of others in global memory, of which two are loaded at a time.
   template <class From, class Visit>
   TFGW_DEVICE void sum_atoms(u32 others, int newest, From from, Visit visit) {
-    constexpr int kAhead = !Team::kAlone ? 4 : P < 32 ? 2 : 4;
+    constexpr int kUnroll = !Team::kSingleWarp ? 4 : P < 32 ? 2 : 4;
     const double* const factor = memory.factor[thread_in_block() / 32];
     double of_newest = 0;
     if (newest >= 0 && (others >> newest & 1)) of_newest = factor[newest], others &= ~(u32(1) << newest);
     const int end = n * P;
 #pragma unroll 1
-    for (int first = 2 * Team::thread(); first < end; first += 2 * kAhead * Team::kThreads) {
-      Two sum[kAhead];
-      int at[kAhead];
+    for (int first = 2 * Team::thread(); first < end; first += 2 * kUnroll * Team::kThreads) {
+      Double2 sum[kUnroll];
+      int at[kUnroll];
 #pragma unroll
-      for (int s = 0; s < kAhead; ++s) {
+      for (int s = 0; s < kUnroll; ++s) {
         at[s] = first + 2 * s * Team::kThreads < end ? first + 2 * s * Team::kThreads : first;
         sum[s] = from(at[s]);
       }
@@ -253,9 +254,9 @@ class Pair {
         left &= left - 1;
         const double of_one = factor[one];
         const double* const X = w.cross(one);
-        Two x[kAhead], y[kAhead] = {};
+        Double2 x[kUnroll], y[kUnroll] = {};
 #pragma unroll
-        for (int s = 0; s < kAhead; ++s) x[s] = *two_at(X + at[s]);
+        for (int s = 0; s < kUnroll; ++s) x[s] = *as_double2(X + at[s]);
         double of_two = 0;
         if (left) {
           const int two = lowest_bit(left);
@@ -263,25 +264,25 @@ class Pair {
           of_two = factor[two];
           const double* const Y = w.cross(two);
 #pragma unroll
-          for (int s = 0; s < kAhead; ++s) y[s] = *two_at(Y + at[s]);
+          for (int s = 0; s < kUnroll; ++s) y[s] = *as_double2(Y + at[s]);
         }
 #pragma unroll
-        for (int s = 0; s < kAhead; ++s) {
-          sum[s].first += fused(of_one, x[s].first, of_two * y[s].first);
-          sum[s].second += fused(of_one, x[s].second, of_two * y[s].second);
+        for (int s = 0; s < kUnroll; ++s) {
+          sum[s].x += fma_rn(of_one, x[s].x, of_two * y[s].x);
+          sum[s].y += fma_rn(of_one, x[s].y, of_two * y[s].y);
         }
       }
 #pragma unroll
-      for (int s = 0; s < kAhead; ++s) {
+      for (int s = 0; s < kUnroll; ++s) {
         if (newest >= 0) {
-          const Two x = *two_at(w.new_cross + at[s]);
-          sum[s].first += of_newest * x.first, sum[s].second += of_newest * x.second;
+          const Double2 x = *as_double2(w.new_cross + at[s]);
+          sum[s].x += of_newest * x.x, sum[s].y += of_newest * x.y;
         }
         if (first + 2 * s * Team::kThreads < end) visit(at[s], sum[s]);
       }
     }
   }
-  CrossOperator<P, Team, kNear> cross_;
+  CrossOperator<P, Team, kShared> cross_;
 };
 
 }  // namespace tfgw

@@ -1,4 +1,4 @@
-// Kernel `prepare`, of a graph: its rows sorted and packed, its weights in fixed point, its moments.
+// Kernel `prepare` for a graph: sorts and packs its rows, converts its weights to fixed point, computes its moments.
 #pragma once
 
 #include "prepare.cuh"
@@ -71,7 +71,7 @@ class GraphPreparer {
   TFGW_DEVICE int first_entry() const { return p_.row_start[first_]; }
   TFGW_DEVICE int entries() const { return p_.row_start[first_ + n_] - p_.row_start[first_]; }
 
-  // The edge in a place of its row, before rows are sorted.
+  // The edge at a position of the rows before they are sorted.
   TFGW_DEVICE int edge_at(int at) const { return p_.queue[kUnsorted] ? p_.edge_id[at] : at; }
   TFGW_DEVICE i64 column_of(int edge) const { return read_only(p_.edge_index + p_.edges + edge) - first_; }
   TFGW_DEVICE Entry entry_of(int edge) const {
@@ -81,7 +81,7 @@ class GraphPreparer {
 
   TFGW_DEVICE void put(int at, const Entry& a) { p_.entry[at] = a, p_.column[at] = a.col, p_.value[at] = a.weight; }
 
-  // Rows as they are listed. Finds out if they are sorted, without repetitions; returns whether edges stay in the graph.
+  // Rows as listed. Finds out whether they are sorted and distinct. False if an edge leaves the graph.
   TFGW_DEVICE bool fill_rows(bool& sorted) {
     struct Listed {
       Entry entry;
@@ -107,7 +107,7 @@ class GraphPreparer {
     return valid;
   }
 
-  // By column, then by place in `edge_index`; entries listed several times add up.
+  // Sorts by column, then by position in `edge_index`. Repeated entries add up.
   TFGW_DEVICE void sort_rows() {
     const int begin = first_entry(), count = entries();
     each(count, [&](int s) {
@@ -133,7 +133,7 @@ class GraphPreparer {
     sync_block();
   }
 
-  // Leaves entries of weight 0 over.
+  // Pads the row with entries of weight 0.
   TFGW_DEVICE void merge_row(int i) {
     const int first = p_.row_start[first_ + i], end = p_.row_start[first_ + i + 1];
     int kept = first - 1;
@@ -163,7 +163,7 @@ class GraphPreparer {
     sync_block();
   }
 
-  // Whether every entry of C that this thread looks at has its counterpart.
+  // Whether the entries of C that this thread checks equal those of Cᵀ.
   TFGW_DEVICE bool equals_its_transpose(bool full) {
     const int begin = first_entry();
     const double* const C = full_matrix(p_, first_);
@@ -193,13 +193,13 @@ class GraphPreparer {
     return low < end && p_.column[low] == column ? p_.value[low] : 0.0;
   }
 
-  // The rows of Cᵀ. Entries of weight 0 that were left over come along.
+  // The rows of Cᵀ, including padding entries of weight 0.
   TFGW_DEVICE void transpose() {
     const int begin = first_entry(), count = entries();
     int *const start = p_.t_start + first_, *const length = p_.t_length + first_;
     each(n_, [&](int j) { length[j] = 0; });
     sync_block();
-    each(count, [&](int s) { fetch_add(&length[p_.entry[begin + s].col], 1); });
+    each(count, [&](int s) { atomic_add(&length[p_.entry[begin + s].col], 1); });
     sync_block();
     if (in_last_warp())
       running_sums(n_, [&](int j) { return length[j]; }, [&](int j, int sum) { start[j] = begin + sum; });
@@ -208,7 +208,7 @@ class GraphPreparer {
     sync_block();
     each(count, [&](int s) {
       const int j = p_.entry[begin + s].col;
-      p_.edge_id[start[j] + fetch_add(&length[j], 1)] = begin + s;
+      p_.edge_id[start[j] + atomic_add(&length[j], 1)] = begin + s;
     });
     sync_block();
     each(count, [&](int s) {
@@ -222,15 +222,15 @@ class GraphPreparer {
     sync_block();
   }
 
-  // `packed`, as problem.cuh describes it.
+  // The packed format (problem.cuh).
   TFGW_DEVICE void pack() {
-    constexpr int kGroup = Shape<P>::kGroup, kThreads = 2 * kGroup;  // for a group
+    constexpr int kGroup = Shape<P>::kGroup, kThreads = 2 * kGroup;  // threads per group
     const int *const start = p_.row_start + first_, *const length = p_.row_length + first_;
     int* const row_at = p_.packed_row + first_;
     each_row(n_, [&](int i, int place) {
       const int mine = i < n_ ? length[i] : 0;
       int rank = 0;
-      ahead<8>(place, n_, kRowThreads, [&](int j) { return length[j]; },
+      unrolled<8>(place, n_, kRowThreads, [&](int j) { return length[j]; },
                [&](int j, int other) { rank += other > mine || (other == mine && j < i); });
       row_sums(rank);
       if (i < n_ && place == 0) row_at[rank] = i;
@@ -268,7 +268,7 @@ class GraphPreparer {
     struct Term {
       double weight, h;
     };
-    ahead<4>(start[first_ + i] + place, start[first_ + i + 1], kRowThreads, [&](int e) {
+    unrolled<4>(start[first_ + i] + place, start[first_ + i + 1], kRowThreads, [&](int e) {
       const Entry a = entry[e];
       return Term{a.weight, p_.h[first_ + a.col]};
     }, [&](int, Term t) { mean += t.weight * t.h, square += t.weight * t.weight * t.h; });
@@ -277,7 +277,7 @@ class GraphPreparer {
   TFGW_DEVICE Moments dense_moments(int i, int place) {
     Moments m;
     const double* C = p_.dense + p_.dense_at[b_];
-    ahead<4>(place, n_, kRowThreads, [&](int j) {
+    unrolled<4>(place, n_, kRowThreads, [&](int j) {
       return Weighed{read_only(C + i64(i) * n_ + j), read_only(C + i64(j) * n_ + i), p_.h[first_ + j]};
     }, [&](int, const Weighed& c) {
       m.out += c.forth * c.h, m.square_out += c.forth * c.forth * c.h;

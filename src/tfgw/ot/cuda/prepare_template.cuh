@@ -1,4 +1,4 @@
-// Kernel `prepare`, of a template: which nodes count, in which order, and everything that depends on that.
+// Kernel `prepare` for a template: drops nodes without weight, orders the others, and computes what depends on that.
 #pragma once
 
 #include "prepare.cuh"
@@ -31,7 +31,7 @@ class TemplatePreparer {
   TFGW_DEVICE bool check() {
     const i64 m = columns_;
     const double alpha = read_only(p_.alpha + k_);
-    bool valid = alpha >= 0 && alpha <= 1;
+    bool valid = is_alpha(alpha);
     each(m, [&](i64 e) { valid &= read_only(weights_ + e) >= 0; });
     valid &= all_usable(x_, m * p_.features);
     if (S_) valid &= all_usable(S_, m * m);
@@ -41,29 +41,29 @@ class TemplatePreparer {
   TFGW_DEVICE bool comes_before(int a, int b) const {
     const double weight = read_only(weights_ + a), other = read_only(weights_ + b);
     if (weight != other) return weight < other;
-    constexpr int kAhead = 8;
+    constexpr int kUnroll = 8;
     const i64 d = p_.features;
 #pragma unroll 1
-    for (i64 first = 0; first < d; first += kAhead) {
-      double f[kAhead], g[kAhead];
+    for (i64 first = 0; first < d; first += kUnroll) {
+      double f[kUnroll], g[kUnroll];
 #pragma unroll
-      for (int s = 0; s < kAhead; ++s) {
+      for (int s = 0; s < kUnroll; ++s) {
         const i64 c = first + s < d ? first + s : first;
         f[s] = read_only(x_ + a * d + c), g[s] = read_only(x_ + b * d + c);
       }
 #pragma unroll
-      for (int s = 0; s < kAhead; ++s)
+      for (int s = 0; s < kUnroll; ++s)
         if (f[s] != g[s]) return f[s] < g[s];
     }
     return a < b;
   }
 
-  // The nodes that have weight, by weight and features, so that how they are numbered does not matter as long as no two
-  // are equal in both. (The CPU core also tells those apart, by structure.) One warp per node.
+  // Sorts the nodes with weight by weight and features, so that their numbering does not matter as long as no two are
+  // equal in both. (The C++ core orders those by structure.) One warp per node.
   TFGW_DEVICE void find_live() {
 #pragma unroll 1
     for (int first = 0; first < columns_; first += 32)
-      count_ += bits_set(ballot(first + lane() < columns_ && read_only(weights_ + first + lane()) > 0));
+      count_ += popc(ballot(first + lane() < columns_ && read_only(weights_ + first + lane()) > 0));
 #pragma unroll 1
     for (int l = thread_in_block() / 32; l < columns_; l += threads_in_block() / 32) {
       const bool kept = read_only(weights_ + l) > 0;
@@ -72,7 +72,7 @@ class TemplatePreparer {
       for (int first = 0; first < columns_ && kept; first += 32) {
         const int other = first + lane();
         const bool is_kept = other < columns_ && other != l && read_only(weights_ + other) > 0;
-        rank += bits_set(ballot(is_kept && comes_before(other, l)));
+        rank += popc(ballot(is_kept && comes_before(other, l)));
       }
       if (lane() != 0) continue;
       shared_.place[l] = rank;
@@ -102,7 +102,7 @@ class TemplatePreparer {
     double constant = 0;
     each_row(columns_, [&](int a, int part) {
       double out = 0, in = 0, square_out = 0, square_in = 0;
-      ahead<4>(part, a < columns_ ? count_ : 0, kRowThreads, [&](int l) {
+      unrolled<4>(part, a < columns_ ? count_ : 0, kRowThreads, [&](int l) {
         const int b = shared_.live[l];
         return Weighed{read_only(S_ + a * columns_ + b), read_only(S_ + b * columns_ + a), h[l]};
       }, [&](int, const Weighed& s) {

@@ -1,4 +1,4 @@
-// The search for cells that would improve the flow, each warp of a team in its share of the rows.
+// Pricing: the search for entering arcs, each warp of a team in its share of the rows.
 #pragma once
 
 #include "core_tree.cuh"
@@ -7,13 +7,7 @@
 
 namespace tfgw {
 
-// Rows whose costs are looked at before the best candidates are pivoted on; the CPU core takes as many.
-TFGW_DEVICE int priced_rows(int cols) {
-  const int rows = 4096 / ((cols + 3) / 4 * 4);
-  return rows > 1 ? rows : 1;
-}
-
-// Of two candidates for a lane's column q the lower one.
+// Keeps the lower of two candidates for a lane's column q.
 template <int N>
 TFGW_DEVICE void keep_lower(Candidates<N>& found, int q, double lowest, int row) {
   if (lowest < found.lowest[q]) found.lowest[q] = lowest, found.row[q] = row;
@@ -31,21 +25,21 @@ class Pricing {
   TFGW_DEVICE Pricing(int rows, int block, const double* cost, const typename Tree::View& tree)
       : rows_(rows), block_(block), cost_(cost), tree_(tree) {}
 
-  // This warp's share of a block of rows, from `first` on: for each column the row of the smallest cost − u, if that is
-  // below v − eps; else −1. Every lane has the columns `my_column` + 32 q, but may have seen some rows only.
+  // This warp's share of a block of rows, from `first` on: for each column the row of the smallest cost − u, if below
+  // v − eps, else −1. Each lane has the columns `my_column` + 32 q. Lanes with the same column are combined.
   TFGW_DEVICE Found price(int first, double eps) {
     const Rows rows = share({first, first + block_ < rows_ ? first + block_ : rows_});
-    tree_.hold_rows(rows.first, rows.last);
+    tree_.cache_rows(rows.first, rows.last);
     Found found;
 #pragma unroll
     for (int q = 0; q < S::kColumnsPerLane; ++q)
       found.row[q] = -1, found.lowest[q] = tree_.col(S::my_column() + 32 * q) - eps;
-    if (Team::kAlone || !look_through<8>(rows, found))
+    if (Team::kSingleWarp || !look_through<8>(rows, found))
       if (!look_through<4>(rows, found)) look_through<1>(rows, found);
-    for (int distance = P; distance < 32; distance *= 2) {  // the lanes that looked at other rows of the same column
-      const double lowest = across(found.lowest[0], distance);
-      const int row = across(found.row[0], distance);
-      // Without a candidate, a column's lowest is still what all began with. Of equal ones the first row counts.
+    for (int distance = P; distance < 32; distance *= 2) {  // lanes that priced other rows of the same column
+      const double lowest = shfl_xor(found.lowest[0], distance);
+      const int row = shfl_xor(found.row[0], distance);
+      // Without a candidate, `lowest` is still the initial bound. Among equal candidates the first row wins.
       if (lowest < found.lowest[0] || (lowest == found.lowest[0] && row < found.row[0]))
         found.lowest[0] = lowest, found.row[0] = row;
     }
@@ -61,8 +55,8 @@ class Pricing {
     return {from < all.last ? from : all.last, from + each < all.last ? from + each : all.last};
   }
 
-  // So many at a time are compared with each other before the lowest waits for them. The last ones may be among those
-  // before, or those of other lanes: seen twice, they are no better. False if there are not so many.
+  // Compares kCount rows at a time with each other before they are compared with the lowest. The last batch may overlap
+  // with earlier rows, which does no harm. False if there are fewer rows.
   template <int kCount>
   TFGW_DEVICE bool look_through(const Rows& rows, Found& found) const {
     if (rows.last - rows.first < kCount) return false;
@@ -73,7 +67,7 @@ class Pricing {
     return true;
   }
 
-  // So many rows from `first` on.
+  // kCount rows from `first` on.
   template <int kCount>
   TFGW_DEVICE void look_at(int first, Found& found) const {
     const double* const from = cost_ + first * P + S::my_column();
@@ -81,7 +75,7 @@ class Pricing {
     int at[kCount][S::kColumnsPerLane];
 #pragma unroll
     for (int s = 0; s < kCount; ++s) {
-      const double u = tree_.held_row(first + s);
+      const double u = tree_.cached_row(first + s);
 #pragma unroll
       for (int q = 0; q < S::kColumnsPerLane; ++q) c[s][q] = from[s * P + 32 * q] - u, at[s][q] = s;
     }

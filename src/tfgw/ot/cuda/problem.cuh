@@ -9,13 +9,9 @@ TFGW_DEVICE Entry read_only(const Entry* at) {
   return {read_only(&at->weight), read_only(&at->row), read_only(&at->col)};
 }
 
-constexpr double kMassUnit = 1.0 / double(i64(1) << 60);
-constexpr double kPadCost = 1e300;
-constexpr double kLargest = 1e100;  // beyond this, squares and their products overflow
-
 TFGW_DEVICE bool usable(double v) { return magnitude(v) <= kLargest; }
 TFGW_DEVICE void report_invalid(const Problem& p) { p.queue[kInvalid] = 1, *p.invalid = 1; }
-// In a captured graph nobody reads the flag: distances that are not numbers tell.
+// In a captured CUDA graph nobody reads the flag, so invalid input shows as NaN distances.
 TFGW_DEVICE void report_in_distances(const Problem& p) {
   const i64 threads = i64(blocks_in_grid()) * threads_in_block();
 #pragma unroll 1
@@ -23,19 +19,18 @@ TFGW_DEVICE void report_in_distances(const Problem& p) {
     p.distance[i] = double_of(0x7ff8000000000000);
 }
 
-// A sparse and symmetric C that is not multiplied as a matrix has its entries in groups of `kGroup` rows (bits.cuh),
-// the longest rows first, all rows of a group as long as its first: entry d of row r of group q is at
-// packed_at + packed_begin[q] + d · kGroup + r. What is added has weight 0. `packed_row` has the rows in their new
-// order.
-// Since rows are sorted, no more is added than kGroup times the longest one.
+// The packed (sliced ELLPACK) format of a symmetric C that is not multiplied as a dense matrix: rows sorted by length,
+// longest first, in groups of kGroup rows (bits.cuh) that are padded to the length of their first row. Entry d of row r
+// of group q is at packed_at + packed_begin[q] + d · kGroup + r; padding has weight 0. `packed_row` is the order of
+// rows. Because rows are sorted, the padding is at most kGroup times the longest row.
 TFGW_DEVICE i64 packed_at(const Problem& p, int first) { return p.row_start[first] + kPackedRows * i64(first); }
 TFGW_DEVICE int* packed_begin(const Problem& p, int b) { return p.packed_begin + p.ptr[b] + b; }
 
-// One graph or one template of the problem, as the solver reads it.
+// One graph of the problem, as the solver reads it.
 struct GraphView {
   int n, first;
   bool symmetric, sparse;
-  const double* dense;  // C as a matrix; where `sparse`, only if it has few zeros
+  const double* dense;  // C as a dense matrix; if `sparse`, only with few zeros
 };
 
 TFGW_DEVICE bool is_full(const Problem& p, int first, int n) {

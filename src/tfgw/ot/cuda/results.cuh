@@ -1,11 +1,9 @@
-// What a solve leaves behind: costs, plan and potentials of one pair, in the order of the caller's template nodes.
+// Results of a solve: costs, plan and potentials of one pair, in the order of the caller's template nodes.
 #pragma once
 
 #include "workspace.cuh"
 
 namespace tfgw {
-
-enum class Status { converged = 0, max_iter = 1, empty = 2 };
 
 struct PairResult {
   double distance = 0, structure_cost = 0, feature_cost = 0, gap = 0;
@@ -47,7 +45,7 @@ class PairWriter {
   TFGW_DEVICE void write_plan(const double* plan) {
     const i64 first = i64(graph_.first) * p_.templates + k_;
     const int columns = int(p_.columns);
-    if (m_ < columns) {  // no thread may write a zero where another one has written mass: each has its rows
+    if (m_ < columns) {  // one thread per row, so that no zero overwrites the mass written by another thread
       for (int i = Team::thread(); i < n_; i += Team::kThreads) {
         double* const row = p_.plan + (first + i * p_.templates) * columns;
         for (int k = 0; k < columns; ++k) row[k] = 0;
@@ -63,7 +61,7 @@ class PairWriter {
     }
   }
 
-  // One warp: everything else. `scratch` has room for two numbers per row.
+  // One warp: everything else. `scratch` has two doubles per row.
   TFGW_DEVICE void write(const PairResult& result, const double* plan, double* scratch) {
     const i64 pair = i64(b_) * p_.templates + k_;
     if (lane() == 0) {
@@ -116,7 +114,7 @@ class PairWriter {
         }
         forth[i] = f, back[i] = g;
       }
-      sync();
+      sync_warp();
     }
     double least = kPadCost;
 #pragma unroll 1
@@ -130,14 +128,14 @@ class PairWriter {
       const double cross = alpha_ > 0 ? 0.5 * (row_times(i, false, forth) + row_times(i, true, back)) : 0.0;
       least = smaller(least, linear - 4 * alpha_ * cross - potentials_.rows[i]);
     }
-    sync();
+    sync_warp();
     return -warp_max(-least);
   }
 
   // (C y)_i, or (Cᵀ y)_i
   TFGW_DEVICE double row_times(int i, bool transposed, const double* y) const {
     double sum = 0;
-    transposed = transposed && !graph_.symmetric;  // else Cᵀ is not there
+    transposed = transposed && !graph_.symmetric;  // else Cᵀ is not stored
     if (graph_.sparse) {
       const int node = graph_.first + i, first = transposed ? p_.t_start[node] : p_.row_start[node];
       const int count = transposed ? p_.t_length[node] : p_.row_length[node];

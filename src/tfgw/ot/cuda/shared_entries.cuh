@@ -1,12 +1,12 @@
-// Between the parameters of a layer and what a problem takes: entries that several places of C̄ share, one α for all
-// templates. Written as one launch or less, because each of PyTorch's costs the host more than these do.
+// Between the parameters of a layer and a problem: entries that several places of C̄ share, and one α for all
+// templates. One launch or less, because each launch by PyTorch costs the host more than these do.
 #pragma once
 
 #include "warp.cuh"
 
 namespace tfgw {
 
-// From the entries to the structure of template k. One block.
+// Expands the entries to the structure of template k. One block.
 TFGW_DEVICE void expand_entries(const SharedEntries& s, i64 k) {
   double* structure = s.structure + k * s.places;
   for (i64 p = thread_in_block(); p < s.places; p += threads_in_block()) structure[p] = 0;
@@ -16,7 +16,7 @@ TFGW_DEVICE void expand_entries(const SharedEntries& s, i64 k) {
   if (thread_in_block() == 0) s.alphas[k] = s.alpha[k * s.alpha_step];
 }
 
-// From the gradients of the structure of template k to those of the entries, the same for α. One block.
+// Sums the gradients of the structure of template k, and of α, by entry. One block.
 TFGW_DEVICE void fold_entries(const SharedEntries& s, i64 k) {
   const double* structure = s.structure + k * s.places;
   for (i64 e = thread_in_block(); e < s.entries && s.entry; e += threads_in_block()) {

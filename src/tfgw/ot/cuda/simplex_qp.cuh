@@ -5,9 +5,7 @@
 
 namespace tfgw {
 
-constexpr int kMaxAtoms = 32;
-
-// A number for each pair of atoms; there are rarely many, and those in the first places are in nearer memory.
+// A matrix over atoms. There are rarely many atoms, and those in the first slots are in shared memory.
 template <int kSmall>
 struct AtomMatrix {
   static_assert((kSmall & (kSmall - 1)) == 0, "s | t is as small as both");
@@ -21,7 +19,7 @@ struct AtomMatrix {
   }
 };
 
-// The same where all of them are in the first places.
+// The same if all atoms are in the first slots.
 template <int kSmall>
 struct SmallMatrix {
   double* small;
@@ -33,7 +31,7 @@ struct SmallMatrix {
 template <int kSmall>
 struct QpMemory {
   AtomMatrix<kSmall> hessian;
-  double* move;  // of each free position
+  double* move;  // by free position
   int* atom;
 };
 
@@ -48,22 +46,22 @@ class SimplexQp {
   TFGW_DEVICE void descend(double& weight) {
     while (true) {
       const u32 active = ballot(weight > 0);
-      if (bits_set(active) < 2) return;
+      if (popc(active) < 2) return;
       reduce(active, weight);
       bool newton;
       const double d = direction(newton);
       const double d_reference = -warp_sum(d);
       // Each free position's move, back to the lane of its atom.
       if (lane() < count_) m_.move[lane()] = d;
-      sync();
+      sync_warp();
       const bool free = (active >> lane() & 1) && lane() != reference_;
       const double move = free ? m_.move[position(active)] : lane() == reference_ ? d_reference : 0.0;
-      sync();
-      const double limit = newton ? 1.0 : 1e300;
+      sync_warp();
+      const double limit = step_limit(newton);
       const double ratio = move < 0 ? -weight / move : kNone;
       const u32 rank = lane() == reference_ ? 64 : lane();
       const int blocking = lane_of_least(bits_of(ratio), rank);
-      const double nearest = from_lane(ratio, blocking);
+      const double nearest = shfl(ratio, blocking);
       const bool blocked = nearest < limit;
       weight = larger(0.0, weight + (blocked ? nearest : limit) * move);
       if (!blocked) return;
@@ -72,11 +70,10 @@ class SimplexQp {
   }
 
  private:
-  static constexpr double kFlat = 1e-12;  // relative curvature below which a direction counts as flat or downward
-  static constexpr double kNone = 1e301;
+  static constexpr double kNone = 10 * kUnboundedStep;  // ratio of a weight that does not fall
 
   TFGW_DEVICE int position(u32 active) const {
-    return bits_set(active & ~(u32(1) << reference_) & ((u32(1) << lane()) - 1));
+    return popc(active & ~(u32(1) << reference_) & ((u32(1) << lane()) - 1));
   }
 
   // The objective on the active face, in coordinates of the free atoms (the reference atom takes minus their sum).
@@ -86,27 +83,27 @@ class SimplexQp {
 #pragma unroll 1
     for (u32 left = active; left; left &= left - 1) {
       const int t = lowest_bit(left);
-      const double w = from_lane(weight, t);
+      const double w = shfl(weight, t);
       if (active >> lane() & 1) slope -= 4 * alpha_ * Q_.get(lane(), t) * w;
     }
-    const double slope_r = from_lane(slope, reference_);
-    count_ = bits_set(active) - 1;
+    const double slope_r = shfl(slope, reference_);
+    count_ = popc(active) - 1;
     if ((active >> lane() & 1) && lane() != reference_) m_.atom[position(active)] = lane();
-    sync();
+    sync_warp();
     const int s = lane() < count_ ? m_.atom[lane()] : reference_, r = reference_;
-    gradient_ = from_lane(slope, s) - slope_r;
+    gradient_ = shfl(slope, s) - slope_r;
     const double with_r = Q_.get(s, r), own_r = Q_.get(r, r);
 #pragma unroll 1
     for (int g = 0; g < count_; ++g) {
-      const double other_r = from_lane(with_r, g);
+      const double other_r = shfl(with_r, g);
       if (lane() < count_) hessian_.set(lane(), g, -4 * alpha_ * (Q_.get(s, m_.atom[g]) - with_r - other_r + own_r));
     }
-    sync();
+    sync_warp();
   }
 
   TFGW_DEVICE double H(int i, int j) const { return hessian_.get(i, j); }
 
-  // H = L D Lᵀ, each lane its row. Below the diagonal then is L D, above it Lᵀ; `inverse_` has each lane's entry of D⁻¹.
+  // H = L D Lᵀ in place, one row per lane: L D below the diagonal, Lᵀ above it; `inverse_` is the lane's entry of D⁻¹.
   // Returns the first column without positive curvature, or the count.
   TFGW_DEVICE int factorise() {
     const double scale = warp_max(lane() < count_ ? magnitude(H(lane(), lane())) : 0.0);
@@ -118,12 +115,12 @@ class SimplexQp {
 #pragma unroll 4
         for (int k = 0; k < j; ++k) v -= H(lane(), k) * H(k, j);
       }
-      const double pivot = from_lane(v, j);
-      if (!(pivot > kFlat * scale)) return j;
+      const double pivot = shfl(v, j);
+      if (!(pivot > flat_curvature(scale))) return j;
       const double inverse = 1 / pivot;
       if (lane() == j) inverse_ = inverse;
       if (lane() > j && lane() < count_) hessian_.set(lane(), j, v), hessian_.set(j, lane(), v * inverse);
-      sync();
+      sync_warp();
     }
     return count_;
   }
@@ -132,7 +129,7 @@ class SimplexQp {
   TFGW_DEVICE double solve_lower(int n, double b) {
 #pragma unroll 1
     for (int i = 0; i < n; ++i) {
-      const double known = from_lane(b, i);
+      const double known = shfl(b, i);
       if (lane() > i && lane() < n) b -= H(i, lane()) * known;
     }
     return b;
@@ -142,7 +139,7 @@ class SimplexQp {
   TFGW_DEVICE double solve_upper(int n, double b) {
 #pragma unroll 1
     for (int i = n - 1; i >= 0; --i) {
-      const double known = from_lane(b, i);
+      const double known = shfl(b, i);
       if (lane() < i) b -= H(lane(), i) * known;
     }
     return b;
@@ -161,7 +158,7 @@ class SimplexQp {
       const double slope = warp_sum(lane() < count_ ? gradient_ * d : 0.0);
       if (slope > 0) d = -d;
     }
-    sync();
+    sync_warp();
     return lane() < count_ ? d : 0.0;
   }
 
@@ -172,9 +169,9 @@ class SimplexQp {
   double gradient_ = 0, inverse_ = 0;
 };
 
-// Functions of their own, for they are large and rarely needed.
+// Not inlined, because the code is large and rarely needed.
 template <class Matrix, int kSmall>
-TFGW_FUNCTION double descend_over_simplex(AtomMatrix<kSmall> Q, double linear, double alpha, QpMemory<kSmall> memory,
+TFGW_NOINLINE double descend_over_simplex(AtomMatrix<kSmall> Q, double linear, double alpha, QpMemory<kSmall> memory,
                                           double weight) {
   SimplexQp<Matrix, kSmall>(Q, linear, alpha, memory).descend(weight);
   return weight;

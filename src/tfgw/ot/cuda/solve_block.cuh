@@ -1,38 +1,38 @@
-// Which warps solve which pairs.
+// Scheduling: which warps solve which pairs.
 #pragma once
 
 #include "fgw.cuh"
 
 namespace tfgw {
 
-// Words of masks: up to 32, 64, 96, 128 and 160 arcs of a pair.
+// Words per mask: a pair has up to 32, 64, 96, 128 or 160 arcs.
 constexpr int kTiny = 1, kSmall = 2, kMedium = 3, kLarge = 4, kHuge = 5;
 
-// Bytes of shared memory for each of the pairs that a block has at a time, of so many.
+// Bytes of shared memory for each of `pairs` pairs that a block solves at a time.
 template <int P>
 TFGW_DEVICE int pair_shared(i64 bytes, int pairs) {
   return (int(bytes) - int(sizeof(BlockMemory<P>))) / pairs / 16 * 16;
 }
 
-// How many pairs of a graph of so many nodes a block has at a time. If several, then each warp has its own.
+// How many pairs of a graph of n nodes a block solves at a time. If several, each is solved by one warp.
 TFGW_DEVICE int pairs_at_a_time(const Problem& p, int n) {
   return n <= p.for_four ? 4 : n <= p.for_three ? 3 : n <= p.for_two ? 2 : 1;
 }
 
-// Bytes of shared memory that a near pair takes at most, `packed` entries of its structure included.
+// Most bytes of shared memory that a pair of the kind `Shared` takes, including `packed` entries of its structure.
 template <int P, int kAtoms>
-TFGW_DEVICE i64 near_bytes(int n, int cols, int packed) {
+TFGW_DEVICE i64 shared_bytes(int n, int cols, int packed) {
   const auto tree = [](int bytes) { return bytes_of<char>(bytes); };
   const int arcs = n + cols - 1;
-  NearSize size;
+  SharedSize size;
   Workspace<P, true, kAtoms>(size, n, cols, packed);
-  return size.bytes() + (arcs <= 32 * kSmall    ? tree(sizeof(typename Near<P, kSmall, kBlockWarps>::Tree::Memory))
-                         : arcs <= 32 * kMedium ? tree(sizeof(typename Near<P, kMedium, kBlockWarps>::Tree::Memory))
-                         : arcs <= 32 * kLarge  ? tree(sizeof(typename Near<P, kLarge, kBlockWarps>::Tree::Memory))
-                                                : tree(sizeof(typename Near<P, kHuge, kBlockWarps>::Tree::Memory)));
+  return size.bytes() + (arcs <= 32 * kSmall    ? tree(sizeof(typename Shared<P, kSmall, kBlockWarps>::Tree::Memory))
+                         : arcs <= 32 * kMedium ? tree(sizeof(typename Shared<P, kMedium, kBlockWarps>::Tree::Memory))
+                         : arcs <= 32 * kLarge  ? tree(sizeof(typename Shared<P, kLarge, kBlockWarps>::Tree::Memory))
+                                                : tree(sizeof(typename Shared<P, kHuge, kBlockWarps>::Tree::Memory)));
 }
 
-// Where a prepared graph is small, but cannot be solved by one warp, none is.
+// If one small graph cannot be solved by a single warp, no graph of the batch is.
 template <int P>
 TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
   if constexpr (P <= 32) {
@@ -43,13 +43,13 @@ TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
     const bool small = n <= p.for_small;
     const int room = small ? pair_shared<P>(p.small_shared, kBlockWarps) : pair_shared<P>(p.shared_size, pairs);
     const bool has_room =
-        (small ? near_bytes<P, kSmallNearAtoms>(n, cols, 0) : near_bytes<P, kNearAtoms>(n, cols, 0)) <= room;
-    if (!has_room || !graph.symmetric || p.dense) p.queue[kNoneAlone] = 1;
+        (small ? shared_bytes<P, kSmallSharedAtoms>(n, cols, 0) : shared_bytes<P, kSharedAtoms>(n, cols, 0)) <= room;
+    if (!has_room || !graph.symmetric || p.dense) p.queue[kNoSingleWarps] = 1;
   }
 }
 
-// Blocks take pairs from the queue, largest first. Large pairs are solved by all warps of a block together, smaller ones
-// by one warp each, as many at a time as have room.
+// Blocks take pairs from the queue, largest first. Large pairs are solved by all warps of a block, smaller ones by one
+// warp each, as many at a time as fit into shared memory.
 template <int P, int kAtoms>
 class SolveBlock {
  public:
@@ -59,59 +59,59 @@ class SolveBlock {
   // Kernel `solve`: all pairs, or those before the small ones.
   TFGW_DEVICE void run() {
     if (!begin(Workspace<P, false>::size(p_.queue[kLargestGraph]))) return;
-    end_ = p_.queue[kNoneAlone] ? pairs() : p_.queue[kFirstSmall];
+    end_ = p_.queue[kNoSingleWarps] ? pairs() : p_.queue[kFirstSmall];
     int item = 0;
     while (true) {
-      if (thread_in_block() == 0) memory_.item = fetch_add(&p_.queue[kNextPair], 1);
+      if (thread_in_block() == 0) memory_.item = atomic_add(&p_.queue[kNextPair], 1);
       sync_block();
       item = memory_.item;
       sync_block();
       if (item >= end_) return;
-      if (at_a_time(item) > 1) break;  // and so it is for all that come after it
-      solve_together(item);
+      if (at_a_time(item) > 1) break;  // and so for all later items
+      solve_with_block(item);
     }
-    if constexpr (P <= 32) solve_alone_from(item);
+    if constexpr (P <= 32) solve_with_warps_from(item);
   }
 
-  // Kernel `solve_small`: those that come then, one for each warp.
+  // Kernel `solve_small`: the remaining pairs, one per warp.
   TFGW_DEVICE void run_small() {
-    if (p_.queue[kNoneAlone] || !begin(kBlockWarps * Workspace<P, false>::size(int(p_.for_small)))) return;
+    if (p_.queue[kNoSingleWarps] || !begin(kBlockWarps * Workspace<P, false>::size(int(p_.for_small)))) return;
     sync_block();
 #pragma unroll 1
     while (true) {
       const int item = next_of_warp(kNextSmall);
       if (item >= pairs()) return;
       if (!has_nodes(item, thread_in_block() / 32, kBlockWarps)) continue;
-      if (arcs(mine()) <= 32 * kTiny) solve_pair<Near<P, kTiny, 1, kAtoms>>();
-      else solve_pair<Near<P, kSmall, 1, kAtoms>>();
+      if (arcs(mine()) <= 32 * kTiny) solve_pair<Shared<P, kTiny, 1, kAtoms>>();
+      else solve_pair<Shared<P, kSmall, 1, kAtoms>>();
     }
   }
 
  private:
   TFGW_DEVICE int pairs() const { return int(p_.graphs) * templates_; }
 
-  // False if there is no working memory for the block, of at least so many doubles.
+  // Takes the block's part of the working memory, at least `least` doubles. False if there is none.
   TFGW_DEVICE bool begin(i64 least) {
     const i64 equal = p_.scratch_size / blocks_in_grid();
     room_ = equal / 2 * 2 < least ? least : equal / 2 * 2;
     if ((block_index() + 1) * room_ > p_.scratch_size) return false;
-    // Functions cannot read a kernel's parameter where it is.
+    // Noinline functions cannot read the kernel's parameter in place, so it is copied to shared memory.
     const u64* const from = reinterpret_cast<const u64*>(&p_);
     u64* const to = reinterpret_cast<u64*>(&memory_.problem);
     for (int e = thread_in_block(); e < int(sizeof(Problem) / 8); e += threads_in_block()) to[e] = from[e];
     return true;
   }
 
-  // Does not fall along the queue.
+  // Pairs that the block solves at a time. Never decreases along the queue.
   TFGW_DEVICE int at_a_time(int item) const {
-    if (P > 32 || item < p_.team_pairs || p_.queue[kNoneAlone]) return 1;
+    if (P > 32 || item < p_.team_pairs || p_.queue[kNoSingleWarps]) return 1;
     const int b = p_.order[item / templates_], n = p_.ptr[b + 1] - p_.ptr[b];
     int pairs = pairs_at_a_time(p_, n);
     while (pairs > 1 && pairs * Workspace<P, false>::size(n) > room_) --pairs;
     return pairs;
   }
 
-  TFGW_DEVICE void solve_together(int item) {
+  TFGW_DEVICE void solve_with_block(int item) {
     const Frame frame = frame_of(item, 0, 1);
     if (frame.graph.n == 0) {
       if (thread_in_block() < 32) write_empty(p_, i64(frame.b) * templates_ + frame.k);
@@ -120,19 +120,19 @@ class SolveBlock {
     if (thread_in_block() == 0) memory_.frame[0] = frame;
     sync_block();
     if constexpr (P <= 32) {
-      if (frame.near) {
-        if (arcs(frame) <= 32 * kSmall) return solve_pair<Near<P, kSmall, kBlockWarps, kAtoms>>();
-        if (arcs(frame) <= 32 * kMedium) return solve_pair<Near<P, kMedium, kBlockWarps, kAtoms>>();
-        if (arcs(frame) <= 32 * kLarge) return solve_pair<Near<P, kLarge, kBlockWarps, kAtoms>>();
-        return solve_pair<Near<P, kHuge, kBlockWarps, kAtoms>>();
+      if (frame.in_shared) {
+        if (arcs(frame) <= 32 * kSmall) return solve_pair<Shared<P, kSmall, kBlockWarps, kAtoms>>();
+        if (arcs(frame) <= 32 * kMedium) return solve_pair<Shared<P, kMedium, kBlockWarps, kAtoms>>();
+        if (arcs(frame) <= 32 * kLarge) return solve_pair<Shared<P, kLarge, kBlockWarps, kAtoms>>();
+        return solve_pair<Shared<P, kHuge, kBlockWarps, kAtoms>>();
       }
     }
-    solve_pair<Far<P, kBlockWarps>>();
+    solve_pair<Global<P, kBlockWarps>>();
   }
 
-  // Warp 0 has the first item. A warp whose next one is smaller than those that the block's memory is divided for keeps
-  // it until all others have come as far.
-  TFGW_DEVICE void solve_alone_from(int item) {
+  // Warp 0 begins with the given item. A warp whose next item allows more pairs at a time keeps it until all others
+  // have come as far, because shared memory is then divided anew.
+  TFGW_DEVICE void solve_with_warps_from(int item) {
     const int warp = thread_in_block() / 32, first = at_a_time(item);
     bool has_item = warp == 0;
 #pragma unroll 1
@@ -142,26 +142,26 @@ class SolveBlock {
         if (!has_item) item = next_of_warp(kNextPair);
         has_item = item >= end_ || at_a_time(item) != pairs;
         if (has_item) break;
-        solve_alone(item, pairs);
+        solve_with_warp(item, pairs);
       }
       sync_block();
     }
   }
 
   TFGW_DEVICE int next_of_warp(Counter counter) const {
-    sync();
-    return from_lane(lane() == 0 ? fetch_add(&p_.queue[counter], 1) : 0, 0);
+    sync_warp();
+    return shfl(lane() == 0 ? atomic_add(&p_.queue[counter], 1) : 0, 0);
   }
 
-  TFGW_DEVICE void solve_alone(int item, int pairs) {
+  TFGW_DEVICE void solve_with_warp(int item, int pairs) {
     if (!has_nodes(item, thread_in_block() / 32, pairs)) return;
-    // Few pairs are of all sizes at the same time, and more code for them is more to wait for.
-    if (arcs(mine()) <= 32 * kTiny && end_ > kMany * blocks_in_grid()) return solve_pair<Near<P, kTiny, 1, kAtoms>>();
-    if (arcs(mine()) <= 32 * kSmall) return solve_pair<Near<P, kSmall, 1, kAtoms>>();
-    solve_pair<Near<P, kMedium, 1, kAtoms>>();
+    // With few pairs, all sizes run at the same time, and more specialised code means more instruction cache misses.
+    if (arcs(mine()) <= 32 * kTiny && end_ > kMany * blocks_in_grid()) return solve_pair<Shared<P, kTiny, 1, kAtoms>>();
+    if (arcs(mine()) <= 32 * kSmall) return solve_pair<Shared<P, kSmall, 1, kAtoms>>();
+    solve_pair<Shared<P, kMedium, 1, kAtoms>>();
   }
 
-  // Tells this warp what its next pair is, unless that has no nodes: it is done then.
+  // Describes the warp's next pair in shared memory. False if its graph has no nodes: the results are then written.
   TFGW_DEVICE bool has_nodes(int item, int part, int parts) {
     const Frame frame = frame_of(item, part, parts);
     if (frame.graph.n == 0) {
@@ -169,13 +169,13 @@ class SolveBlock {
       return false;
     }
     if (lane() == 0) memory_.frame[part] = frame;
-    sync();
+    sync_warp();
     return true;
   }
   TFGW_DEVICE const Frame& mine() const { return memory_.frame[thread_in_block() / 32]; }
   TFGW_DEVICE static int arcs(const Frame& frame) { return frame.graph.n + frame.cols - 1; }
 
-  // Of a pair in one of several equal parts of the block's memory.
+  // Description of a pair that has one of several equal parts of the block's memory.
   TFGW_DEVICE Frame frame_of(int item, int part, int parts) const {
     Frame f;
     f.b = p_.order[item / templates_], f.k = item % templates_;
@@ -187,14 +187,14 @@ class SolveBlock {
     f.shared_size = pair_shared<P>(shared_size_, parts);
     f.shared_at = int(sizeof(BlockMemory<P>)) + part * f.shared_size;
     f.global = reinterpret_cast<char*>(p_.scratch + block_index() * room_ + part * (room_ / parts / 2 * 2));
-    f.linear = beginning_of(p_, f.graph, f.b, f.k).linear;
-    f.near = false, f.packed = 0;
+    f.linear = initial_state_of(p_, f.graph, f.b, f.k).linear;
+    f.in_shared = false, f.packed = 0;
     if constexpr (P <= 32) {
-      // There may be room for all but the graph's entries.
+      // If the graph's entries do not fit, they stay in global memory.
       f.packed = f.graph.n ? packed_entries<P>(p_, f.graph, f.b) : 0;
-      const i64 bytes = near_bytes<P, kAtoms>(f.graph.n, f.cols, 0);
+      const i64 bytes = shared_bytes<P, kAtoms>(f.graph.n, f.cols, 0);
       if (bytes + bytes_of<Entry>(f.packed) > f.shared_size) f.packed = 0;
-      f.near = f.graph.symmetric && !p_.dense && f.graph.n + f.cols - 1 <= 32 * kHuge && bytes <= f.shared_size;
+      f.in_shared = f.graph.symmetric && !p_.dense && f.graph.n + f.cols - 1 <= 32 * kHuge && bytes <= f.shared_size;
     }
     return f;
   }
@@ -203,7 +203,7 @@ class SolveBlock {
   BlockMemory<P>& memory_;
   const i64 shared_size_;
   const int templates_;
-  int end_ = 0;   // of the items
+  int end_ = 0;   // of the items in the queue
   i64 room_ = 0;  // in doubles
 };
 

@@ -1,5 +1,5 @@
-// Kernel `start`: where the solve of each pair begins. The linear cost, the gradient at the first plan with its ties
-// broken, the first basis. All of it goes over whole matrices, and all warps of a block work on one pair.
+// Kernel `start`: the initial state of each pair's solve, that is the linear cost, the gradient at the first plan with
+// its ties broken, and the first basis. All of it is work on whole matrices, and all warps of a block work on one pair.
 #pragma once
 
 #include "cross.cuh"
@@ -9,23 +9,20 @@
 
 namespace tfgw {
 
-constexpr int kTieHops = 3;
-constexpr double kTieShare = 1e-6;
-
-// What has room in shared memory besides what makes a pair "near": a matrix, the template's table and the graph's rows.
+// What else fits into shared memory, besides what a pair in shared memory needs.
 struct StartRoom {
   bool matrix = false, packed = false, gradient = false;
 };
 
-template <int P, bool kNear>
+template <int P, bool kShared>
 struct StartMemory {
   template <class Arena>
   TFGW_DEVICE StartMemory(Arena& arena, int rows, int cols, int packed, const StartRoom& room) {
     first.regret = arena.template take<double>(rows), first.supply = arena.template take<i64>(rows);
     first.order = arena.template take<int>(rows);
     product = arena.template take<double>(rows * kPitch<P>);
-    if constexpr (kNear) {
-      near.take(arena, rows, cols, room.packed ? packed : 0, kPitch<P>, Shape<P>::groups(rows));
+    if constexpr (kShared) {
+      shared.take(arena, rows, cols, room.packed ? packed : 0, kPitch<P>, Shape<P>::groups(rows));
       matrix = room.matrix ? arena.template take<double>(rows * P) : arena.template take_global<double>(rows * P);
       if (room.gradient) gradient = arena.template take<double>(rows * P);
     } else {
@@ -39,30 +36,30 @@ struct StartMemory {
   FirstBasisMemory first;
   double *matrix, *product, *other = nullptr, *half = nullptr;  // (rows, P)
   double* gradient = nullptr;
-  NearStructure near{};
+  SharedStructure shared{};
 };
 
-template <int P, bool kNear, class Team>
+template <int P, bool kShared, class Team>
 class Start {
-  using Memory = StartMemory<P, kNear>;
+  using Memory = StartMemory<P, kShared>;
 
  public:
-  // `share` has a number for each warp.
+  // `share` has one double per warp.
   template <class Arena>
   TFGW_DEVICE Start(const Problem& p, const GraphView& graph, int b, int k, int packed, const StartRoom& room,
                     double* share, Arena arena)
       : p_(p), graph_(graph), b_(b), k_(k), n_(graph.n), m_(p.live_count[k]),
         alpha_(has_structure(p) ? p.alpha[k] : 0.0), share_(share), w_(arena, n_, m_, packed, room),
-        begin_(beginning_of(p, graph, b, k)), gradient_(w_.gradient ? w_.gradient : begin_.gradient),
-        cross_(p, graph_, k, m_, w_.product, w_.half, w_.near) {}
+        begin_(initial_state_of(p, graph, b, k)), gradient_(w_.gradient ? w_.gradient : begin_.gradient),
+        cross_(p, graph_, k, m_, w_.product, w_.half, w_.shared) {}
 
   TFGW_DEVICE void run() {
     const i64* const supply = p_.supply + graph_.first;
     for (int i = Team::thread(); i < n_; i += Team::kThreads) w_.first.supply[i] = read_only(supply + i);
-    if constexpr (kNear) load_structure<P, Team>(p_, graph_, b_, k_, m_, w_.near);
+    if constexpr (kShared) load_structure<P, Team>(p_, graph_, b_, k_, m_, w_.shared);
     linear_cost();
-    copies_are_there();
-    Team::meet();
+    wait_for_copies();
+    Team::sync();
     if (alpha_ <= 0) {
       each_entry<P, Team>(n_, [&](int e, int, int) { begin_.gradient[e] = w_.product[e] = w_.matrix[e]; });
     } else if (p_.start) {
@@ -70,12 +67,12 @@ class Start {
     } else {
       from_product();
     }
-    Team::meet();
+    Team::sync();
     FirstBasis<P, Team> first(n_, m_, w_.first);
     first.compute_regrets(w_.product);
-    Team::meet();
+    Team::sync();
     first.order_rows();
-    Team::meet();
+    Team::sync();
     if (Team::warp() == 0) first.ship(p_.demand + i64(k_) * P, begin_.arcs);
   }
 
@@ -84,7 +81,7 @@ class Start {
   TFGW_DEVICE double t_h(int l) const { return l < m_ ? read_only(p_.t_h + i64(k_) * P + l) : 0.0; }
   TFGW_DEVICE int live(int l) const { return read_only(p_.live + i64(k_) * P + l); }
 
-  // The largest of what the warps have, or the sum of what the threads have.
+  // Reductions over the team: the largest value, and the sum.
   TFGW_DEVICE double largest(double mine) const {
     share(warp_max(mine));
     double all = share_[0];
@@ -100,12 +97,12 @@ class Start {
     return all;
   }
   TFGW_DEVICE void share(double number) const {
-    Team::meet();  // nobody reads what was there before
+    Team::sync();  // the previous values have been read
     if (lane() == 0) share_[Team::warp()] = number;
-    Team::meet();
+    Team::sync();
   }
 
-  // (1−α) M, in `matrix` too; at α = 1 features play no role and may be anything finite.
+  // (1−α) M, also in `matrix`. At α = 1 features play no role and may be anything finite.
   TFGW_DEVICE void linear_cost() {
     if (p_.cost) {
       each_entry<P, Team>(n_, [&](int e, int i, int k) {
@@ -117,7 +114,7 @@ class Start {
     }
   }
 
-  // As many features at a time as have room in `product`.
+  // As many features at a time as fit into `product`.
   TFGW_DEVICE void squared_distances() {
     const int d = alpha_ < 1 ? int(p_.features) : 0, room = n_ * kPitch<P> / (n_ + P);
     double* const there = w_.product;
@@ -129,32 +126,32 @@ class Start {
       const double* const from = p_.ft + (i64(k_) * p_.features + first) * P;
 #pragma unroll 1
       for (int e = 2 * Team::thread(); e < count * P; e += 2 * Team::kThreads)
-        bring(two_at(there + e), two_at(from + e));
+        copy_in(as_double2(there + e), as_double2(from + e));
       const double* const x = p_.x + i64(graph_.first) * p_.features + first;
       const int wide = count ? count : 1, down = Team::kThreads / wide, right = Team::kThreads % wide;
       int i = Team::thread() / wide, c = Team::thread() % wide;  // a node and a feature
 #pragma unroll 1
       for (int e = Team::thread(); e < n_ * count; e += Team::kThreads) {
-        bring(here + e, x + i * p_.features + c);
+        copy_in(here + e, x + i * p_.features + c);
         i += down, c += right;
         if (c >= count) ++i, c -= count;
       }
-      copies_are_there();
-      Team::meet();
+      wait_for_copies();
+      Team::sync();
       add_squares(there, here, count, first == 0, first + count == d);
       first += count;
-      Team::meet();
+      Team::sync();
     } while (first < d);
   }
   template <class T>
-  TFGW_DEVICE static void bring(T* to, const T* from) {
-    if constexpr (kNear) copy_ahead(to, from);
+  TFGW_DEVICE static void copy_in(T* to, const T* from) {
+    if constexpr (kShared) copy_async(to, from);
     else *to = *from;
   }
 
-  // Of so many features: of the template, feature by feature, and of the graph, node by node.
+  // For `count` features: of the template stored by feature, of the graph by node.
   TFGW_DEVICE void add_squares(const double* there, const double* here, int count, bool first, bool last) {
-    constexpr int kRowsEach = 4;  // that share what is read of the template
+    constexpr int kRowsEach = 4;  // rows per load of a template feature
     constexpr int kTogether = Team::kThreads / P;
     static_assert(Team::kThreads % P == 0, "a thread stays in its column");
     const int k = Team::thread() % P;
@@ -186,7 +183,7 @@ class Start {
     }
   }
 
-  // From hh̄ᵀ, of which everything has a closed form.
+  // Starts from hh̄ᵀ, for which everything has a closed form.
   TFGW_DEVICE void from_product() {
     struct Node {
       double cross, h, norm, cost;
@@ -198,12 +195,12 @@ class Start {
     const auto node = [&](int i) {
       return Node{cross.at(i), h(i), read_only(p_.x_norm + graph_.first + i), w_.matrix[i * P + k]};
     };
-    ahead<4>(Team::thread() / P, n_, Team::kThreads / P, node, [&](int i, const Node& v) {
+    unrolled<4>(Team::thread() / P, n_, Team::kThreads / P, node, [&](int i, const Node& v) {
       const int e = i * P + k;
       const double cost = v.cost, g = cost + -4 * alpha_ * v.cross;
       gradient_[e] = g;
       if (k < m_) linear += v.h * t_mass * cost, highest = larger(highest, magnitude(g));
-      w_.matrix[e] = k < m_ ? 0.5 * ((1 - alpha_) * (v.norm + t_norm) - cost) + alpha_ : 0.0;
+      w_.matrix[e] = k < m_ ? tie_similarity(alpha_, v.norm + t_norm, cost) : 0.0;
     });
     linear = total(linear);
     double graph_mean = 0, template_mean = 0;
@@ -222,44 +219,44 @@ class Start {
     for (int hop = 0; hop < kTieHops; ++hop) {
       now = apply(now);
       double peak = 0;
-      const bool live = Team::thread() % P < m_;  // a thread stays in its column
-      ahead<4>(Team::thread(), n_ * P, Team::kThreads, [&](int e) { return now[e]; },
+      const bool live = Team::thread() % P < m_;  // fixed for each thread
+      unrolled<4>(Team::thread(), n_ * P, Team::kThreads, [&](int e) { return now[e]; },
                [&](int, double v) { peak = larger(peak, live ? magnitude(v) : 0.0); });
       peak = largest(peak);
       if (peak == 0) break;
       const double scale = 1 / peak;
-      const auto both = [&](int e) { return Two{now[e], gradient_[e]}; };
-      ahead<4>(Team::thread(), n_ * P, Team::kThreads, both, [&](int e, const Two& v) {
-        now[e] = scale * v.first;
-        gradient_[e] = v.second - weight * now[e];
+      const auto both = [&](int e) { return Double2{now[e], gradient_[e]}; };
+      unrolled<4>(Team::thread(), n_ * P, Team::kThreads, both, [&](int e, const Double2& v) {
+        now[e] = scale * v.x;
+        gradient_[e] = v.y - weight * now[e];
       });
-      Team::meet();
+      Team::sync();
     }
-    ahead<4>(Team::thread(), n_ * P, Team::kThreads, [&](int e) { return gradient_[e]; },
+    unrolled<4>(Team::thread(), n_ * P, Team::kThreads, [&](int e) { return gradient_[e]; },
              [&](int e, double v) { begin_.gradient[e] = w_.product[e] = v; });
   }
 
-  // X(matrix), in place where C is symmetric; else in the other one of two matrices. Returns where.
+  // X(matrix), in place if C is symmetric, else in the other of two matrices. Returns the result.
   TFGW_DEVICE double* apply(double* matrix) {
     const int halves = cross_.halves();
     double* const to = halves == 1 ? matrix : matrix == w_.matrix ? w_.other : w_.matrix;
 #pragma unroll 1
     for (int half = 0; half < halves; ++half) {
       cross_.matrix_times_template(matrix, half);
-      Team::meet();
+      Team::sync();
       cross_.structure_times(half, to);
-      Team::meet();
+      Team::sync();
     }
     if (halves == 2) cross_.average(to);
-    if (halves == 2) Team::meet();
+    if (halves == 2) Team::sync();
     return to;
   }
 
   TFGW_DEVICE void from_given() {
     if (Team::warp() == 0) round_to_marginals();
-    Team::meet();
+    Team::sync();
     each_entry<P, Team>(n_, [&](int e, int, int) { w_.matrix[e] = begin_.given[e]; });
-    Team::meet();
+    Team::sync();
     const double* const cross = apply(w_.matrix);
     double linear = 0, square = 0;
     each_entry<P, Team>(n_, [&](int e, int, int k) {
@@ -276,8 +273,8 @@ class Start {
     if (Team::thread() == 0) begin_.costs[0] = linear, begin_.costs[1] = square;
   }
 
-  // A coupling near the one that the caller gives, which may miss its marginals by rounding: rows and columns that are
-  // too heavy shrink, and what is then missing is spread as a product. One warp.
+  // Rounds the caller's coupling, which may miss its marginals by rounding errors: rows and columns that are too heavy
+  // shrink, and the missing mass is spread as a product. One warp.
   TFGW_DEVICE void round_to_marginals() {
     double* T = begin_.given;
     double *row_left = w_.matrix, *col_left = w_.product;
@@ -292,7 +289,7 @@ class Start {
 #pragma unroll 1
       for (int k = 0; k < P; ++k) T[i * P + k] = k < m_ ? T[i * P + k] * shrink : 0.0;
     }
-    sync();
+    sync_warp();
 #pragma unroll 1
     for (int k = lane(); k < m_; k += 32) {
       double sum = 0;
@@ -303,7 +300,7 @@ class Start {
       for (int i = 0; i < n_; ++i) T[i * P + k] *= shrink;
       col_left[k] = larger(0.0, t_h(k) - sum * shrink);
     }
-    sync();
+    sync_warp();
     double missing = 0;
 #pragma unroll 1
     for (int i = lane(); i < n_; i += 32) {
@@ -313,7 +310,7 @@ class Start {
       missing += row_left[i] = larger(0.0, h(i) - sum);
     }
     missing = warp_sum(missing);
-    sync();
+    sync_warp();
 #pragma unroll 1
     for (int e = lane(); e < n_ * P && missing > 0; e += 32)
       if (e % P < m_) T[e] += row_left[e / P] * col_left[e % P] / missing;
@@ -325,22 +322,22 @@ class Start {
   const double alpha_;
   double* const share_;
   const Memory w_;
-  const Beginning begin_;
+  const InitialState begin_;
   double* const gradient_;
-  CrossOperator<P, Team, kNear> cross_;
+  CrossOperator<P, Team, kShared> cross_;
 };
 
-// A block's memory besides that of its pair, which comes behind it.
+// A block's shared memory in front of that of its pair.
 struct alignas(16) StartBlockMemory {
   double share[kStartWarps];
   int item;
 };
 
-// As many blocks as the working memory has room for take pairs from a queue, largest graphs first.
+// Blocks take pairs from a queue, largest graphs first.
 template <int P, class Team>
 TFGW_DEVICE void start_pairs(const Problem& p) {
-  StartBlockMemory& memory = *reinterpret_cast<StartBlockMemory*>(dynamic_memory());
-  char* const shared = dynamic_memory() + sizeof(StartBlockMemory);
+  StartBlockMemory& memory = *reinterpret_cast<StartBlockMemory*>(dynamic_shared_memory());
+  char* const shared = dynamic_shared_memory() + sizeof(StartBlockMemory);
   const int shared_size = int(p.start_shared) - int(sizeof(StartBlockMemory));
   const i64 least = StartMemory<P, false>::size(p.queue[kLargestGraph]), equal = p.scratch_size / blocks_in_grid();
   const i64 each = (equal < least ? least + 1 : equal) / 2 * 2;
@@ -348,7 +345,7 @@ TFGW_DEVICE void start_pairs(const Problem& p) {
   char* const global = reinterpret_cast<char*>(p.scratch + block_index() * each);
 #pragma unroll 1
   while (true) {
-    if (thread_in_block() == 0) memory.item = fetch_add(&p.queue[kNextStart], 1);
+    if (thread_in_block() == 0) memory.item = atomic_add(&p.queue[kNextStart], 1);
     sync_block();
     const int item = memory.item;
     if (item >= p.graphs * p.templates) return;
@@ -357,22 +354,22 @@ TFGW_DEVICE void start_pairs(const Problem& p) {
     if (graph.n > 0) {
       const int packed = packed_entries<P>(p, graph, b);
       StartRoom room;
-      bool near = false;
+      bool in_shared = false;
       if constexpr (P <= 32) {
         const auto fits = [&](const StartRoom& room) {
-          NearSize size;
+          SharedSize size;
           StartMemory<P, true>(size, graph.n, p.live_count[k], packed, room);
           return size.bytes() <= shared_size;
         };
-        near = graph.symmetric && !p.dense && fits(room);
+        in_shared = graph.symmetric && !p.dense && fits(room);
         room.matrix = fits({true, false, false});
         room.packed = fits({room.matrix, true, false});
         room.gradient = fits({room.matrix, room.packed, true});
-        const NearArena arena(shared, shared_size, global);
-        if (near) Start<P, true, Team>(p, graph, b, k, packed, room, memory.share, arena).run();
+        const SharedArena arena(shared, shared_size, global);
+        if (in_shared) Start<P, true, Team>(p, graph, b, k, packed, room, memory.share, arena).run();
       }
-      const FarArena arena(shared, shared_size, global);
-      if (!near) Start<P, false, Team>(p, graph, b, k, packed, room, memory.share, arena).run();
+      const SpillArena arena(shared, shared_size, global);
+      if (!in_shared) Start<P, false, Team>(p, graph, b, k, packed, room, memory.share, arena).run();
     }
     sync_block();
   }

@@ -1,5 +1,5 @@
-// What the host and the kernels agree on: the structs that kernels take, and the numbers that both count with. There are
-// no functions of the device here, so that the host's compiler reads this file too (host/).
+// The interface between host and kernels: the structs that kernels take and the launch constants. It has no device
+// functions, because the host compiler reads it too (host/).
 #pragma once
 
 namespace tfgw {
@@ -8,7 +8,7 @@ using i64 = long long;
 using u64 = unsigned long long;
 using u32 = unsigned int;
 
-// A row and a column with a number: an edge of a graph with its weight, an arc of a plan with its mass.
+// A sparse matrix entry: an edge of a graph with its weight, or an arc of a plan with its mass.
 struct alignas(16) Entry {
   double weight;
   int row, col;
@@ -16,7 +16,7 @@ struct alignas(16) Entry {
 
 // The problem on the device, and what is prepared from it. Every member has 8 bytes.
 struct Problem {
-  // As the caller gives it; a null pointer where something is not there.
+  // As given by the caller. Null pointers mark what is missing.
   i64 graphs, nodes, features, edges, templates, columns;
   const i64* batch;                 // (nodes)
   const double* x;                  // (nodes, features)
@@ -31,12 +31,12 @@ struct Problem {
   const double* alpha;              // (templates)
   const double* start;              // (nodes, templates, columns): couplings to start from
   i64 dense_size;                   // entries of `dense`
-  i64 padded_nodes;                 // whether nodes at the end, labelled `graphs`, may be there for nothing
+  i64 padded_nodes;                 // whether trailing nodes, labelled `graphs`, may be padding
 
   // Prepared, by graph and node.
-  Entry *entry, *t_entry;           // (edges): the rows of C and Cᵀ that come below, once more, for the solver
-  Entry* packed;                    // (edges + kPackedRows · nodes): a symmetric C once more (problem.cuh)
-  double* full;                     // (kFull · edges): C as a matrix where that takes no more room than this
+  Entry *entry, *t_entry;           // (edges): the rows of C and Cᵀ below, as entries
+  Entry* packed;                    // (edges + kPackedRows · nodes): a symmetric C in groups of rows (problem.cuh)
+  double* full;                     // (kFull · edges): C as a dense matrix, if it fits
   int* ptr;                         // (graphs + 1)
   int* graph_of;                    // (nodes)
   int* order;                       // (graphs): largest first
@@ -44,7 +44,7 @@ struct Problem {
   int *row_start, *row_length;      // (nodes + 1), (nodes): rows of C in `column` and `value`
   int* column;                      // (edges): within the graph, sorted and distinct along a row
   double* value;                    // (edges)
-  int *t_start, *t_length, *t_column;  // the same of Cᵀ, where C is not symmetric
+  int *t_start, *t_length, *t_column;  // the same for Cᵀ, if C is not symmetric
   double* t_value;
   int* edge_id;                     // (edges): working memory
   double *h, *square, *out_mean, *in_mean, *x_norm;  // (nodes)
@@ -53,7 +53,7 @@ struct Problem {
   int* symmetric;                   // (graphs)
   int *packed_row, *packed_begin;   // (nodes), (nodes + graphs + 1)
 
-  // Prepared, by template; matrices have `padded` columns. Weightless nodes are left out.
+  // Prepared, by template; matrices have `padded` columns. Nodes without weight are left out.
   i64 padded;
   int *live_count, *live;           // (templates), (templates, padded): original index of each kept node
   double *t_h, *t_mean_out, *t_mean_in, *t_norm;     // (templates, padded)
@@ -65,14 +65,14 @@ struct Problem {
 
   // Working memory.
   int* queue;                       // the counters below
-  int* invalid;                     // the same flag, where the host sees it
+  int* invalid;                     // the flag kInvalid in memory of the host
   double* scratch;
   i64 scratch_size;                 // in doubles
-  double* beginning;                // beginning.cuh
+  double* initial_state;            // initial_state.cuh
   i64 shared_size, start_shared, small_shared;  // bytes of shared memory of a block of `solve`, `start`, `solve_small`
-  i64 team_pairs;                   // pairs that come first in the queue, and that a whole block solves
-  i64 for_two, for_three, for_four; // most nodes of a graph of which so many have room in a block
-  i64 for_small;                    // most nodes of graphs that `solve_small` solves, or −1
+  i64 team_pairs;                   // the first pairs of the queue, each solved by a whole block
+  i64 for_two, for_three, for_four; // largest graphs of which a block solves two, three and four at a time
+  i64 for_small;                    // largest graph that `solve_small` solves, or −1
 
   // Options and results of the solve.
   i64 max_iter;
@@ -84,36 +84,36 @@ struct Problem {
 };
 
 enum Counter {
-  kNextPair, kLargestGraph, kInvalid, kUnused, kUnsorted, kNoneAlone, kNextStart, kFirstSmall, kNextSmall, kCounters
+  kNextPair, kLargestGraph, kInvalid, kUnused, kUnsorted, kNoSingleWarps, kNextStart, kFirstSmall, kNextSmall, kCounters
 };
 
-constexpr int kFull = 4;  // a graph's matrix is multiplied as such if it has at most so many entries per edge
+constexpr int kFull = 4;  // C is multiplied as a dense matrix if it has at most this many entries per edge
 constexpr int kPackedRows = 8;
 
 struct Gradients {  // every member has 8 bytes
   const double *grad, *structure_cost, *feature_cost, *plan, *row_potential, *col_potential;
-  double *x, *weights, *edge_weight, *dense;                     // null where not asked for
+  double *x, *weights, *edge_weight, *dense;                     // null if not requested
   double *template_structure, *template_x, *template_weights, *alpha;
   double* structured;  // (nodes, templates, columns): C T
 };
 
-// Of the kernels between the parameters of a layer and what a problem takes.
+// Parameters of a layer that several places of a problem share (shared_entries.cuh).
 struct SharedEntries {
   i64 templates, places, entries;
   i64 alpha_step;            // 0: one α for all templates
-  const i64* where;          // (entries, 2): the places of each entry, twice the same if it has only one
+  const i64* where;          // (entries, 2): the places of each entry, the same twice if it has only one
   double *entry, *alpha;     // (templates, entries), and (templates) or one
   double *structure, *alphas;  // (templates, places), (templates)
 };
 
 // Threads of a block, by kernel.
-constexpr int kStartWarps = 4, kBlockWarps = 4;  // that start, and that solve
+constexpr int kStartWarps = 4, kBlockWarps = 4;  // warps per block of `start` and of `solve`
 constexpr int kIndexThreads = 1024, kPrepareThreads = 256;
 constexpr int kStartThreads = 32 * kStartWarps, kSolveThreads = 32 * kBlockWarps;
 constexpr int kNodeThreads = 128, kEdgeThreads = 128, kTemplateThreads = 512, kEntryThreads = 256;
-constexpr int kStartBlocks = 4, kSolveBlocks = 2, kSmallBlocks = 3;  // that a multiprocessor should have registers for
-constexpr int kMany = 16;  // pairs of each block of `solve`, from which on small ones have code of their own
-constexpr int kNearAtoms = 16, kSmallNearAtoms = 8;  // of `solve` and of `solve_small`, that have room in shared memory
-constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient for each lane, and for its block
+constexpr int kStartBlocks = 4, kSolveBlocks = 2, kSmallBlocks = 3;  // blocks per multiprocessor
+constexpr int kMany = 16;  // pairs per block of `solve` from which on the smallest get specialised code
+constexpr int kSharedAtoms = 16, kSmallSharedAtoms = 8;  // atoms of `solve` and of `solve_small` in shared memory
+constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient per lane and per block
 
 }  // namespace tfgw

@@ -1,23 +1,21 @@
 // Exact linear optimal transport: the counterpart of cpp/transport.cpp, with the same order of pivots.
 #pragma once
 
-#include "beginning.cuh"
+#include "initial_state.cuh"
 #include "pricing.cuh"
 
 namespace tfgw {
 
-enum class Outcome { optimal, improved };
-
-// What the warp that leads tells the others.
-struct Told {
+// What the leading warp broadcasts to the others.
+struct LeaderState {
   double eps;
   bool pivoted, moved;
 };
 
-// The warps of a team have the basis together, or the first one has it, and the others wait for it.
+// The basis is distributed over the warps of a team, or the first warp has it and leads the others.
 template <class Tree, class Team>
 class Transport {
-  static constexpr bool kLed = Tree::Team::kSize < Team::kSize;
+  static constexpr bool kOneWarpTree = Tree::Team::kSize < Team::kSize;
   static constexpr int P = Tree::kColumns;
   using S = Shape<P>;
 
@@ -26,26 +24,27 @@ class Transport {
 
   // `cost` is (rows, P), of which `block` rows are priced together.
   TFGW_DEVICE Transport(typename Tree::Memory* memory, int rows, int cols, int block, const double* cost,
-                        const i64* supply, const RowArrays& arrays, Told* told)
-      : tree_(memory, rows, cols, supply, arrays), rows_(rows), cols_(cols), block_(block), cost_(cost), told_(told) {}
+                        const i64* supply, const RowArrays& arrays, LeaderState* leader_state)
+      : tree_(memory, rows, cols, supply, arrays), rows_(rows), cols_(cols), block_(block), cost_(cost),
+        leader_state_(leader_state) {}
 
   // The first basis.
   TFGW_DEVICE void begin(const Arc* arcs) {
     if (has_arcs()) tree_.begin(arcs, rows_ + cols_ - 1);
   }
 
-  // From the last basis to an optimal flow for the costs, or, with `max_sweeps` > 0, not further than so many sweeps
-  // over them lead. `price(first, eps)` is to return what all warps found in the rows from `first` on.
+  // Optimal flow for the costs, from the last basis. With `max_sweeps` > 0 it stops after so many sweeps over the
+  // costs. `price(first, eps)` returns the candidates of all warps in the rows from `first` on.
   template <class Price>
   TFGW_DEVICE Outcome solve(int max_sweeps, Price price) {
-    const double unit = 4 * 2.220446049250313e-16 * (rows_ + cols_);  // reduced costs below unit · cost are rounding
+    const double unit = reduced_cost_rounding(rows_, cols_);
     double eps = 0;
     moved_ = false;
     if (has_arcs()) {
       eps = unit * tree_.compute_potentials(cost_);
       tree_.publish();
     }
-    meet(eps);
+    broadcast(eps);
     int first = 0, clean_rows = 0, sweeps = 0;
 #pragma unroll 1
     while (clean_rows < rows_ && (max_sweeps == 0 || sweeps < max_sweeps)) {
@@ -56,7 +55,7 @@ class Transport {
         pivoted = tree_.pivot_on(found, unit, eps, moved_);
         if (pivoted) tree_.publish();
       }
-      pivoted = meet(eps, pivoted);
+      pivoted = broadcast(eps, pivoted);
       clean_rows = pivoted ? 0 : clean_rows + last - first;
       first = last == rows_ ? 0 : last;
       sweeps += first == 0;
@@ -64,7 +63,7 @@ class Transport {
     return clean_rows < rows_ ? Outcome::improved : Outcome::optimal;
   }
 
-  // Leaves out columns that are not there or another lane has as well, and looks the costs up.
+  // Drops columns that are padding or belong to another lane, and looks up the costs.
   TFGW_DEVICE void complete(Found& found) const {
 #pragma unroll
     for (int q = 0; q < S::kColumnsPerLane; ++q) {
@@ -78,8 +77,8 @@ class Transport {
   TFGW_DEVICE void for_each_arc(Visit visit) const {
     if (has_arcs()) tree_.for_each_arc(visit);
   }
-  // Calls visit(flow, load(row, col)) for every arc, each by one lane of the team; what has to be done by all of them
-  // besides is done while the lanes wait for what they load.
+  // Calls visit(flow, load(row, col)) for every arc, each by one lane of the team. All lanes call `meanwhile`
+  // while the loads are in flight.
   template <class Load, class Meanwhile, class Visit>
   TFGW_DEVICE void for_each_arc(Load load, Meanwhile meanwhile, Visit visit) const {
     if (has_arcs()) tree_.for_each_arc(load, meanwhile, visit);
@@ -88,21 +87,21 @@ class Transport {
   TFGW_DEVICE bool moved() const { return moved_; }  // whether the last solve changed the flow
 
  private:
-  TFGW_DEVICE static bool has_arcs() { return !kLed || Team::warp() == 0; }
+  TFGW_DEVICE static bool has_arcs() { return !kOneWarpTree || Team::warp() == 0; }
 
-  // After this, all warps know what the one that leads knows. Returns `pivoted`.
-  TFGW_DEVICE bool meet(double& eps, bool pivoted = false) {
-    if (kLed && Team::thread() == 0) *told_ = {eps, pivoted, moved_};
-    Team::meet();
-    if constexpr (!kLed) return pivoted;
-    eps = told_->eps, moved_ = told_->moved;
-    return told_->pivoted;
+  // Broadcasts the state of the leading warp to all warps. Returns `pivoted`.
+  TFGW_DEVICE bool broadcast(double& eps, bool pivoted = false) {
+    if (kOneWarpTree && Team::thread() == 0) *leader_state_ = {eps, pivoted, moved_};
+    Team::sync();
+    if constexpr (!kOneWarpTree) return pivoted;
+    eps = leader_state_->eps, moved_ = leader_state_->moved;
+    return leader_state_->pivoted;
   }
 
   Tree tree_;
   const int rows_, cols_, block_;
   const double* const cost_;
-  Told* const told_;
+  LeaderState* const leader_state_;
   bool moved_ = false;
 };
 

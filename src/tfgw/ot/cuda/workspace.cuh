@@ -1,4 +1,4 @@
-// Where one pair's solve keeps what does not fit into registers.
+// The memory of one pair's solve.
 #pragma once
 
 #include "cross.cuh"
@@ -6,7 +6,7 @@
 
 namespace tfgw {
 
-// Where memory comes from.
+// Bytes of an array, aligned to 16.
 template <class T, class Int>
 TFGW_DEVICE Int bytes_of(Int count) {
   return (count * Int(sizeof(T)) + 15) / 16 * 16;
@@ -25,10 +25,10 @@ class GlobalArena {
   char* at_;
 };
 
-// Shared memory that is known to have room; the compiler knows what kind of memory it is.
-class NearArena : public GlobalArena {
+// Shared memory that is known to be large enough, so the compiler knows the address space.
+class SharedArena : public GlobalArena {
  public:
-  TFGW_DEVICE explicit NearArena(char* shared, int = 0, char* global = nullptr) : GlobalArena(global), at_(shared) {}
+  TFGW_DEVICE explicit SharedArena(char* shared, int = 0, char* global = nullptr) : GlobalArena(global), at_(shared) {}
   template <class T>
   TFGW_DEVICE T* take(int count) {
     const int bytes = bytes_of<T>(count);
@@ -39,10 +39,10 @@ class NearArena : public GlobalArena {
   char* at_;
 };
 
-// Finds out how much of it is needed.
-class NearSize : public GlobalArena {
+// Measures how much shared memory is needed.
+class SharedSize : public GlobalArena {
  public:
-  TFGW_DEVICE NearSize() : GlobalArena(nullptr) {}
+  TFGW_DEVICE SharedSize() : GlobalArena(nullptr) {}
   template <class T>
   TFGW_DEVICE T* take(int count) {
     bytes_ += bytes_of<T>(i64(count));
@@ -54,10 +54,10 @@ class NearSize : public GlobalArena {
   i64 bytes_ = 0;
 };
 
-// Shared memory as far as it goes, the rest in the team's part of the working memory, which has room for everything.
-class FarArena : public GlobalArena {
+// Shared memory while it lasts, then the team's part of global memory, which is large enough for everything.
+class SpillArena : public GlobalArena {
  public:
-  TFGW_DEVICE FarArena(char* shared, int shared_size, char* global)
+  TFGW_DEVICE SpillArena(char* shared, int shared_size, char* global)
       : GlobalArena(global), shared_(shared), left_(shared_size) {}
   template <class T>
   TFGW_DEVICE T* take(int count) {
@@ -72,12 +72,12 @@ class FarArena : public GlobalArena {
   int left_;
 };
 
-// For a graph of `rows` nodes and a template of `cols`. What is used most comes first. The cross terms and plans of all
-// atoms are in global memory; those of the newest one are also here.
-template <int P, bool kNear, int kAtoms = kNearAtoms>
+// For a graph of `rows` nodes and a template of `cols`, the most used arrays first. The cross terms and plans of all
+// atoms are in global memory; those of the newest atom are also kept here.
+template <int P, bool kShared, int kAtoms = kSharedAtoms>
 class Workspace {
  public:
-  // In doubles, if all of it is in global memory; even, as 16 bytes are read at once.
+  // In doubles, if all of it is in global memory; even, because loads have 16 bytes.
   TFGW_DEVICE static i64 size(int rows) {
     const i64 entries = rows + P;
     return i64(rows) * P * (4 + kMaxAtoms)                // matrices
@@ -86,23 +86,23 @@ class Workspace {
            + 3 * kMaxAtoms * kMaxAtoms + 64;
   }
 
-  // `packed` is the number of entries that a sparse structure has with its padding.
+  // `packed` is the number of entries of a sparse structure with its padding.
   template <class Arena>
   TFGW_DEVICE Workspace(Arena& arena, int rows, int cols, int packed) : rows_(rows) {
     new_plan = arena.template take<Entry>(rows + P);
     Q.small = arena.template take<double>(kAtoms * kAtoms);
     qp.hessian.small = arena.template take<double>(kAtoms * kAtoms);
     qp.move = arena.template take<double>(kMaxAtoms), qp.atom = arena.template take<int>(kMaxAtoms);
-    if constexpr (kNear) {
-      near.take(arena, rows, cols, packed, kPitch<P>, Shape<P>::groups(rows));
-      near.place = arena.template take<int>(rows);
+    if constexpr (kShared) {
+      shared.take(arena, rows, cols, packed, kPitch<P>, Shape<P>::groups(rows));
+      shared.place = arena.template take<int>(rows);
     } else {
       row_arrays.anchor = arena.template take<int>(rows), row_arrays.base = arena.template take<double>(rows);
       row_arrays.u = arena.template take<double>(rows);
     }
     gradient = arena.template take<double>(rows * kPitch<P>), new_cross = arena.template take<double>(rows * P);
     given = arena.template take_global<double>(i64(rows) * P);
-    if constexpr (!kNear) half = arena.template take_global<double>(i64(rows) * P);
+    if constexpr (!kShared) half = arena.template take_global<double>(i64(rows) * P);
     Q.large = arena.template take_global<double>(kMaxAtoms * kMaxAtoms);
     qp.hessian.large = arena.template take_global<double>(kMaxAtoms * kMaxAtoms);
     cross_ = arena.template take_global<double>(i64(rows) * P * kMaxAtoms);
@@ -112,13 +112,13 @@ class Workspace {
   TFGW_DEVICE double* cross(int atom) const { return cross_ + i64(atom) * rows_ * P; }
   TFGW_DEVICE Entry* plan(int atom) const { return plans_ + i64(atom) * (rows_ + P); }
 
-  double *gradient, *new_cross;                      // (rows, P); the gradient's has room for kPitch numbers per row
+  double *gradient, *new_cross;                      // (rows, P); the gradient has room for kPitch numbers per row
   double *given, *half = nullptr;                    // (rows, P), in global memory
   RowArrays row_arrays{};
   Entry* new_plan;
   AtomMatrix<kAtoms> Q;
   QpMemory<kAtoms> qp;
-  NearStructure near{};
+  SharedStructure shared{};
 
  private:
   const int rows_;

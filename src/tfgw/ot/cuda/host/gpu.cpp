@@ -126,8 +126,8 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   const nb::object plans = wanted == kPlans ? torch_.doubles(d.device, words) : nb::none();
   const nb::object scratch = wanted == kDistances ? nb::none() : torch_.bytes(working, d.device);
   point(p.distance, torch_.address(distance));
-  point(p.beginning, wanted == kDistances ? d.prepared_end : torch_.address(scratch));
-  p.scratch = p.beginning + beginning;
+  point(p.initial_state, wanted == kDistances ? d.prepared_end : torch_.address(scratch));
+  p.scratch = p.initial_state + beginning;
   const i64 pairs_at = apart ? torch_.address(pairs) : d.prepared_end + (wanted == kDistances ? working : 0);
   place_results(p, pairs_at, wanted == kGradients ? pairs_at + of_pairs : torch_.address(plans));
   bool valid;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rules.cuh"
+
 namespace tfgw::gpu {
 namespace {
 
@@ -21,7 +23,7 @@ std::optional<int> size_class(i64 columns) {
 }
 
 i64 workspace_size(i64 rows, i64 padded) {
-  constexpr i64 kAtoms = 32;
+  constexpr i64 kAtoms = kMaxAtoms;
   const i64 entries = rows + padded;
   return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows + 3 * kAtoms * kAtoms + 64;
 }
@@ -35,7 +37,7 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
   const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * (p.padded + 4);
   const i64 per_row = 64 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
   const auto fixed_of = [&](i64 atoms) { return 1536 + 16 * atoms * atoms + 16 * p.padded + table; };  // workspace.cuh
-  const i64 fixed = fixed_of(kNearAtoms);
+  const i64 fixed = fixed_of(kSharedAtoms);
   const auto blocks = [&](i64 bytes, i64 most) { return std::clamp(shared / (bytes + kReserved), i64(1), most); };
   const i64 solves = blocks(kBlock + fixed + kHugeTree + 3 * average * per_row, kSolveBlocks);
   const auto start_bytes = [&](i64 rows) { return 1024 + table + rows * per_row; };  // start.cuh
@@ -49,7 +51,7 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
     const i64 bytes = (share(solves) - kBlock) / pairs - fixed;
     return std::max(nodes_of(bytes - kSmallTree, 64), nodes_of(bytes - kMediumTree, 96));
   };
-  const i64 small = nodes_of((share(kSmallBlocks) - kBlock) / kBlockWarps - fixed_of(kSmallNearAtoms) - kSmallTree, 64);
+  const i64 small = nodes_of((share(kSmallBlocks) - kBlock) / kBlockWarps - fixed_of(kSmallSharedAtoms) - kSmallTree, 64);
   const bool many_small =
       p.graphs * p.templates >= kMany * kSolveBlocks * processors && 4 * small >= 3 * average && !p.dense;
   return {solves, share(solves), {nodes(2), nodes(3), nodes(4)}, starts, share(starts), many, many_small ? small : -1,

@@ -37,7 +37,7 @@ i64 team_pairs(const Problem& p, i64 blocks);
 // Doubles that all blocks of a solve work in, which are so many; then, in the same memory, so many for small pairs.
 i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks);
 
-// Doubles that the solves of all pairs begin with (beginning.cuh); `start` is whether there are plans to start from.
+// Doubles that the solves of all pairs begin with (initial_state.cuh); `start` is whether there are plans to start from.
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start);
 
 // Calls place(name, member, entries) for each member that kernels prepare. Counts and `padded` must be known.

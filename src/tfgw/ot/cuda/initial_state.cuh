@@ -1,29 +1,29 @@
-// Where the solve of a pair begins: what the kernel `start` leaves for the kernel `solve`, in memory of the pair's own.
+// The initial state of each pair's solve: written by the kernel `start`, read by the kernel `solve`.
 #pragma once
 
 #include "problem.cuh"
 
 namespace tfgw {
 
-// An arc of the first basis. Those of a row are next to each other.
+// An arc of the first basis. Arcs of the same row are adjacent.
 struct alignas(16) Arc {
   i64 flow;
   int row, col;
 };
 
-struct Beginning {
+struct InitialState {
   double *linear, *gradient;  // (rows, padded): (1−α) M, and the gradient at the first plan, with its ties broken
   double *given, *cross;      // (rows, padded): the first plan and X of it, where the caller gives one
   Arc* arcs;                  // (rows + columns − 1)
   double* costs;              // (1−α)⟨M, T⟩ and ⟨T, X(T)⟩ of the first plan T
 };
 
-TFGW_DEVICE Beginning beginning_of(const Problem& p, const GraphView& graph, int b, int k) {
+TFGW_DEVICE InitialState initial_state_of(const Problem& p, const GraphView& graph, int b, int k) {
   const i64 rows = p.nodes * p.templates, pairs = p.graphs * p.templates, pair = b * p.templates + k;
-  const i64 first = i64(graph.first) * p.templates + i64(k) * graph.n;  // of the pair's rows, among those of all pairs
+  const i64 first = i64(graph.first) * p.templates + i64(k) * graph.n;  // first of the pair's rows among all pairs
   const i64 matrix = rows * p.padded, at = first * p.padded;
-  double* const linear = p.beginning + at;
-  double* const behind = p.beginning + (p.start ? 4 : 2) * matrix;
+  double* const linear = p.initial_state + at;
+  double* const behind = p.initial_state + (p.start ? 4 : 2) * matrix;
   Arc* const arcs = reinterpret_cast<Arc*>(behind) + first + pair * p.padded;
   double* const costs = behind + 2 * (rows + pairs * p.padded) + 2 * pair;
   return {linear, linear + matrix, linear + 2 * matrix, linear + 3 * matrix, arcs, costs};
@@ -37,7 +37,7 @@ class ProductCross {
       : out_(p.out_mean + graph.first), in_(p.in_mean + graph.first),
         t_out_(read_only(p.t_mean_out + i64(k) * P + col)), t_in_(read_only(p.t_mean_in + i64(k) * P + col)) {}
   TFGW_DEVICE double at(int row) const {
-    return 0.5 * fused(read_only(out_ + row), t_out_, read_only(in_ + row) * t_in_);
+    return 0.5 * fma_rn(read_only(out_ + row), t_out_, read_only(in_ + row) * t_in_);
   }
 
  private:
