@@ -52,6 +52,14 @@ def test_run_show_pack(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [header.split(" | ")[3], header.split(" | ")[5]] == ["ours, test", "validation"]
 
 
+@pytest.mark.parametrize("option", ["--merge-from", "--take-over"])
+def test_pack_merges_other_folders(option: str, mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [mine, "--preset", "smoke", "--jobs", "1"]
+    assert answer(capsys, "run", *options, "--results", "there")["ran"] == 40
+    assert answer(capsys, "pack", option, "there") == {"records": 40}
+    assert answer(capsys, "run", *options)["ran"] == 0
+
+
 def test_show_only_what_is_done(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(mine)
     other = '[[rows]]\nmodel = "other"\ntitle = "Other"\nclass = "tests.paper.small:Other"\n'

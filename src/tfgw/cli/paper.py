@@ -7,16 +7,16 @@ from pathlib import Path
 from textwrap import shorten
 
 from tfgw.cli.answer import Answer, table
-from tfgw.paper.engines import Share, share
-from tfgw.paper.estimates import in_words
+from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import Experiment, load_experiment, names
 from tfgw.paper.records import Records
-from tfgw.paper.run import Outcome, outlook, run
+from tfgw.paper.run_context import RunContext
+from tfgw.paper.runner import Outcome, forecast, run
 from tfgw.paper.series import Options, Series, plan
 from tfgw.paper.statistics_table import statistics_data, statistics_rows
 from tfgw.paper.summary import summarise
 from tfgw.paper.tables import caption, markdown, table_data, table_rows
-from tfgw.paper.work import Place
+from tfgw.paper.time_estimates import format_duration
 
 
 def list_(args: argparse.Namespace) -> Answer:
@@ -40,22 +40,24 @@ def run_(args: argparse.Namespace) -> Answer:
     """Run what is missing, or say what that would be."""
     _, series = _series(args)
     records = Records(args.results)
-    ahead = outlook(series, records, retry_failed=args.retry_failed)
+    ahead = forecast(series, records, retry_failed=args.retry_failed)
     is_timing = series[0].protocol == "timing"  # one after the other, on one thread
-    split = share(ahead.cells, jobs=1 if is_timing else args.jobs, accelerator=args.accelerator, per_gpu=args.per_gpu)
+    allocation = allocate(
+        ahead.cells, jobs=1 if is_timing else args.jobs, accelerator=args.accelerator, per_gpu=args.per_gpu
+    )
     if args.dry_run:
-        return _dry(ahead.cells, ahead.unknown, ahead.seconds, split)
-    place = Place(
+        return _dry(ahead.cells, ahead.unknown, ahead.seconds, allocation)
+    context = RunContext(
         results=args.results.resolve(),
         data_dir=args.data_dir and args.data_dir.expanduser().resolve(),
         splits=args.splits and args.splits.resolve(),
         accelerator=args.accelerator,
-        threads=1 if is_timing else split.threads,
+        threads=1 if is_timing else allocation.threads,
     )
     outcome = run(
         series,
-        place,
-        split,
+        context,
+        allocation,
         engine=args.engine,
         address=args.address,
         retry_failed=args.retry_failed,
@@ -100,8 +102,8 @@ def plot_(args: argparse.Namespace) -> Answer:
 def pack_(args: argparse.Namespace) -> Answer:
     """One file for the records of each dataset and class."""
     records = Records(args.results)
-    for folder in args.take_over:
-        records.take_over(Records(folder))
+    for folder in args.merge_from:
+        records.merge_from(Records(folder))
     count = records.pack()
     return Answer({"records": count}, f"{count} records in {args.results}")
 
@@ -117,11 +119,11 @@ def _series(args: argparse.Namespace) -> tuple[Experiment, list[Series]]:
     return experiment, plan(experiment, _options(args), datasets=args.dataset, models=args.model)
 
 
-def _dry(cells: int, unknown: int, seconds: float, split: Share) -> Answer:
-    data = {"cells": cells, "unknown": unknown, "core_seconds": seconds, **split._asdict()}
-    text = f"{cells} cells to run, {split.jobs} at a time with {split.threads} threads each"
+def _dry(cells: int, unknown: int, seconds: float, allocation: Allocation) -> Answer:
+    data = {"cells": cells, "unknown": unknown, "core_seconds": seconds, **allocation._asdict()}
+    text = f"{cells} cells to run, {allocation.jobs} at a time with {allocation.threads} threads each"
     if cells > unknown:
-        text += f"\nby what such cells took so far: {in_words(seconds / split.jobs)}"
+        text += f"\nby what such cells took so far: {format_duration(seconds / allocation.jobs)}"
     if unknown:
         text += f"\n{unknown} cells are like none that was measured, their time is unknown"
     return Answer(data, text)

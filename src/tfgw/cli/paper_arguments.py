@@ -20,7 +20,13 @@ def add_paper_commands(parser: argparse.ArgumentParser) -> None:
     pack = _command(commands, "pack", "gather the records of each dataset and model in one file")
     _results(pack)
     pack.add_argument(
-        "--take-over", type=Path, action="append", default=[], metavar="FOLDER", help="add the records of this folder"
+        "--merge-from",
+        "--take-over",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="first add the records of this folder; may be repeated",
     )
 
 

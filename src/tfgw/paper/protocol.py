@@ -92,9 +92,9 @@ def _check(fold: Fold, num_graphs: int, *, where: str) -> None:
         raise ValueError(f"{where}: a graph is in two parts")
 
 
-def splits_file(place: Path, dataset: str) -> Path:
-    """The file of splits of a dataset: ``place``, or in that folder ``DATASET_splits.json``."""
-    path = place / f"{dataset}_splits.json" if place.is_dir() else place
+def splits_file(source: Path, dataset: str) -> Path:
+    """The file of splits of a dataset: ``source``, or in that folder ``DATASET_splits.json``."""
+    path = source / f"{dataset}_splits.json" if source.is_dir() else source
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file of splits")
     return path

@@ -44,8 +44,8 @@ class Records:
             for key in sorted(found):
                 yield found[key]
 
-    def take_over(self, other: "Records") -> None:
-        """Copy the records of another folder, say of another machine; where both have one that is done, ours stays."""
+    def merge_from(self, other: "Records") -> None:
+        """Add the records of another folder, for example from another machine; our own finished records are kept."""
         for record in other:
             if not is_done(self.get(Cell(**record["cell"]))):
                 self.put(record)

@@ -117,7 +117,7 @@ class Series:
         is_divided = self.protocol not in ("synthetic", "timing")
         return (self.sizes["graphs"] or None) if is_divided and self.splits is None else None
 
-    def _cell(self, configuration: dict[str, Any], **place: int) -> Cell:
+    def _cell(self, configuration: dict[str, Any], **position: int) -> Cell:
         return Cell(
             dataset=self.dataset,
             model=str(self.row.path),
@@ -127,7 +127,7 @@ class Series:
             splits=self.splits,
             collect=self.row.collect,
             graphs=self._graphs,
-            **place,
+            **position,
         )
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tfgw.paper.estimates import in_words
 from tfgw.paper.experiment import Experiment
 from tfgw.paper.records import Records
 from tfgw.paper.series import Options, Series
 from tfgw.paper.summary import Summary, summarise
+from tfgw.paper.time_estimates import format_duration
 
 Cells = list[list[str]]
 
@@ -119,7 +119,7 @@ def _accuracy(series: Series, summary: Summary, scale: int, digits: int) -> list
         show(summary.train),
         _cells(summary),
         "-" if summary.epochs is None or summary.total == 0 else str(summary.epochs),
-        in_words(summary.seconds) + ("" if summary.gpu == "no" else "*") if summary.done else "-",
+        format_duration(summary.seconds) + ("" if summary.gpu == "no" else "*") if summary.done else "-",
     ]
 
 

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from tfgw.paper.cells import Cell
-from tfgw.paper.engines import Share, on_ray, on_this_machine
-from tfgw.paper.estimates import Estimates, in_words
+from tfgw.paper.engines import Allocation, on_ray, on_this_machine
 from tfgw.paper.records import Record, Records, is_done
+from tfgw.paper.run_cell import check_inputs
+from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Series
-from tfgw.paper.work import Place, check_inputs
+from tfgw.paper.time_estimates import TimeEstimates, format_duration
 
 Engine = Callable[[Sequence[Cell]], Iterator[Record]]
 
@@ -24,7 +25,7 @@ class Outcome(NamedTuple):
     total: int
 
 
-class Outlook(NamedTuple):
+class Forecast(NamedTuple):
     """What there is to do: cells, how many of them are like none that was measured, and seconds for the others."""
 
     cells: int
@@ -34,26 +35,26 @@ class Outlook(NamedTuple):
 
 def run(
     series: Sequence[Series],
-    place: Place,
-    share: Share,
+    context: RunContext,
+    allocation: Allocation,
     *,
     engine: str = "local",
     address: str | None = None,
     retry_failed: bool = False,
     progress_bar: bool = False,
 ) -> Outcome:
-    """Run what is missing; the records are in ``place.results``. Safe to kill, and to call again."""
-    records = Records(place.results)
+    """Run what is missing; the records are in ``context.results``. Safe to kill, and to call again."""
+    records = Records(context.results)
     total = sum(one.total for one in series)
-    check_inputs(missing(series, records, retry_failed=retry_failed), place)
+    check_inputs(missing(series, records, retry_failed=retry_failed), context)
 
     def start(cells: Sequence[Cell]) -> Iterator[Record]:
         if engine == "ray":
-            return on_ray(cells, place, address=address, gpu=share.gpu)
-        return on_this_machine(cells, place, jobs=share.jobs)
+            return on_ray(cells, context, address=address, gpu=allocation.gpu)
+        return on_this_machine(cells, context, jobs=allocation.jobs)
 
     done, tried = 0, set[str]()
-    progress = Progress(total, Estimates(records), share.jobs, visible=progress_bar)
+    progress = Progress(total, TimeEstimates(records), allocation.jobs, visible=progress_bar)
     while cells := [cell for cell in missing(series, records, retry_failed=retry_failed) if cell.key not in tried]:
         tried |= {cell.key for cell in cells}
         progress.begin(cells, recorded=len(known(series, records)))
@@ -85,21 +86,21 @@ def known(series: Sequence[Series], records: Records) -> list[Record]:
     return [record for cell in cells.values() if (record := records.get(cell)) is not None]
 
 
-def outlook(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> Outlook:
+def forecast(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> Forecast:
     """What :func:`run` would do. Final runs of ``fair`` that wait for a selection count as the cells they wait for."""
-    estimates = Estimates(records)
+    estimates = TimeEstimates(records)
     cells = missing(series, records, retry_failed=retry_failed)
     times = [estimates.seconds(cell) for cell in cells]
     waiting = sum(one.total - len(one.ready_cells(records)) for one in series)
     measured = [seconds for seconds in times if seconds is not None]
     mean = sum(measured) / len(measured) if measured else 0.0
-    return Outlook(len(cells) + waiting, len(times) - len(measured), sum(measured) + waiting * mean)
+    return Forecast(len(cells) + waiting, len(times) - len(measured), sum(measured) + waiting * mean)
 
 
 class Progress:
     """A bar of cells, with the time that is left by what cells of their kind took so far."""
 
-    def __init__(self, total: int, estimates: Estimates, jobs: int, *, visible: bool) -> None:
+    def __init__(self, total: int, estimates: TimeEstimates, jobs: int, *, visible: bool) -> None:
         self._estimates, self._jobs = estimates, jobs
         self._left: dict[str, Cell] = {}
         self._later = 0
@@ -139,6 +140,6 @@ class Progress:
         if not measured:
             return "time left: unknown" if times else "done"
         later = self._later * sum(measured) / len(measured)
-        text = f"time left: about {in_words((sum(measured) + later) / self._jobs)}"
+        text = f"time left: about {format_duration((sum(measured) + later) / self._jobs)}"
         unknown = len(times) - len(measured)
         return f"{text} and {unknown} cells of unknown length" if unknown else text

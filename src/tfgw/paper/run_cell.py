@@ -4,7 +4,6 @@ import importlib
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -16,36 +15,18 @@ import torch
 from tfgw.datasets import Features, GraphDataset, four_cycles, load, random_split, skip_circles
 from tfgw.datasets.paths import cache_folder
 from tfgw.paper.cells import Cell
-from tfgw.paper.embedding import describe_embedding
+from tfgw.paper.embedding_record import describe_embedding
 from tfgw.paper.experiment import SYNTHETIC
 from tfgw.paper.isomorphism import isomorphism_groups
 from tfgw.paper.machine import machine, versions
 from tfgw.paper.protocol import Fold, digest, fair_folds, paper_folds, read_splits, splits_file
 from tfgw.paper.records import Record, Records
+from tfgw.paper.run_context import RunContext
 from tfgw.paper.timing import prediction_times
 from tfgw.train import Preprocessing
 
 ATTRIBUTES = ("num_parameters_", "alpha_")
 """Of a fitted model, where it has them."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a cell runs; nothing that its result depends on.
-
-    Args:
-        results: Folder of the records.
-        data_dir: Folder of the datasets.
-        splits: File or folder of published splits.
-        accelerator: ``"cpu"``, ``"cuda"`` or ``"auto"``.
-        threads: Threads of one cell.
-    """
-
-    results: Path
-    data_dir: Path | None = None
-    splits: Path | None = None
-    accelerator: str = "auto"
-    threads: int = 1
 
 
 class Parts(NamedTuple):
@@ -56,37 +37,37 @@ class Parts(NamedTuple):
     test: GraphDataset
 
 
-def run_cell(cell: Cell, place: Place) -> Record:
+def run_cell(cell: Cell, context: RunContext) -> Record:
     """Train, measure, and write the record, also that of a failure."""
-    torch.set_num_threads(place.threads)
+    torch.set_num_threads(context.threads)
     start = time.perf_counter()
     record: Record = {"cell": cell.as_dict()}
     times: dict[str, float] = {}
     try:
-        record |= {"status": "done", "result": _measure(cell, place, times)}
+        record |= {"status": "done", "result": _measure(cell, context, times)}
     except Exception as error:
         record |= {"status": "failed", "error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
     record["run"] = {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - start, 3),
-        "threads": place.threads,
-        "machine": machine(place.accelerator),
+        "threads": context.threads,
+        "machine": machine(context.accelerator),
         "versions": versions(),
         **times,
     }
-    Records(place.results).put(record)
+    Records(context.results).put(record)
     return record
 
 
-def check_inputs(cells: Sequence[Cell], place: Place) -> None:
+def check_inputs(cells: Sequence[Cell], context: RunContext) -> None:
     """Raise an error now, if a dataset, a file of splits or a class cannot be had, and not once for every cell."""
     for path in {cell.model for cell in cells}:
         model_class(path)
     real = {(cell.dataset, cell.splits): cell for cell in cells if cell.dataset not in SYNTHETIC}
     for cell in real.values():
-        dataset = load(cell.dataset, data_dir=place.data_dir)
-        if cell.splits is not None and place.splits is not None:
-            read_splits(splits_file(place.splits, cell.dataset), num_graphs=len(dataset))
+        dataset = load(cell.dataset, data_dir=context.data_dir)
+        if cell.splits is not None and context.splits is not None:
+            read_splits(splits_file(context.splits, cell.dataset), num_graphs=len(dataset))
 
 
 def model_class(path: str) -> Any:
@@ -98,9 +79,9 @@ def model_class(path: str) -> Any:
         raise ValueError(f"class {path!r}: cannot be imported, {error}") from error
 
 
-def _measure(cell: Cell, place: Place, times: dict[str, float]) -> dict[str, Any]:
-    parts = _parts(cell, place)
-    model = _new_model(cell, place)
+def _measure(cell: Cell, context: RunContext, times: dict[str, float]) -> dict[str, Any]:
+    parts = _parts(cell, context)
+    model = _new_model(cell, context)
     if hasattr(model, "precompute"):
         graphs = [graph for part in parts if part is not None for graph in part]
         model.precompute(graphs, cache_folder() / "distances")
@@ -123,10 +104,10 @@ def _measure(cell: Cell, place: Place, times: dict[str, float]) -> dict[str, Any
     return result
 
 
-def _new_model(cell: Cell, place: Place) -> Any:
+def _new_model(cell: Cell, context: RunContext) -> Any:
     kind = model_class(cell.model)
     known = kind().get_params()
-    where = {"accelerator": place.accelerator} if "accelerator" in known else {}
+    where = {"accelerator": context.accelerator} if "accelerator" in known else {}
     return kind(**cell.configuration, **where, random_state=_random_state(cell))
 
 
@@ -135,18 +116,18 @@ def _random_state(cell: Cell) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1)[0] >> np.uint32(1))
 
 
-def _parts(cell: Cell, place: Place) -> Parts:
+def _parts(cell: Cell, context: RunContext) -> Parts:
     """The graphs of a cell, real-valued features standardised as measured on its training graphs."""
     if cell.dataset in SYNTHETIC:
         generate = four_cycles if cell.dataset == "4-CYCLES" else skip_circles
         split = generate(seed=cell.split_seed)
         return Parts(split.train, None, split.test)
     features = getattr(model_class(cell.model), "node_features", ("auto",))
-    dataset = _dataset(cell.dataset, place.data_dir, features, cell.graphs)
+    dataset = _dataset(cell.dataset, context.data_dir, features, cell.graphs)
     if cell.protocol == "timing":
         return Parts(dataset, None, dataset)
     drawn = (cell.protocol, cell.split_seed, cell.grouped, cell.splits, cell.graphs)
-    fold = _folds(cell.dataset, *drawn, place)[cell.fold]
+    fold = _folds(cell.dataset, *drawn, context)[cell.fold]
     steps = Preprocessing.fit(dataset[fold.train])
     return Parts(*(steps(dataset[part]) for part in fold))
 
@@ -171,14 +152,14 @@ def _dataset(
 
 @lru_cache(maxsize=8)
 def _folds(
-    name: str, protocol: str, seed: int, grouped: bool, splits: str | None, graphs: int | None, place: Place
+    name: str, protocol: str, seed: int, grouped: bool, splits: str | None, graphs: int | None, context: RunContext
 ) -> list[Fold]:
-    dataset = _dataset(name, place.data_dir, graphs=graphs)
+    dataset = _dataset(name, context.data_dir, graphs=graphs)
     labels = _labels(dataset)
     if splits is not None:
-        if place.splits is None:
+        if context.splits is None:
             raise ValueError("splits: missing, the cell is one of a file of splits")
-        path = splits_file(place.splits, name)
+        path = splits_file(context.splits, name)
         if digest(path) != splits:
             raise ValueError(f"{path}: is not the file of splits that the run began with")
         return read_splits(path, num_graphs=len(dataset))

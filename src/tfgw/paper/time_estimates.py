@@ -11,7 +11,7 @@ from tfgw.paper.cells import Cell
 from tfgw.paper.records import Record
 
 
-class Estimates:
+class TimeEstimates:
     """Seconds per cell, learned from records.
 
     A cell of the same dataset, class and configuration takes as long as its likes did on average. If only numbers of
@@ -54,7 +54,7 @@ def _epochs(cell: Cell) -> Any:
     return cell.configuration.get("epochs", 1)
 
 
-def in_words(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration as one says it."""
     if seconds < 90:
         return f"{seconds:.0f} s"
