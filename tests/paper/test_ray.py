@@ -10,10 +10,10 @@ import pytest
 from tests.paper.small import TFGW, wait_until, without_times, write_experiment
 from tests.paper.test_runner import ONE, ROOT, SMOKE, TWO, count
 from tfgw.paper.experiment import load_experiment
+from tfgw.paper.plan import plan
 from tfgw.paper.records import Records
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.runner import run
-from tfgw.paper.series import plan
 
 ray = pytest.importorskip("ray", reason="needs the extra 'ray'")
 

@@ -10,15 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.paper.small import CYCLES, TFGW, cell, experiment, wait_until, without_times, write_experiment
-from tests.paper.test_protocol import write_splits
+from tests.paper.small import CYCLES, GRID, TFGW, cell, experiment, wait_until, without_times, write_experiment
+from tests.paper.test_protocols import write_splits
 from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import load_experiment
-from tfgw.paper.protocol import fair_folds
+from tfgw.paper.plan import plan
+from tfgw.paper.protocols import Fair
 from tfgw.paper.records import Records
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.runner import Progress, forecast, missing, run
-from tfgw.paper.series import Options, plan
+from tfgw.paper.series import Options
 from tfgw.paper.summary import summarise
 from tfgw.paper.time_estimates import TimeEstimates
 
@@ -26,7 +27,6 @@ ROOT = Path(__file__).parents[2]
 SMOKE = Options(preset="smoke")
 ONE = Allocation(jobs=1, threads=1, gpu=0.0)
 TWO = Allocation(jobs=2, threads=1, gpu=0.0)
-GRID = CYCLES + "grid = { quick = { wrong = [0.5, 0.2, 0.3] } }\n"
 
 
 def context(folder: Path) -> RunContext:
@@ -39,7 +39,7 @@ def test_fair_chooses_by_validation_and_runs_again(tmp_path: Path) -> None:
     outcome = run(series, context(tmp_path), ONE)
     assert outcome == (10 * 3 + 10 * 4, [], 70)
     records = Records(tmp_path / "results")
-    assert {series[0].chosen(fold, records)["wrong"] for fold in range(10)} == {0.2}
+    assert {series[0].protocol.chosen(series[0], fold, records)["wrong"] for fold in range(10)} == {0.2}
     summary = summarise(series[0], records)
     assert (summary.test, summary.deviation, summary.units) == (1.0, 0.0, 10)
     assert summary.validation == pytest.approx(0.8)
@@ -57,7 +57,7 @@ def test_paper_chooses_for_each_holdout(tmp_path: Path) -> None:
 
 def test_splits_from_a_file(tmp_path: Path) -> None:
     """Cells of published splits are other cells, and their parts are those of the file."""
-    folds = fair_folds(np.arange(40) % 2, seed=5)
+    folds = Fair().folds(np.arange(40) % 2, seed=5)
     path = write_splits(tmp_path / "splits.json", folds)
     mine = experiment(tmp_path, CYCLES)
     options = Options(preset="smoke", splits=path)

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 PRESETS = ("smoke", "quick", "full")
-SYNTHETIC = ("4-CYCLES", "SKIP-CIRCLES")
 KINDS = dict.fromkeys(("IMDB-BINARY", "IMDB-MULTI", "COLLAB"), "social")
 CLASSES = {
     "MUTAG": 2,
@@ -27,6 +26,20 @@ CLASSES = {
     "4-CYCLES": 2,
     "SKIP-CIRCLES": 10,
 }
+
+
+class Unit(NamedTuple):
+    """How a table prints a fraction."""
+
+    scale: int
+    digits: int
+
+    def show(self, value: float | None) -> str:
+        """A value as text; a dash where there is none."""
+        return "-" if value is None else f"{self.scale * value:.{self.digits}f}"
+
+
+UNITS = {"percent": Unit(100, digits=1), "fraction": Unit(1, digits=2)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +81,10 @@ class Experiment:
         title: In words.
         datasets: Names of datasets.
         rows: The models.
-        protocols: Protocols that make sense for it; the first is the default.
+        protocols: Names of protocols that make sense for it; the first is the default. None: nothing is run, the rows
+            are statistics of the datasets.
         presets: What each preset means here.
-        unit: How a table prints its figures: ``"percent"``, ``"fraction"``, ``"timing"``, or ``"statistics"`` of
-            datasets, for which nothing is run.
+        unit: How a table prints accuracies.
         figure: Import path of the function that draws it; ``None``: it is a table.
     """
 
@@ -81,8 +94,13 @@ class Experiment:
     rows: tuple[Row, ...]
     protocols: tuple[str, ...]
     presets: dict[str, dict[str, Any]]
-    unit: str = "percent"
+    unit: Unit = UNITS["percent"]
     figure: str | None = None
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether its values come from cells."""
+        return bool(self.protocols)
 
     def setting(self, row: Row, dataset: str, preset: str, name: str) -> Any:
         """What a preset says about ``epochs``, ``folds``, ``holdouts``, ``runs`` or ``seeds``."""
@@ -140,7 +158,7 @@ def _experiment(name: str, table: dict[str, Any]) -> Experiment:
         rows=tuple(_row(row, grids) for row in table.get("rows", ())),
         protocols=tuple(table.get("protocols", ())),
         presets={preset: shared_presets[preset] | table.get("presets", {}).get(preset, {}) for preset in PRESETS},
-        unit=table.get("unit", "percent"),
+        unit=UNITS[table.get("unit", "percent")],
         figure=table.get("figure"),
     )
 

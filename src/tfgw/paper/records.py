@@ -6,7 +6,7 @@ per record, which is what one keeps and commits. Both are read.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,11 @@ class Records:
         if path.is_file():
             return _read(path)
         return self._pack_of(cell.group).get(cell.key)
+
+    def all_done(self, cells: Sequence[Cell]) -> list[Record] | None:
+        """The records of these cells, if all of them are done."""
+        done = [record for cell in cells if (record := self.get(cell)) is not None and is_done(record)]
+        return done if len(done) == len(cells) else None
 
     def put(self, record: Record) -> None:
         """Write a record in one step; one that was there is replaced."""

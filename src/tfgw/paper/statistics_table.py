@@ -3,13 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from tfgw.datasets import load, statistics
+from tfgw.datasets import Statistics, load, statistics
 from tfgw.paper.experiment import Experiment, select
 
 
 def statistics_data(experiment: Experiment, data_dir: Path | None, datasets: list[str] | None) -> list[dict[str, Any]]:
     """For each dataset, each statistic as the paper gives it and as it is."""
     names = select(experiment.datasets, datasets, "dataset")
+    unknown = [row.model for row in experiment.rows if row.model not in Statistics._fields]
+    if unknown:
+        raise ValueError(f"{experiment.name}: has no protocols, and {unknown[0]!r} is no statistic of a dataset")
     found = {name: statistics(load(name, data_dir=data_dir)) for name in names}
     return [
         {"dataset": name}

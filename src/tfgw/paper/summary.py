@@ -1,5 +1,6 @@
 """What the records of a series amount to."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from tfgw.paper.series import Series, finished
 
 
 class Summary(NamedTuple):
-    """Figures of one series; only folds, hold-outs or seeds all of whose cells are done count.
+    """Results of one series; only folds, hold-outs or seeds all of whose cells are done count.
 
     Attributes:
         test: Mean test accuracy.
@@ -52,26 +53,24 @@ class Summary(NamedTuple):
     machines: list[str]
 
 
-UNITS = {"fair": "folds", "paper": "hold-outs", "synthetic": "seeds", "sweep": "runs", "timing": "runs"}
-
-
 def summarise(series: Series, records: Records) -> Summary:
     """Summarise one series."""
     known = finished(series, records)
     done = [record for record in known if is_done(record)]
-    groups = _complete_groups(series, records)
+    groups = series.protocol.complete_groups(series, records) if series.has_cells else []
+    averaged = [record for group in groups for record in group]
     tests = [np.array([record["result"]["test_accuracy"] for record in group]) for group in groups]
     last = done[-1] if done else {"result": {}, "run": {}}
     return Summary(
         test=_mean([test.mean() for test in tests]),
         deviation=_deviation([test.mean() for test in tests]),
         fold_deviation=_mean([test.std(ddof=1) for test in tests if len(test) > 1])
-        if series.protocol == "paper"
+        if series.protocol.shows_fold_deviation
         else None,
-        validation=_mean_over(groups, "validation_accuracy"),
-        train=_mean_over(groups, "train_accuracy"),
+        validation=mean_result(averaged, "validation_accuracy"),
+        train=mean_result(averaged, "train_accuracy"),
         units=len(groups),
-        over=UNITS[series.protocol],
+        over=series.protocol.over,
         done=len(done),
         failed=len(known) - len(done),
         total=series.total,
@@ -95,41 +94,9 @@ def by_configuration(series: Series, records: Records) -> list[tuple[dict[str, A
     ]
 
 
-def _complete_groups(series: Series, records: Records) -> list[list[Record]]:
-    """For each unit that is complete, the records whose test accuracies are averaged."""
-    if series.row.path is None or series.protocol == "timing":
-        return []
-    if series.protocol == "fair":
-        groups = [_final_runs(series, fold, records) for fold in range(series.sizes["folds"])]
-    elif series.protocol == "paper":
-        groups = [_chosen_folds(series, number, records) for number in range(series.sizes["holdouts"])]
-    else:
-        groups = [_all_done([records.get(cell)]) for cell in series.first_cells()]
-    return [group for group in groups if group is not None]
-
-
-def _final_runs(series: Series, fold: int, records: Records) -> list[Record] | None:
-    best = series.chosen(fold, records)
-    return None if best is None else _all_done([records.get(cell) for cell in series.final_cells(fold, best)])
-
-
-def _chosen_folds(series: Series, holdout: int, records: Records) -> list[Record] | None:
-    """The folds of the configuration whose validation accuracy, averaged over the folds, is best."""
-    found = _all_done([records.get(cell) for cell in series.holdout_cells(holdout)])
-    if found is None:
-        return None
-    size = series.sizes["folds"]
-    by_configuration = [found[start : start + size] for start in range(0, len(found), size)]
-    return max(by_configuration, key=lambda folds: _mean_over([folds], "validation_accuracy") or 0.0)
-
-
-def _all_done(found: list[Record | None]) -> list[Record] | None:
-    done = [record for record in found if record is not None and is_done(record)]
-    return done if len(done) == len(found) else None
-
-
-def _mean_over(groups: list[list[Record]], name: str) -> float | None:
-    values: list[Any] = [record["result"][name] for group in groups for record in group]
+def mean_result(records: Iterable[Record], name: str) -> float | None:
+    """Mean of one entry of the results; ``None`` if there is no record, or one without a value."""
+    values: list[Any] = [record["result"][name] for record in records]
     return None if not values or None in values else float(np.mean(values))
 
 
