@@ -17,11 +17,19 @@ def classifier_class(path: str) -> Any:
         raise ValueError(f"class {path!r}: cannot be imported, {error}") from error
 
 
-def new_classifier(cell: Cell, *, accelerator: str) -> Any:
-    """The untrained classifier of a cell, its random state drawn from the cell's seeds."""
+def new_classifier(cell: Cell, *, accelerator: str, preprocessed: bool) -> Any:
+    """The untrained classifier of a cell, its random state drawn from the cell's seeds.
+
+    One that can put graphs in canonical order does not do so again where they are ``preprocessed``, nor does it
+    standardise their features again, unless its configuration says so. Others keep their default of ``standardize``:
+    what they standardise may be computed from the features.
+    """
     kind = classifier_class(cell.model)
-    device = {"accelerator": accelerator} if "accelerator" in kind().get_params() else {}
-    return kind(**cell.configuration, **device, random_state=_random_state(cell))
+    known = kind().get_params()
+    settings: dict[str, Any] = {"accelerator": accelerator} if "accelerator" in known else {}
+    if preprocessed and "canonical_order" in known:
+        settings |= {name: False for name in ("canonical_order", "standardize") if name in known}
+    return kind(**(settings | cell.configuration), random_state=_random_state(cell))
 
 
 def _random_state(cell: Cell) -> int:

@@ -51,7 +51,7 @@ def check_inputs(cells: Sequence[Cell], context: RunContext) -> None:
 def _measure(cell: Cell, context: RunContext) -> Measurement:
     protocol = get_protocol(cell.protocol)
     parts = protocol.parts(cell, context)
-    classifier = new_classifier(cell, accelerator=context.accelerator)
+    classifier = new_classifier(cell, accelerator=context.accelerator, preprocessed=protocol.preprocesses)
     if hasattr(classifier, "precompute"):
         graphs = [graph for part in parts if part is not None for graph in part]
         classifier.precompute(graphs, cache_folder() / "distances")

@@ -38,6 +38,7 @@ class Protocol(ABC):
         caption: Lines below the title of a table: how to read its values.
         columns: Header of a table.
         takes_splits: Whether splits may come from a file.
+        preprocesses: Whether :meth:`parts` puts graphs in canonical order and standardises real-valued features.
         runs_alone: Whether cells run one after the other, each on one thread.
         shows_fold_deviation: Whether a table also shows the deviation inside the groups that are averaged.
         depends_on_epochs: Whether training for fewer epochs than the paper can change what is measured.
@@ -48,6 +49,7 @@ class Protocol(ABC):
     caption: ClassVar[tuple[str, ...]]
     columns: ClassVar[tuple[str, ...]]
     takes_splits: ClassVar[bool] = False
+    preprocesses: ClassVar[bool] = False
     runs_alone: ClassVar[bool] = False
     shows_fold_deviation: ClassVar[bool] = False
     depends_on_epochs: ClassVar[bool] = True

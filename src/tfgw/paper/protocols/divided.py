@@ -26,6 +26,8 @@ VALIDATION_CAPTION = (
 class DividedProtocol(AccuracyProtocol):
     """Takes its graphs from a dataset, of which a preset may use only a part, and divides them into folds."""
 
+    preprocesses = True
+
     @abstractmethod
     def folds(self, labels: np.ndarray, *, seed: int, groups: np.ndarray | None = None) -> list[Fold]:
         """The ten folds of one split, stratified by class; graphs of one group stay together."""
