@@ -23,7 +23,7 @@ from tfgw.paper.time_estimates import format_duration
 
 
 def list_(args: argparse.Namespace) -> Answer:
-    """All experiments."""
+    """List all experiments."""
     experiments = [load_experiment(name) for name in names()]
     data = [
         {
@@ -40,14 +40,14 @@ def list_(args: argparse.Namespace) -> Answer:
 
 
 def run_(args: argparse.Namespace) -> Answer:
-    """Run what is missing, or say what that would be."""
+    """Run the missing cells, or with ``--dry-run`` count them."""
     _, protocol, series = _plan(args)
     records = Records(args.results)
     ahead = forecast(series, records, retry_failed=args.retry_failed)
     jobs = 1 if protocol.runs_alone else args.jobs
     allocation = allocate(ahead.cells, jobs=jobs, accelerator=args.accelerator, per_gpu=args.per_gpu)
     if args.dry_run:
-        return _dry(ahead.cells, ahead.unknown, ahead.seconds, allocation)
+        return _dry_run(ahead.cells, ahead.unknown, ahead.seconds, allocation)
     context = RunContext(
         results=args.results.resolve(),
         data_dir=args.data_dir and args.data_dir.expanduser().resolve(),
@@ -68,7 +68,7 @@ def run_(args: argparse.Namespace) -> Answer:
 
 
 def show_(args: argparse.Namespace) -> Answer:
-    """A table, as text or Markdown."""
+    """Print a table, as text or Markdown."""
     experiment = load_experiment(args.experiment)
     if not experiment.needs_runs:
         data = statistics_data(experiment, args.data_dir, args.dataset)
@@ -99,7 +99,7 @@ def plot_(args: argparse.Namespace) -> Answer:
 
 
 def pack_(args: argparse.Namespace) -> Answer:
-    """One file for the records of each dataset and class."""
+    """Collect the records of each dataset and class in one file."""
     records = Records(args.results)
     for folder in args.merge_from:
         records.merge_from(Records(folder))
@@ -123,13 +123,13 @@ def _table(data: Any, rows: list[list[str]], lines: list[str], args: argparse.Na
     return Answer(data, "\n".join([*lines, "", table(rows)]))
 
 
-def _dry(cells: int, unknown: int, seconds: float, allocation: Allocation) -> Answer:
+def _dry_run(cells: int, unknown: int, seconds: float, allocation: Allocation) -> Answer:
     data = {"cells": cells, "unknown": unknown, "core_seconds": seconds, **allocation._asdict()}
     text = f"{cells} cells to run, {allocation.jobs} at a time with {allocation.threads} threads each"
     if cells > unknown:
-        text += f"\nby what such cells took so far: {format_duration(seconds / allocation.jobs)}"
+        text += f"\nestimated time, from similar cells: {format_duration(seconds / allocation.jobs)}"
     if unknown:
-        text += f"\n{unknown} cells are like none that was measured, their time is unknown"
+        text += f"\n{unknown} cells are unlike any that was run before: their time is unknown"
     return Answer(data, text)
 
 

@@ -42,7 +42,7 @@ def _check(fold: Fold, num_graphs: int, *, where: str) -> None:
 
 
 def splits_file(source: Path, dataset: str) -> Path:
-    """The file of splits of a dataset: ``source``, or in that folder ``DATASET_splits.json``."""
+    """The file of splits of a dataset: ``source`` itself, or ``DATASET_splits.json`` in the folder ``source``."""
     path = source / f"{dataset}_splits.json" if source.is_dir() else source
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file of splits")

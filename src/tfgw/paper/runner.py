@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from tfgw.paper.cells import Cell
-from tfgw.paper.engines import Allocation, on_ray, on_this_machine
+from tfgw.paper.engines import Allocation, run_locally, run_on_ray
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.run_cell import check_inputs
 from tfgw.paper.run_context import RunContext
@@ -18,7 +18,7 @@ Engine = Callable[[Sequence[Cell]], Iterator[Record]]
 
 
 class Outcome(NamedTuple):
-    """What a run did: cells that succeeded, those that failed (with those that had failed before), and the total."""
+    """What a run did: cells that succeeded, records of all failures (also earlier ones), and cells in total."""
 
     done: int
     failed: list[Record]
@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What there is to do: cells, how many of them are like none that was measured, and seconds for the others."""
+    """What there is to run: cells, how many of them have no time estimate, and seconds for the others."""
 
     cells: int
     unknown: int
@@ -43,15 +43,15 @@ def run(
     retry_failed: bool = False,
     progress_bar: bool = False,
 ) -> Outcome:
-    """Run what is missing; the records are in ``context.results``. Safe to kill, and to call again."""
+    """Run the missing cells and write their records to ``context.results``. Safe to kill, and to call again."""
     records = Records(context.results)
     total = sum(one.total for one in series)
     check_inputs(missing(series, records, retry_failed=retry_failed), context)
 
     def start(cells: Sequence[Cell]) -> Iterator[Record]:
         if engine == "ray":
-            return on_ray(cells, context, address=address, gpu=allocation.gpu)
-        return on_this_machine(cells, context, jobs=allocation.jobs)
+            return run_on_ray(cells, context, address=address, gpu=allocation.gpu)
+        return run_locally(cells, context, jobs=allocation.jobs)
 
     done, tried = 0, set[str]()
     progress = Progress(total, TimeEstimates(records), allocation.jobs, visible=progress_bar)
@@ -67,9 +67,9 @@ def run(
 
 
 def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> list[Cell]:
-    """Cells without a record, each once; those that failed count as missing if they are to be tried again.
+    """Cells without a record, each once; with ``retry_failed`` also those that failed.
 
-    One whose process was killed is always tried again: it may have been somebody who killed it.
+    One whose process was killed is always tried again: the cause may lie outside the cell.
     """
     found: dict[str, Cell] = {}
     for one in series:
@@ -87,7 +87,7 @@ def known(series: Sequence[Series], records: Records) -> list[Record]:
 
 
 def forecast(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> Forecast:
-    """What :func:`run` would do. Final runs of ``fair`` that wait for a selection count as the cells they wait for."""
+    """What :func:`run` would do. Cells that are not known yet are assumed to take as long as the known ones."""
     estimates = TimeEstimates(records)
     cells = missing(series, records, retry_failed=retry_failed)
     times = [estimates.seconds(cell) for cell in cells]
@@ -98,7 +98,7 @@ def forecast(series: Sequence[Series], records: Records, *, retry_failed: bool =
 
 
 class Progress:
-    """A bar of cells, with the time that is left by what cells of their kind took so far."""
+    """A progress bar over cells, with an estimate of the remaining time from similar cells."""
 
     def __init__(self, total: int, estimates: TimeEstimates, jobs: int, *, visible: bool) -> None:
         self._estimates, self._jobs = estimates, jobs
@@ -113,20 +113,20 @@ class Progress:
         )
 
     def begin(self, cells: Sequence[Cell], *, recorded: int) -> None:
-        """These cells start now; ``recorded`` others have ended before, the rest comes once these are done."""
+        """These cells start now; ``recorded`` others have finished before, the rest is not known yet."""
         self._left = {cell.key: cell for cell in cells}
         self._later = max(0, self._bar.total - recorded - len(cells)) if self._bar.total else 0
         self._show()
 
     def end(self, record: Record) -> None:
-        """One of them has ended."""
+        """One of them has finished."""
         cell = Cell(**record["cell"])
         self._left.pop(cell.key, None)
         self._estimates.learn(record)
         self._show(f"; last: {cell.dataset}, {record['status']}")
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Leave the bar on the screen."""
         self._bar.close()
 
     def _show(self, last: str = "") -> None:
@@ -134,7 +134,7 @@ class Progress:
         self._bar.set_postfix_str(self.remaining() + last)
 
     def remaining(self) -> str:
-        """The time that is left, in words; cells whose like was never measured are counted, not guessed."""
+        """The remaining time in words; cells without an estimate are counted, not guessed."""
         times = [self._estimates.seconds(cell) for cell in self._left.values()]
         measured = [seconds for seconds in times if seconds is not None]
         if not measured:

@@ -8,7 +8,7 @@ from tfgw.paper.experiment import Experiment, select
 
 
 def statistics_data(experiment: Experiment, data_dir: Path | None, datasets: list[str] | None) -> list[dict[str, Any]]:
-    """For each dataset, each statistic as the paper gives it and as it is."""
+    """For each dataset, every statistic: the paper's value and ours."""
     names = select(experiment.datasets, datasets, "dataset")
     unknown = [row.model for row in experiment.rows if row.model not in Statistics._fields]
     if unknown:
@@ -22,14 +22,14 @@ def statistics_data(experiment: Experiment, data_dir: Path | None, datasets: lis
 
 
 def statistics_rows(experiment: Experiment, data: list[dict[str, Any]]) -> list[list[str]]:
-    """Header and rows, as text: the paper's figure, then ours."""
+    """Header and rows, as text: the paper's value, then ours."""
     header = ["dataset", *(f"{row.title}, paper / ours" for row in experiment.rows)]
     body = [[entry["dataset"], *(_pair(*entry[row.model]) for row in experiment.rows)] for entry in data]
     return [header, *body]
 
 
-def _first(figures: tuple[float, ...] | None) -> float | None:
-    return figures[0] if figures else None
+def _first(values: tuple[float, ...] | None) -> float | None:
+    return values[0] if values else None
 
 
 def _pair(paper: float | None, ours: float) -> str:

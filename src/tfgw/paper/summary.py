@@ -1,4 +1,4 @@
-"""What the records of a series amount to."""
+"""Summary of the records of a series."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -16,20 +16,20 @@ class Summary(NamedTuple):
         test: Mean test accuracy.
         deviation: Its sample standard deviation over what ``over`` names.
         fold_deviation: Protocol ``paper``: deviation over the folds around one hold-out, averaged over hold-outs.
-        validation: Mean validation accuracy at the kept checkpoint. It chose the model and is no result.
+        validation: Mean validation accuracy at the kept checkpoint. It selected the model and is not a result.
         train: Mean training accuracy.
-        units: How many folds, hold-outs or seeds ``deviation`` is over.
-        over: What they are.
+        units: Number of folds, hold-outs or seeds that ``deviation`` is over.
+        over: Their name, in the plural.
         done: Cells that are done.
         failed: Cells that failed.
         total: Cells of the series.
-        epochs: Epochs of training; ``None`` if the model has none.
+        epochs: Epochs of training; ``None`` if the model is not trained by epochs.
         configurations: Size of the grid.
         seconds: Time of all finished cells together.
-        parameters: Learned numbers of the model.
+        parameters: Number of learned parameters.
         ms_per_graph: Milliseconds to predict one of many graphs at once.
         ms_one_graph: Milliseconds to predict a single graph.
-        gpu: Whether a GPU was used: yes, no, or in part.
+        gpu: Whether a GPU was used: ``"yes"``, ``"no"`` or ``"in part"``.
         machines: Descriptions of the machines.
     """
 
@@ -81,12 +81,12 @@ def summarise(series: Series, records: Records) -> Summary:
         ms_per_graph=last["run"].get("ms_per_graph"),
         ms_one_graph=last["run"].get("ms_one_graph"),
         gpu=_gpu(done),
-        machines=sorted({_described(record["run"]["machine"]) for record in done}),
+        machines=sorted({_machine_text(record["run"]["machine"]) for record in done}),
     )
 
 
 def by_configuration(series: Series, records: Records) -> list[tuple[dict[str, Any], list[Record]]]:
-    """Each configuration with the records of its cells that are done; for figures that compare configurations."""
+    """Each configuration with the records of its finished cells; for figures that compare configurations."""
     done = [record for record in finished(series, records) if is_done(record)]
     return [
         (configuration, [record for record in done if record["cell"]["configuration"] == configuration])
@@ -108,7 +108,7 @@ def _deviation(values: list[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
-def _described(machine: dict[str, Any]) -> str:
+def _machine_text(machine: dict[str, Any]) -> str:
     gpu = f" with {machine['gpu']}" if machine["gpu"] else ""
     return f"{machine['processor']}, {machine['cores']} cores{gpu}"
 
