@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.paper.small import CYCLES, write_experiment
+from tests.paper.small import CYCLES, cell, write_experiment
 from tfgw.cli import main
+from tfgw.paper.records import Records
 
 
 @pytest.fixture
@@ -50,6 +51,17 @@ def test_run_show_pack(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0] == "## mine."
     header = next(line for line in lines if line.startswith("| dataset"))
     assert [header.split(" | ")[3], header.split(" | ")[5]] == ["ours, test", "validation"]
+
+
+@pytest.mark.parametrize("option", ["--merge-from", "--take-over"])
+def test_pack_merges_other_folders(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number, folder in enumerate(["results", "there", "elsewhere"]):
+        Records(Path(folder)).put({"cell": cell(fold=number).as_dict(), "status": "done", "run": {}})
+    assert answer(capsys, "pack", option, "there", option, "elsewhere") == {"records": 3}
+    assert len(list(Records(Path("results")))) == 3
 
 
 def test_show_only_what_is_done(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,6 +125,55 @@ def test_what_is_missing_is_said_once(mine: str, capsys: pytest.CaptureFixture[s
     assert main(["paper", "run", mine, "--preset", "smoke", "--splits", "splits.json"]) == 1
     assert "splits.json: expected 10 folds, found 0" in capsys.readouterr().err
     assert not Path("results").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('["fair"]', '["kfold"]', "protocol 'kfold': unknown; there are fair, paper"),
+        ('["fair"]', '["synthetic"]', "cannot be generated, only 4-CYCLES, SKIP-CIRCLES can"),
+        ('["fair"]', "[]", "needs no runs"),
+        ('title = "mine"', 'title = "mine"\nunit = "promille"', "experiment mine.toml: not as expected"),
+    ],
+)
+def test_bad_experiment(old: str, new: str, message: str, mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(mine)
+    path.write_text(path.read_text().replace(old, new))
+    assert main(["paper", "run", path.name, "--preset", "smoke", "--jobs", "1"]) == 1
+    assert message in capsys.readouterr().err
+    assert not Path("results").exists()
+
+
+def test_statistics_need_no_protocol(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(mine)
+    path.write_text(path.read_text().replace('["fair"]', "[]"))
+    assert main(["paper", "show", mine]) == 1
+    assert "mine: has no protocols, and 'it' is no statistic of a dataset" in capsys.readouterr().err
+    path.write_text(path.read_text().replace('model = "it"', 'model = "graphs"'))
+    (entry,) = answer(capsys, "show", mine)
+    assert entry["graphs"] == [None, 40]
+
+
+def test_timing_runs_alone(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One cell after the other, on one thread, whatever --jobs says; the table has columns of its own."""
+    path = Path(mine)
+    text = path.read_text().replace('["fair"]', '["timing"]')
+    path.write_text(text.replace("small:CycleFinder", "small:SizedCycleFinder"))
+    options = [mine, "--preset", "smoke", "--jobs", "3"]
+    assert answer(capsys, "run", *options, "--dry-run")["jobs"] == 1
+    assert answer(capsys, "run", *options)["ran"] == 1
+    (file,) = Path("results").rglob("*.json")
+    assert json.loads(file.read_text())["run"]["threads"] == 1
+    main(["paper", "show", mine, "--preset", "smoke"])
+    header, row = capsys.readouterr().out.splitlines()[-2:]
+    assert "ms per graph" in header
+    assert "3.1k (3,100)" in row
+
+
+def test_an_experiment_without_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The figure of samples has nothing to run, and nothing to tabulate."""
+    assert answer(capsys, "run", "fig-samples", "--results", str(tmp_path), "--jobs", "1")["ran"] == 0
+    assert answer(capsys, "show", "fig-samples", "--results", str(tmp_path)) == []
 
 
 @pytest.mark.parametrize(

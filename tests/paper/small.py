@@ -24,6 +24,7 @@ CYCLES = """
 class = "tests.paper.small:CycleFinder"
 by_epochs = false
 """
+GRID = CYCLES + "grid = { quick = { wrong = [0.5, 0.2, 0.3] } }\n"
 
 
 class CycleFinder(ClassifierMixin, BaseEstimator):
@@ -47,6 +48,12 @@ class CycleFinder(ClassifierMixin, BaseEstimator):
 
     def predict(self, graphs: list[Any]) -> np.ndarray:
         return np.array([int(graph.edge_index.shape[1] < 2 * graph.num_nodes) for graph in graphs])
+
+
+class SizedCycleFinder(CycleFinder):
+    """Says how many parameters it has, as the protocol ``timing`` wants to know."""
+
+    num_parameters_ = 3100
 
 
 def write_experiment(

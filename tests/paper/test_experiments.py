@@ -3,13 +3,14 @@
 import pytest
 
 from tfgw.paper.experiment import PRESETS, load_experiment, names
-from tfgw.paper.series import Options, plan
+from tfgw.paper.plan import plan
+from tfgw.paper.series import Options
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_experiment_can_be_planned(name: str) -> None:
     experiment = load_experiment(name)
-    for preset in PRESETS if experiment.unit != "statistics" else ():
+    for preset in PRESETS if experiment.needs_runs else ():
         for protocol in experiment.protocols:
             series = plan(experiment, Options(preset=preset, protocol=protocol))
             assert len(series) == len(experiment.rows) * len(experiment.datasets)

@@ -11,8 +11,9 @@ from tfgw.paper.cells import Cell
 from tfgw.paper.experiment import load_experiment, names
 from tfgw.paper.figures import alpha, by_templates, layers
 from tfgw.paper.figures.graphs import cycle_layout, spread_layout
+from tfgw.paper.plan import plan
 from tfgw.paper.records import Records
-from tfgw.paper.series import Options, Series, plan
+from tfgw.paper.series import Options, Series
 
 FIGURES = [name for name in names() if load_experiment(name).figure]
 SMOKE = Options(preset="smoke")

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.paper.small import TFGW, wait_until, without_times, write_experiment
-from tests.paper.test_run import ONE, ROOT, SMOKE, TWO, count
+from tests.paper.test_runner import ONE, ROOT, SMOKE, TWO, count
 from tfgw.paper.experiment import load_experiment
+from tfgw.paper.plan import plan
 from tfgw.paper.records import Records
-from tfgw.paper.run import run
-from tfgw.paper.series import plan
-from tfgw.paper.work import Place
+from tfgw.paper.run_context import RunContext
+from tfgw.paper.runner import run
 
 ray = pytest.importorskip("ray", reason="needs the extra 'ray'")
 
@@ -41,14 +41,14 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     path = write_experiment(tmp_path, TFGW)
     series = plan(load_experiment(str(path)), SMOKE)
-    assert run(series, Place(results=tmp_path / "quiet", accelerator="cpu"), ONE).done == 40
+    assert run(series, RunContext(results=tmp_path / "quiet", accelerator="cpu"), ONE).done == 40
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         cluster.add_node(num_cpus=1)
         outcome = []
-        place = Place(results=tmp_path / "ray", accelerator="cpu")
+        context = RunContext(results=tmp_path / "ray", accelerator="cpu")
         running = threading.Thread(
-            target=lambda: outcome.append(run(series, place, TWO, engine="ray", address=cluster.address)), daemon=True
+            target=lambda: outcome.append(run(series, context, TWO, engine="ray", address=cluster.address)), daemon=True
         )
         running.start()
         busy = wait_until(lambda: count(tmp_path / "ray") >= 5 and workers(), seconds=200)

@@ -72,5 +72,5 @@ def test_records_of_another_machine(tmp_path: Path) -> None:
     for fold in range(3):
         there.put(record(cell(fold=fold)) | {"where": "there"})
     there.pack()
-    here.take_over(Records(tmp_path / "there"))
+    here.merge_from(Records(tmp_path / "there"))
     assert [here.get(cell(fold=fold))["where"] for fold in range(3)] == ["here", "there", "there"]

@@ -5,22 +5,25 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
 from tfgw.cli.answer import Answer, table
-from tfgw.paper.engines import Share, share
-from tfgw.paper.estimates import in_words
+from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import Experiment, load_experiment, names
+from tfgw.paper.plan import chosen_protocol, plan
+from tfgw.paper.protocols import Protocol
 from tfgw.paper.records import Records
-from tfgw.paper.run import Outcome, outlook, run
-from tfgw.paper.series import Options, Series, plan
+from tfgw.paper.run_context import RunContext
+from tfgw.paper.runner import Outcome, forecast, run
+from tfgw.paper.series import Options, Series
 from tfgw.paper.statistics_table import statistics_data, statistics_rows
 from tfgw.paper.summary import summarise
 from tfgw.paper.tables import caption, markdown, table_data, table_rows
-from tfgw.paper.work import Place
+from tfgw.paper.time_estimates import format_duration
 
 
 def list_(args: argparse.Namespace) -> Answer:
-    """All experiments."""
+    """List all experiments."""
     experiments = [load_experiment(name) for name in names()]
     data = [
         {
@@ -37,25 +40,25 @@ def list_(args: argparse.Namespace) -> Answer:
 
 
 def run_(args: argparse.Namespace) -> Answer:
-    """Run what is missing, or say what that would be."""
-    _, series = _series(args)
+    """Run the missing cells, or with ``--dry-run`` count them."""
+    _, protocol, series = _plan(args)
     records = Records(args.results)
-    ahead = outlook(series, records, retry_failed=args.retry_failed)
-    is_timing = series[0].protocol == "timing"  # one after the other, on one thread
-    split = share(ahead.cells, jobs=1 if is_timing else args.jobs, accelerator=args.accelerator, per_gpu=args.per_gpu)
+    ahead = forecast(series, records, retry_failed=args.retry_failed)
+    jobs = 1 if protocol.runs_alone else args.jobs
+    allocation = allocate(ahead.cells, jobs=jobs, accelerator=args.accelerator, per_gpu=args.per_gpu)
     if args.dry_run:
-        return _dry(ahead.cells, ahead.unknown, ahead.seconds, split)
-    place = Place(
+        return _dry_run(ahead.cells, ahead.unknown, ahead.seconds, allocation)
+    context = RunContext(
         results=args.results.resolve(),
         data_dir=args.data_dir and args.data_dir.expanduser().resolve(),
         splits=args.splits and args.splits.resolve(),
         accelerator=args.accelerator,
-        threads=1 if is_timing else split.threads,
+        threads=1 if protocol.runs_alone else allocation.threads,
     )
     outcome = run(
         series,
-        place,
-        split,
+        context,
+        allocation,
         engine=args.engine,
         address=args.address,
         retry_failed=args.retry_failed,
@@ -65,27 +68,25 @@ def run_(args: argparse.Namespace) -> Answer:
 
 
 def show_(args: argparse.Namespace) -> Answer:
-    """A table, as text or Markdown."""
+    """Print a table, as text or Markdown."""
     experiment = load_experiment(args.experiment)
-    if experiment.unit == "statistics":
+    if not experiment.needs_runs:
         data = statistics_data(experiment, args.data_dir, args.dataset)
-        rows, lines = statistics_rows(experiment, data), [f"{experiment.title}."]
-    else:
-        series, records = _series(args)[1], Records(args.results)
-        if args.done:
-            series = [one for one in series if summarise(one, records).done]
-            if not series:
-                raise ValueError(f"no cell is done yet: tfgw paper run {args.experiment}")
-        data = table_data(series, records)
-        rows, lines = table_rows(experiment, series, records), caption(experiment, _options(args), series, records)
-    if args.markdown:
-        return Answer(data, "\n\n".join([f"## {lines[0]}", *lines[1:], markdown(rows)]))
-    return Answer(data, "\n".join([*lines, "", table(rows)]))
+        return _table(data, statistics_rows(experiment, data), [f"{experiment.title}."], args)
+    _, protocol, series = _plan(args)
+    records = Records(args.results)
+    summaries = [(one, summarise(one, records)) for one in series]
+    if args.done:
+        summaries = [(one, summary) for one, summary in summaries if summary.done]
+        if not summaries:
+            raise ValueError(f"no cell is done yet: tfgw paper run {args.experiment}")
+    rows = table_rows(experiment, protocol, summaries)
+    return _table(table_data(summaries), rows, caption(experiment, protocol, _options(args), summaries), args)
 
 
 def plot_(args: argparse.Namespace) -> Answer:
     """Draw a figure."""
-    experiment, series = _series(args)
+    experiment, _, series = _plan(args)
     if experiment.figure is None:
         raise ValueError(f"{experiment.name} is a table: tfgw paper show {args.experiment}")
     from tfgw.paper.figures.drawing import save
@@ -98,10 +99,10 @@ def plot_(args: argparse.Namespace) -> Answer:
 
 
 def pack_(args: argparse.Namespace) -> Answer:
-    """One file for the records of each dataset and class."""
+    """Collect the records of each dataset and class in one file."""
     records = Records(args.results)
-    for folder in args.take_over:
-        records.take_over(Records(folder))
+    for folder in args.merge_from:
+        records.merge_from(Records(folder))
     count = records.pack()
     return Answer({"records": count}, f"{count} records in {args.results}")
 
@@ -110,20 +111,25 @@ def _options(args: argparse.Namespace) -> Options:
     return Options(preset=args.preset, protocol=args.protocol, grouped=args.group_isomorphic, splits=args.splits)
 
 
-def _series(args: argparse.Namespace) -> tuple[Experiment, list[Series]]:
-    experiment = load_experiment(args.experiment)
-    if experiment.unit == "statistics":
-        raise ValueError(f"{experiment.name} needs no runs: tfgw paper show {args.experiment}")
-    return experiment, plan(experiment, _options(args), datasets=args.dataset, models=args.model)
+def _plan(args: argparse.Namespace) -> tuple[Experiment, Protocol, list[Series]]:
+    experiment, options = load_experiment(args.experiment), _options(args)
+    series = plan(experiment, options, datasets=args.dataset, models=args.model)
+    return experiment, chosen_protocol(experiment, options), series
 
 
-def _dry(cells: int, unknown: int, seconds: float, split: Share) -> Answer:
-    data = {"cells": cells, "unknown": unknown, "core_seconds": seconds, **split._asdict()}
-    text = f"{cells} cells to run, {split.jobs} at a time with {split.threads} threads each"
+def _table(data: Any, rows: list[list[str]], lines: list[str], args: argparse.Namespace) -> Answer:
+    if args.markdown:
+        return Answer(data, "\n\n".join([f"## {lines[0]}", *lines[1:], markdown(rows)]))
+    return Answer(data, "\n".join([*lines, "", table(rows)]))
+
+
+def _dry_run(cells: int, unknown: int, seconds: float, allocation: Allocation) -> Answer:
+    data = {"cells": cells, "unknown": unknown, "core_seconds": seconds, **allocation._asdict()}
+    text = f"{cells} cells to run, {allocation.jobs} at a time with {allocation.threads} threads each"
     if cells > unknown:
-        text += f"\nby what such cells took so far: {in_words(seconds / split.jobs)}"
+        text += f"\nestimated time, from similar cells: {format_duration(seconds / allocation.jobs)}"
     if unknown:
-        text += f"\n{unknown} cells are like none that was measured, their time is unknown"
+        text += f"\n{unknown} cells are unlike any that was run before: their time is unknown"
     return Answer(data, text)
 
 

@@ -13,14 +13,20 @@ EXPERIMENT_HELP = "a table or figure ('tfgw paper list' names them), or the path
 def add_paper_commands(parser: argparse.ArgumentParser) -> None:
     """``list``, ``run``, ``show``, ``plot`` and ``pack``."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _command(commands, "list", "name the tables and figures, their datasets and models")
+    _command(commands, "list", "list the tables and figures with their protocols")
     _run(_command(commands, "run", "run the cells of a table or figure that have no record yet"))
-    _show(_command(commands, "show", "print a table, the paper's figures and ours side by side"))
+    _show(_command(commands, "show", "print a table, the paper's values and ours side by side"))
     _plot(_command(commands, "plot", "draw a figure from its records"))
-    pack = _command(commands, "pack", "gather the records of each dataset and model in one file")
+    pack = _command(commands, "pack", "collect the records of each dataset and model in one file")
     _results(pack)
     pack.add_argument(
-        "--take-over", type=Path, action="append", default=[], metavar="FOLDER", help="add the records of this folder"
+        "--merge-from",
+        "--take-over",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="first add the records of this folder; may be repeated",
     )
 
 
@@ -35,48 +41,93 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    _what(parser)
-    where = parser.add_argument_group("where")
-    where.add_argument("--jobs", type=count(1), metavar="N", help="cells at the same time (all cores; what fits GPUs)")
-    where.add_argument("--engine", choices=["local", "ray"], default="local", help="this machine, or a Ray cluster")
-    where.add_argument("--address", metavar="HOST:PORT", help="of the Ray cluster, or 'auto' (default: start one here)")
-    where.add_argument("--accelerator", choices=["auto", "cpu", "cuda"], default="auto", help="where to train (auto)")
-    where.add_argument("--per-gpu", type=count(1), metavar="N", help="cells that share a GPU (as many as fit)")
-    parser.add_argument("--retry-failed", action="store_true", help="try cells again that failed")
-    parser.add_argument("--dry-run", action="store_true", help="say how many cells there are, and how long they take")
+    _selection(parser)
+    resources = parser.add_argument_group("resources")
+    resources.add_argument(
+        "--jobs",
+        type=count(1),
+        metavar="N",
+        help="run N cells at a time (default: one per core, or as many as fit on the GPUs)",
+    )
+    resources.add_argument(
+        "--engine",
+        choices=["local", "ray"],
+        default="local",
+        help="run on this machine or on a Ray cluster (default: local)",
+    )
+    resources.add_argument(
+        "--address", metavar="HOST:PORT", help="address of the Ray cluster, or 'auto' (default: start one here)"
+    )
+    resources.add_argument(
+        "--accelerator",
+        choices=["auto", "cpu", "cuda"],
+        default="auto",
+        help="train on the CPU or a GPU (default: auto)",
+    )
+    resources.add_argument(
+        "--per-gpu", type=count(1), metavar="N", help="let N cells share a GPU (default: as many as fit)"
+    )
+    parser.add_argument("--retry-failed", action="store_true", help="run failed cells again")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the number of missing cells and the estimated time"
+    )
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
-    _what(parser)
-    parser.add_argument("--markdown", action="store_true", help="as Markdown")
-    parser.add_argument("--done", action="store_true", help="only rows of which cells are done")
+    _selection(parser)
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
+    parser.add_argument("--done", action="store_true", help="only rows with finished cells")
 
 
 def _plot(parser: argparse.ArgumentParser) -> None:
-    _what(parser)
-    parser.add_argument("--output", type=Path, metavar="FILE", help="ends in .png, .svg or .pdf (FIGURE.png)")
+    _selection(parser)
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="file that ends in .png, .svg or .pdf (default: NAME.png)"
+    )
 
 
-def _what(parser: argparse.ArgumentParser) -> None:
+def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT", help=EXPERIMENT_HELP)
-    parser.add_argument("--dataset", action="append", metavar="NAME", help="only this one; may be repeated (all)")
-    parser.add_argument("--model", action="append", metavar="NAME", help="only this one; may be repeated (all)")
+    parser.add_argument(
+        "--dataset", action="append", metavar="NAME", help="only this dataset; may be repeated (default: all)"
+    )
+    parser.add_argument(
+        "--model", action="append", metavar="NAME", help="only this model; may be repeated (default: all)"
+    )
     parser.add_argument(
         "--preset",
         choices=["smoke", "quick", "full"],
         default="quick",
-        help="seconds; one configuration per model; the paper's grid (quick)",
+        help="smoke takes seconds, quick has one configuration per model, full is the paper's grid (default: quick)",
     )
-    parser.add_argument("--protocol", metavar="NAME", help="fair or paper, for real data (fair)")
-    parser.add_argument("--group-isomorphic", action="store_true", help="keep isomorphic graphs together in splits")
     parser.add_argument(
-        "--splits", type=Path, metavar="FILE|FOLDER", help="published splits for 'fair': JSON, DATASET_splits.json"
+        "--protocol",
+        metavar="NAME",
+        help="one of the experiment's protocols, see 'tfgw paper list' (default: its first)",
     )
-    parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="where names are looked up (TFGW_DATA)")
+    parser.add_argument(
+        "--group-isomorphic", action="store_true", help="keep isomorphic graphs on the same side of every split"
+    )
+    parser.add_argument(
+        "--splits",
+        type=Path,
+        metavar="FILE|FOLDER",
+        help="published splits for the protocol fair: a JSON file, or a folder of DATASET_splits.json",
+    )
+    parser.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of the datasets (default: TFGW_DATA, else the user's cache)",
+    )
     _results(parser)
 
 
 def _results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="FOLDER", help="where records are kept (results)"
+        "--results",
+        type=Path,
+        default=Path("results"),
+        metavar="FOLDER",
+        help="folder of the records (default: results)",
     )

@@ -1,4 +1,4 @@
 """The paper's experiments: tables and figures as data, run cell by cell, resumable.
 
-experiment (TOML) ─ plan ─▶ series ─▶ cells ─ engine ─▶ work ─▶ records ─▶ tables, figures
+experiment (TOML) ─ plan ─▶ series ─ protocol ─▶ cells ─ runner, engine ─▶ run_cell ─▶ records ─▶ tables, figures
 """

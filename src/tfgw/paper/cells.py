@@ -9,20 +9,21 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Everything that its outcome depends on. Equal cells are the same cell, whichever table asks for them.
+    """Everything that its result depends on. Equal cells are the same cell, whichever experiment asks for them.
 
     Args:
         dataset: Name of the dataset.
         model: Import path of the classifier, ``"package.module:Class"``.
         configuration: Its constructor parameters.
-        protocol: ``"fair"``, ``"paper"``, ``"synthetic"`` or ``"timing"``.
-        split_seed: Of the split; of the protocol ``paper``, the number of the hold-out.
-        fold: Which of the split's folds.
-        seed: Which of several runs on the same fold.
+        protocol: Name of the protocol that runs it; see :mod:`tfgw.paper.protocols`.
+        split_seed: Seed of the split or of the generated dataset; under the protocol ``paper``, the number of the
+            hold-out.
+        fold: Number of the fold in the split.
+        seed: Number of the run on this fold.
         grouped: Whether isomorphic graphs are on the same side of every split.
-        splits: SHA-256 of the file that the splits come from; ``None``: they are drawn.
-        collect: What to keep of the trained model besides its scores.
-        graphs: How many graphs of the dataset are used; ``None``: all.
+        splits: SHA-256 of the file of published splits; ``None``: splits are drawn.
+        collect: What to record about the trained model besides its scores.
+        graphs: Number of graphs of the dataset that are used; ``None``: all.
     """
 
     dataset: str
@@ -39,16 +40,16 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """A name that no other cell has: dataset, class and a hash of all the rest."""
+        """Unique name: dataset, class and a hash of all fields."""
         text = json.dumps(self.as_dict(), sort_keys=True)
         return f"{self.group}/{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
     @property
     def group(self) -> str:
-        """Dataset and class: records of one group lie together."""
+        """Dataset and class; records of one group are stored together."""
         return f"{Path(self.dataset).stem}/{self.model.rpartition(':')[2]}"
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON holds it; ``graphs`` is part of it only where it says something."""
+        """The fields as JSON. ``graphs`` is left out where all are used: records older than this field stay valid."""
         fields = asdict(self)
         return fields if self.graphs is not None else {key: fields[key] for key in fields if key != "graphs"}

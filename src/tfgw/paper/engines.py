@@ -1,7 +1,7 @@
 """Where cells run: in processes on this machine (joblib), or on a Ray cluster.
 
-An engine takes cells and yields their records as they end, in any order. A process that dies takes no other cell
-with it: its cells are tried again, and one that kills every process it runs in gets a record that says so.
+An engine takes cells and yields their records as they finish, in any order. The death of a process affects no other
+cell: its cells are tried again, and one that kills every process it runs in gets a record that says so.
 """
 
 import multiprocessing
@@ -17,44 +17,45 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from tfgw.paper.cells import Cell
 from tfgw.paper.records import Record, Records, is_done, key_of
-from tfgw.paper.work import Place, run_cell
+from tfgw.paper.run_cell import run_cell
+from tfgw.paper.run_context import RunContext
 
 CELL_BYTES = 4 * 2**30
-"""GPU memory that a cell is expected to need at most."""
+"""Upper estimate of the GPU memory that a cell needs."""
 
 RETRIES = 3
 
 
-class Share(NamedTuple):
-    """How many cells run at once, and how many threads or which part of a GPU each has."""
+class Allocation(NamedTuple):
+    """How many cells run at the same time, and the threads and the share of a GPU that each of them gets."""
 
     jobs: int
     threads: int
     gpu: float
 
 
-def share(cells: int, *, jobs: int | None, accelerator: str, per_gpu: int | None) -> Share:
+def allocate(cells: int, *, jobs: int | None, accelerator: str, per_gpu: int | None) -> Allocation:
     """Divide this machine among cells: no more threads than cores, and on GPUs as many cells as fit."""
     cores = joblib.cpu_count()
     gpus = _gpus() if accelerator != "cpu" else []
     if accelerator == "cuda" and not gpus:
-        raise ValueError("accelerator: 'cuda' was asked for, but there is no GPU")
+        raise ValueError("accelerator: 'cuda' was requested, but there is no GPU")
     if gpus:
-        fitting = min(free // CELL_BYTES for free in gpus)
-        per_gpu = per_gpu or max(1, min(fitting, cores // len(gpus)))
+        fit = min(free // CELL_BYTES for free in gpus)
+        per_gpu = per_gpu or max(1, min(fit, cores // len(gpus)))
         at_most = per_gpu * len(gpus)
         jobs = min(jobs or at_most, at_most)
     count = max(1, min(jobs or cores, cells))
-    return Share(count, max(1, cores // count), 1 / (per_gpu or 1) if gpus else 0.0)
+    return Allocation(count, max(1, cores // count), 1 / (per_gpu or 1) if gpus else 0.0)
 
 
-def on_this_machine(cells: Sequence[Cell], place: Place, *, jobs: int) -> Iterator[Record]:
+def run_locally(cells: Sequence[Cell], context: RunContext, *, jobs: int) -> Iterator[Record]:
     """Run cells in ``jobs`` processes."""
-    records, waiting = Records(place.results), {cell.key: cell for cell in cells}
+    records, waiting = Records(context.results), {cell.key: cell for cell in cells}
     while waiting:
         before = len(waiting)
         try:
-            for record in _parallel(list(waiting.values()), place, jobs):
+            for record in _run_parallel(list(waiting.values()), context, jobs):
                 waiting.pop(key_of(record))
                 yield record
         except TerminatedWorkerError:
@@ -62,18 +63,18 @@ def on_this_machine(cells: Sequence[Cell], place: Place, *, jobs: int) -> Iterat
             for record in (record for record in found if record is not None and is_done(record)):
                 waiting.pop(key_of(record))
                 yield record
-            # Nothing ended since the last time: one of the first cells may be what kills the process.
+            # Nothing finished since the last time: one of the first cells may be killing its process.
             suspects = list(waiting.values())[:jobs] if len(waiting) == before else []
             for cell in suspects:
                 waiting.pop(cell.key)
-                yield _alone(cell, place)
+                yield _run_alone(cell, context)
 
 
-def on_ray(cells: Sequence[Cell], place: Place, *, address: str | None, gpu: float) -> Iterator[Record]:
-    """Run cells on the Ray cluster at ``address``; ``None``: one that is started here.
+def run_on_ray(cells: Sequence[Cell], context: RunContext, *, address: str | None, gpu: float) -> Iterator[Record]:
+    """Run cells on the Ray cluster at ``address``; ``None``: start one here.
 
-    Not through joblib's Ray backend: that is a pool of actors, which a dead process leaves unusable, while a task is
-    started again by Ray itself.
+    Ray's tasks rather than joblib's Ray backend, which is a pool of actors that a dead process leaves unusable: Ray
+    itself restarts a task.
     """
     try:
         import ray
@@ -81,50 +82,50 @@ def on_ray(cells: Sequence[Cell], place: Place, *, address: str | None, gpu: flo
         raise ValueError("engine: Ray is not installed; pip install 'tfgw[ray]'") from error
     if not ray.is_initialized():
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-    task = ray.remote(run_cell).options(num_cpus=place.threads, num_gpus=gpu, max_retries=RETRIES)
-    records, running = Records(place.results), {task.remote(cell, place): cell for cell in cells}
+    task = ray.remote(run_cell).options(num_cpus=context.threads, num_gpus=gpu, max_retries=RETRIES)
+    records, running = Records(context.results), {task.remote(cell, context): cell for cell in cells}
     while running:
         (reference,), _ = ray.wait(list(running), num_returns=1)
         cell = running.pop(reference)
         try:
             record = ray.get(reference)
         except ray.exceptions.RayError as error:
-            record = _killed(cell, f"{type(error).__name__}, {RETRIES + 1} times")
-        records.put(record)  # the worker has done that, too, but perhaps not on a disk that is ours
+            record = _killed_record(cell, f"{type(error).__name__}, {RETRIES + 1} times")
+        records.put(record)  # the worker has written it too, but perhaps to another disk
         yield record
 
 
-def _parallel(cells: list[Cell], place: Place, jobs: int) -> Iterator[Record]:
-    with parallel_config(backend="loky", inner_max_num_threads=place.threads):
+def _run_parallel(cells: list[Cell], context: RunContext, jobs: int) -> Iterator[Record]:
+    with parallel_config(backend="loky", inner_max_num_threads=context.threads):
         parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-        yield from parallel(delayed(_run_on_own_gpu)(cell, place) for cell in cells)
+        yield from parallel(delayed(_run_on_own_gpu)(cell, context) for cell in cells)
 
 
-def _alone(cell: Cell, place: Place) -> Record:
+def _run_alone(cell: Cell, context: RunContext) -> Record:
     try:
-        (record,) = _parallel([cell], place, jobs=2)  # one process: with a single job it would be this one
+        (record,) = _run_parallel([cell], context, jobs=2)  # one process: with a single job it would be this one
     except TerminatedWorkerError:
-        record = _killed(cell, "its process was killed; perhaps memory ran out")
-        Records(place.results).put(record)
+        record = _killed_record(cell, "its process was killed; perhaps memory ran out")
+        Records(context.results).put(record)
     return record
 
 
-def _killed(cell: Cell, why: str) -> Record:
+def _killed_record(cell: Cell, why: str) -> Record:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {"cell": cell.as_dict(), "status": "failed", "killed": True, "error": why, "run": {"finished": now}}
 
 
-def _run_on_own_gpu(cell: Cell, place: Place) -> Record:
-    """Processes take the GPUs of the machine in turn; each keeps the one it has."""
+def _run_on_own_gpu(cell: Cell, context: RunContext) -> Record:
+    """Worker processes are assigned the GPUs of the machine in turn; each keeps its GPU."""
     worker = multiprocessing.current_process().name.rpartition("-")[2]
-    if place.accelerator != "cpu" and worker.isdigit() and not torch.cuda.is_initialized():
+    if context.accelerator != "cpu" and worker.isdigit() and not torch.cuda.is_initialized():
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         gpus = visible.split(",") if visible else [str(number) for number in range(torch.cuda.device_count())]
         if len(gpus) > 1:
             os.environ["CUDA_VISIBLE_DEVICES"] = gpus[int(worker) % len(gpus)]
-    return run_cell(cell, place)
+    return run_cell(cell, context)
 
 
 def _gpus() -> list[int]:
-    """Free memory of each GPU."""
+    """Free memory of each GPU in bytes."""
     return [torch.cuda.mem_get_info(number)[0] for number in range(torch.cuda.device_count())]

@@ -1,7 +1,7 @@
-"""The paper's tables and figures as data: what is in the TOML files of ``experiments/``, or in one of your own.
+"""The paper's tables and figures as data: the contents of the TOML files of ``experiments/``, or of your own.
 
-An experiment has rows (a model with its fixed settings, its grid, and the paper's figures) and datasets. One row on one
-dataset under one protocol is a *series*: the cells from which one figure of a table is made.
+An experiment has rows (a model with its fixed settings, its grid, and the paper's values) and datasets. One row on one
+dataset under one protocol is a *series*: the cells behind one value of a table.
 """
 
 import tomllib
@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 PRESETS = ("smoke", "quick", "full")
-SYNTHETIC = ("4-CYCLES", "SKIP-CIRCLES")
 KINDS = dict.fromkeys(("IMDB-BINARY", "IMDB-MULTI", "COLLAB"), "social")
 CLASSES = {
     "MUTAG": 2,
@@ -29,6 +28,20 @@ CLASSES = {
 }
 
 
+class Unit(NamedTuple):
+    """How a table prints a fraction."""
+
+    scale: int
+    digits: int
+
+    def show(self, value: float | None) -> str:
+        """A value as text; a dash where there is none."""
+        return "-" if value is None else f"{self.scale * value:.{self.digits}f}"
+
+
+UNITS = {"percent": Unit(100, digits=1), "fraction": Unit(1, digits=2)}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One model of an experiment.
@@ -37,12 +50,12 @@ class Row:
         model: Its name on the command line.
         title: Its name in the table.
         path: Import path of a scikit-learn classifier over graphs, ``"package.module:Class"``; ``None``: the row shows
-            the paper's figures only.
+            the paper's values only.
         fixed: Constructor parameters.
         grid: By preset, constructor parameters with lists of values.
-        presets: By preset, what is different for this model; see ``presets.toml``.
+        presets: By preset, settings that differ for this model; see ``presets.toml``.
         by_epochs: Whether the model is trained by epochs.
-        collect: What to keep of a trained model besides its scores: ``"embedding"`` or nothing.
+        collect: What to record about a trained model besides its scores: ``"embedding"`` or nothing.
         paper: By dataset, the paper's mean and deviation (or parameters in thousands and milliseconds, or a statistic).
         note: Shown below the table.
     """
@@ -64,14 +77,14 @@ class Experiment:
     """A table or a figure.
 
     Args:
-        name: As on the command line.
-        title: In words.
+        name: Its name on the command line.
+        title: Its title.
         datasets: Names of datasets.
         rows: The models.
-        protocols: Protocols that make sense for it; the first is the default.
-        presets: What each preset means here.
-        unit: How a table prints its figures: ``"percent"``, ``"fraction"``, ``"timing"``, or ``"statistics"`` of
-            datasets, for which nothing is run.
+        protocols: Names of protocols that make sense for it; the first is the default. None: nothing is run, the rows
+            are statistics of the datasets.
+        presets: By preset, the settings of this experiment.
+        unit: How a table prints accuracies.
         figure: Import path of the function that draws it; ``None``: it is a table.
     """
 
@@ -81,16 +94,21 @@ class Experiment:
     rows: tuple[Row, ...]
     protocols: tuple[str, ...]
     presets: dict[str, dict[str, Any]]
-    unit: str = "percent"
+    unit: Unit = UNITS["percent"]
     figure: str | None = None
 
+    @property
+    def needs_runs(self) -> bool:
+        """Whether its values come from cells."""
+        return bool(self.protocols)
+
     def setting(self, row: Row, dataset: str, preset: str, name: str) -> Any:
-        """What a preset says about ``epochs``, ``folds``, ``holdouts``, ``runs`` or ``seeds``."""
+        """The value of ``epochs``, ``graphs``, ``folds``, ``holdouts``, ``runs`` or ``seeds`` in a preset."""
         values = self.presets[preset] | row.presets.get(preset, {})
         return _for_dataset(values[name], dataset)
 
     def configurations(self, row: Row, dataset: str, preset: str) -> list[dict[str, Any]]:
-        """The constructor parameters that are compared with each other, in the order of the grid."""
+        """The constructor parameters of every configuration, in the order of the grid."""
         fixed = {name: _for_dataset(value, dataset) for name, value in row.fixed.items()}
         if row.by_epochs:
             fixed["epochs"] = self.setting(row, dataset, preset, "epochs")
@@ -126,7 +144,7 @@ def _shipped(name: str) -> str:
 
 
 def _with_base(table: dict[str, Any]) -> dict[str, Any]:
-    """``like`` names an experiment of the paper that this one shares everything with which it does not say itself."""
+    """``like`` names an experiment of the paper from which this one takes everything that it does not set itself."""
     return tomllib.loads(_shipped(table["like"])) | table if "like" in table else table
 
 
@@ -140,7 +158,7 @@ def _experiment(name: str, table: dict[str, Any]) -> Experiment:
         rows=tuple(_row(row, grids) for row in table.get("rows", ())),
         protocols=tuple(table.get("protocols", ())),
         presets={preset: shared_presets[preset] | table.get("presets", {}).get(preset, {}) for preset in PRESETS},
-        unit=table.get("unit", "percent"),
+        unit=UNITS[table.get("unit", "percent")],
         figure=table.get("figure"),
     )
 
@@ -152,12 +170,12 @@ def _row(row: dict[str, Any], grids: dict[str, Any]) -> Row:
         **known,
         path=row.get("class"),
         grid=grids[grid] if isinstance(grid, str) else grid,
-        paper={dataset: tuple(figures) for dataset, figures in row.get("paper", {}).items()},
+        paper={dataset: tuple(values) for dataset, values in row.get("paper", {}).items()},
     )
 
 
 def _for_dataset(value: Any, dataset: str) -> Any:
-    """A table holds one value per dataset, per kind of datasets, or a ``default``."""
+    """The value for a dataset: a table has entries by dataset, by kind of dataset, or a ``default``."""
     if not isinstance(value, dict):
         return value
     for name in (dataset, KINDS.get(dataset, "bio"), "default"):
@@ -176,7 +194,7 @@ def _with_templates(configuration: dict[str, Any], dataset: str) -> dict[str, An
 
 
 def select(choices: Sequence[str], wanted: Sequence[str] | None, what: str) -> list[str]:
-    """Those of ``choices`` that are wanted (all, if nothing is); unknown ones are an error."""
+    """Those of ``choices`` that are wanted (default: all); unknown names are an error."""
     unknown = [name for name in wanted or () if name not in choices]
     if unknown:
         raise ValueError(f"{what} {unknown[0]!r}: not in this experiment, which has {', '.join(choices)}")

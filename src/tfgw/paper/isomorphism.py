@@ -1,4 +1,4 @@
-"""Which graphs of a dataset are the same graph."""
+"""Isomorphic graphs of a dataset."""
 
 import numpy as np
 from torch_geometric.data import Data

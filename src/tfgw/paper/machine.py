@@ -1,4 +1,4 @@
-"""What a record says about where it was made."""
+"""The machine and the software versions that a record names."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ PACKAGES = ("tfgw", "torch", "torch-geometric", "numpy", "scikit-learn")
 
 @lru_cache
 def machine(accelerator: str) -> dict[str, str | int | None]:
-    """Processor, number of cores, and the GPU where it is used."""
+    """Processor, number of cores, and the GPU if it is used."""
     uses_gpu = accelerator != "cpu" and torch.cuda.is_available()
     return {
         "processor": _processor(),
@@ -26,7 +26,7 @@ def machine(accelerator: str) -> dict[str, str | int | None]:
 
 @lru_cache
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on; in a checkout, also the commit."""
+    """Versions of Python and of the packages that results depend on; in a Git checkout, also the commit."""
     found = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
     return found | ({"commit": commit} if (commit := _commit()) else {})
 

@@ -1,12 +1,12 @@
 """Records of finished cells, in a folder.
 
-Each cell that ends writes one file, whole or not at all: ``DATASET/CLASS/HASH.json``. Whatever is killed, and whenever,
-what is there is complete. ``pack`` gathers the files of a dataset and a class in one, ``DATASET/CLASS.jsonl``, a line
-per record, which is what one keeps and commits. Both are read.
+Each finished cell writes one file atomically: ``DATASET/CLASS/HASH.json``. Whatever is killed, and whenever, the files
+are complete. ``pack`` collects those of a dataset and a class in one file, ``DATASET/CLASS.jsonl``, with a line per
+record, for keeping and committing. Both kinds of files are read.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tfgw.datasets.paths import written_whole
 from tfgw.paper.cells import Cell
 
 Record = dict[str, Any]
-"""``cell``, ``status`` (done or failed), ``result`` or ``error``, and ``run``: what another machine or hour changes."""
+"""``cell``, ``status`` (done or failed), ``result`` or ``error``, and ``run``: what differs between runs."""
 
 
 class Records:
@@ -32,8 +32,13 @@ class Records:
             return _read(path)
         return self._pack_of(cell.group).get(cell.key)
 
+    def all_done(self, cells: Sequence[Cell]) -> list[Record] | None:
+        """The records of these cells, if all of them are done."""
+        done = [record for cell in cells if (record := self.get(cell)) is not None and is_done(record)]
+        return done if len(done) == len(cells) else None
+
     def put(self, record: Record) -> None:
-        """Write a record in one step; one that was there is replaced."""
+        """Write a record atomically, replacing an older one."""
         with written_whole(self._path(key_of(record))) as temporary:
             temporary.write_text(_line(record))
 
@@ -44,24 +49,24 @@ class Records:
             for key in sorted(found):
                 yield found[key]
 
-    def take_over(self, other: "Records") -> None:
-        """Copy the records of another folder, say of another machine; where both have one that is done, ours stays."""
+    def merge_from(self, other: "Records") -> None:
+        """Add the records of another folder, for example from another machine; our own finished records are kept."""
         for record in other:
             if not is_done(self.get(Cell(**record["cell"]))):
                 self.put(record)
 
     def pack(self) -> int:
-        """Gather the files of each group in one; returns how many records there are."""
+        """Collect the files of each group in one; returns the number of records."""
         count = 0
         for group in self._groups():
             loose = self._loose(group)
             found = self._pack_of(group) | {key: _read(path) for key, path in loose.items()}
             with written_whole(self._pack_path(group)) as temporary:
                 temporary.write_text("".join(_line(found[key]) for key in sorted(found)))
-            # Only now: a record that is in both places is read once.
+            # Only now: a record that is in both files is read once.
             for path in loose.values():
                 path.unlink()
-            with suppress(OSError):  # there is none, or something was written meanwhile
+            with suppress(OSError):  # there is no folder, or a record was written meanwhile
                 (self.folder / group).rmdir()
             self._packed.pop(group, None)
             count += len(found)
@@ -91,12 +96,12 @@ class Records:
 
 
 def key_of(record: Record) -> str:
-    """The key of the cell that a record is about."""
+    """The key of a record's cell."""
     return Cell(**record["cell"]).key
 
 
 def is_done(record: Record | None) -> bool:
-    """Whether there is a record, and of a success."""
+    """Whether there is a record of a cell that succeeded."""
     return record is not None and record["status"] == "done"
 
 

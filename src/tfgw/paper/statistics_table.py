@@ -3,13 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from tfgw.datasets import load, statistics
+from tfgw.datasets import Statistics, load, statistics
 from tfgw.paper.experiment import Experiment, select
 
 
 def statistics_data(experiment: Experiment, data_dir: Path | None, datasets: list[str] | None) -> list[dict[str, Any]]:
-    """For each dataset, each statistic as the paper gives it and as it is."""
+    """For each dataset, every statistic: the paper's value and ours."""
     names = select(experiment.datasets, datasets, "dataset")
+    unknown = [row.model for row in experiment.rows if row.model not in Statistics._fields]
+    if unknown:
+        raise ValueError(f"{experiment.name}: has no protocols, and {unknown[0]!r} is no statistic of a dataset")
     found = {name: statistics(load(name, data_dir=data_dir)) for name in names}
     return [
         {"dataset": name}
@@ -19,14 +22,14 @@ def statistics_data(experiment: Experiment, data_dir: Path | None, datasets: lis
 
 
 def statistics_rows(experiment: Experiment, data: list[dict[str, Any]]) -> list[list[str]]:
-    """Header and rows, as text: the paper's figure, then ours."""
+    """Header and rows, as text: the paper's value, then ours."""
     header = ["dataset", *(f"{row.title}, paper / ours" for row in experiment.rows)]
     body = [[entry["dataset"], *(_pair(*entry[row.model]) for row in experiment.rows)] for entry in data]
     return [header, *body]
 
 
-def _first(figures: tuple[float, ...] | None) -> float | None:
-    return figures[0] if figures else None
+def _first(values: tuple[float, ...] | None) -> float | None:
+    return values[0] if values else None
 
 
 def _pair(paper: float | None, ours: float) -> str:

@@ -1,4 +1,4 @@
-"""What the figures show of a trained TFGW model: distances of all graphs, and the templates."""
+"""What is recorded about a trained TFGW model for the figures: distances of all graphs, and the templates."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ def describe_embedding(model: TFGWClassifier, parts: dict[str, GraphDataset | No
     templates = model.templates_
     own = _template_distances(model)
     return {
-        "distances": {name: _numbers(model.transform(list(part))) for name, part in present.items()},
+        "distances": {name: _rounded(model.transform(list(part))) for name, part in present.items()},
         "labels": {name: part.y.tolist() for name, part in present.items() if part.y is not None},
-        "template_structure": _numbers(templates.structure),
-        "template_features": _numbers(templates.features),
-        "template_weights": _numbers(templates.weights),
-        "template_distances": _numbers(own),
-        "template_classes": _predicted(model, own),
+        "template_structure": _rounded(templates.structure),
+        "template_features": _rounded(templates.features),
+        "template_weights": _rounded(templates.weights),
+        "template_distances": _rounded(own),
+        "template_classes": _predicted_classes(model, own),
     }
 
 
@@ -40,11 +40,11 @@ def _template_distances(model: TFGWClassifier) -> torch.Tensor:
         )
 
 
-def _predicted(model: TFGWClassifier, distances: torch.Tensor) -> list[int]:
+def _predicted_classes(model: TFGWClassifier, distances: torch.Tensor) -> list[int]:
     with torch.no_grad():
         numbers = model.model_.head(distances).argmax(1)
     return [int(model.classes_[number]) for number in numbers]
 
 
-def _numbers(values: Any) -> Any:
+def _rounded(values: Any) -> Any:
     return np.round(np.asarray(values, dtype=float), DIGITS).tolist()

@@ -10,46 +10,46 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.paper.small import CYCLES, TFGW, cell, experiment, wait_until, without_times, write_experiment
-from tests.paper.test_protocol import write_splits
-from tfgw.paper.engines import Share, share
-from tfgw.paper.estimates import Estimates
+from tests.paper.small import CYCLES, GRID, TFGW, cell, experiment, wait_until, without_times, write_experiment
+from tests.paper.test_protocols import write_splits
+from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import load_experiment
-from tfgw.paper.protocol import fair_folds
+from tfgw.paper.plan import plan
+from tfgw.paper.protocols import Fair
 from tfgw.paper.records import Records
-from tfgw.paper.run import Progress, missing, outlook, run
-from tfgw.paper.series import Options, plan
+from tfgw.paper.run_context import RunContext
+from tfgw.paper.runner import Progress, forecast, missing, run
+from tfgw.paper.series import Options
 from tfgw.paper.summary import summarise
-from tfgw.paper.work import Place
+from tfgw.paper.time_estimates import TimeEstimates
 
 ROOT = Path(__file__).parents[2]
 SMOKE = Options(preset="smoke")
-ONE = Share(jobs=1, threads=1, gpu=0.0)
-TWO = Share(jobs=2, threads=1, gpu=0.0)
-GRID = CYCLES + "grid = { quick = { wrong = [0.5, 0.2, 0.3] } }\n"
+ONE = Allocation(jobs=1, threads=1, gpu=0.0)
+TWO = Allocation(jobs=2, threads=1, gpu=0.0)
 
 
-def place(folder: Path) -> Place:
-    return Place(results=folder / "results", accelerator="cpu")
+def context(folder: Path) -> RunContext:
+    return RunContext(results=folder / "results", accelerator="cpu")
 
 
 def test_fair_chooses_by_validation_and_runs_again(tmp_path: Path) -> None:
     """One run of each configuration, then the final runs of the one with the best validation accuracy."""
     series = plan(experiment(tmp_path, GRID), SMOKE)
-    outcome = run(series, place(tmp_path), ONE)
+    outcome = run(series, context(tmp_path), ONE)
     assert outcome == (10 * 3 + 10 * 4, [], 70)
     records = Records(tmp_path / "results")
-    assert {series[0].chosen(fold, records)["wrong"] for fold in range(10)} == {0.2}
+    assert {series[0].protocol.chosen(series[0], fold, records)["wrong"] for fold in range(10)} == {0.2}
     summary = summarise(series[0], records)
     assert (summary.test, summary.deviation, summary.units) == (1.0, 0.0, 10)
     assert summary.validation == pytest.approx(0.8)
-    assert run(series, place(tmp_path), ONE) == (0, [], 70)
+    assert run(series, context(tmp_path), ONE) == (0, [], 70)
 
 
 def test_paper_chooses_for_each_holdout(tmp_path: Path) -> None:
     changes = {"protocol": "paper", "presets": "holdouts = 2\nfolds = 10"}
     series = plan(experiment(tmp_path, GRID, **changes), SMOKE)
-    assert run(series, place(tmp_path), ONE).done == 2 * 3 * 10
+    assert run(series, context(tmp_path), ONE).done == 2 * 3 * 10
     summary = summarise(series[0], Records(tmp_path / "results"))
     assert (summary.units, summary.over, summary.test, summary.fold_deviation) == (2, "hold-outs", 1.0, 0.0)
     assert summary.validation == pytest.approx(0.8)
@@ -57,12 +57,12 @@ def test_paper_chooses_for_each_holdout(tmp_path: Path) -> None:
 
 def test_splits_from_a_file(tmp_path: Path) -> None:
     """Cells of published splits are other cells, and their parts are those of the file."""
-    folds = fair_folds(np.arange(40) % 2, seed=5)
+    folds = Fair().folds(np.arange(40) % 2, seed=5)
     path = write_splits(tmp_path / "splits.json", folds)
     mine = experiment(tmp_path, CYCLES)
     options = Options(preset="smoke", splits=path)
     series = plan(mine, options)
-    assert run(series, Place(results=tmp_path / "results", splits=path), ONE).done == 40
+    assert run(series, RunContext(results=tmp_path / "results", splits=path), ONE).done == 40
     assert len(missing(plan(mine, SMOKE), Records(tmp_path / "results"))) == 40
     results = [record["result"] for record in Records(tmp_path / "results")]
     assert {(r["train_graphs"], r["validation_graphs"], r["test_graphs"]) for r in results} == {(32, 4, 4)}
@@ -71,7 +71,7 @@ def test_splits_from_a_file(tmp_path: Path) -> None:
 def test_groups_reach_the_cells(tmp_path: Path) -> None:
     """Cycles and paths of 4 to 6 nodes with labels are six kinds of graphs: ten folds of them cannot be filled."""
     series = plan(experiment(tmp_path, CYCLES), Options(preset="smoke", grouped=True))
-    outcome = run(series, place(tmp_path), ONE)
+    outcome = run(series, context(tmp_path), ONE)
     assert outcome.done + len(outcome.failed) == 40
     assert outcome.failed  # a fold without graphs of its own says so
 
@@ -81,7 +81,7 @@ def test_a_failing_cell_stops_no_other(tmp_path: Path) -> None:
     """Neither one that raises an error nor one that ends the process it runs in."""
     grid = CYCLES + 'grid = { quick = { error = ["no luck", "exit"], wrong = [0.1] } }\n'
     series = plan(experiment(tmp_path, grid, protocol="paper", presets="holdouts = 1\nfolds = 1"), SMOKE)
-    outcome = run(series, place(tmp_path), TWO)
+    outcome = run(series, context(tmp_path), TWO)
     errors = sorted(record["error"] for record in outcome.failed)
     assert outcome.done == 0
     assert errors == ["ValueError: no luck", "its process was killed; perhaps memory ran out"]
@@ -89,21 +89,21 @@ def test_a_failing_cell_stops_no_other(tmp_path: Path) -> None:
     assert len(missing(series, Records(tmp_path / "results"), retry_failed=True)) == 2
 
 
-def test_outlook(tmp_path: Path) -> None:
+def test_forecast(tmp_path: Path) -> None:
     """Nothing is known at first; afterwards, what is left is estimated from what was measured."""
     mine = experiment(tmp_path, CYCLES)
     series, records = plan(mine, SMOKE), Records(tmp_path / "results")
-    assert outlook(series, records) == (40, 40, 0.0)
-    run(series, place(tmp_path), ONE)
-    assert outlook(series, records) == (0, 0, 0.0)
-    ahead = outlook(plan(mine, Options(preset="quick")), Records(tmp_path / "results"))
+    assert forecast(series, records) == (40, 40, 0.0)
+    run(series, context(tmp_path), ONE)
+    assert forecast(series, records) == (0, 0, 0.0)
+    ahead = forecast(plan(mine, Options(preset="quick")), Records(tmp_path / "results"))
     assert ahead.cells == 0  # ten folds, three runs: done
 
 
 def test_remaining_time(tmp_path: Path) -> None:
     """Two of ten cells of 30 s are done, two at a time; ten more come later. One of another kind is not guessed."""
     cells = [cell(fold=fold) for fold in range(10)]
-    progress = Progress(20, Estimates(), 2, visible=False)
+    progress = Progress(20, TimeEstimates(), 2, visible=False)
     progress.begin(cells, recorded=0)
     assert progress.remaining() == "time left: unknown"
     for one in cells[:2]:
@@ -117,15 +117,15 @@ def test_a_machine_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """No more threads than cores; on GPUs as many cells as fit, or as many as were asked for."""
     monkeypatch.setattr("joblib.cpu_count", lambda: 8)
     monkeypatch.setattr("tfgw.paper.engines._gpus", list)
-    assert share(100, jobs=None, accelerator="auto", per_gpu=None) == (8, 1, 0.0)
-    assert share(100, jobs=3, accelerator="cpu", per_gpu=None) == (3, 2, 0.0)
-    assert share(1, jobs=None, accelerator="cpu", per_gpu=None) == (1, 8, 0.0)
+    assert allocate(100, jobs=None, accelerator="auto", per_gpu=None) == (8, 1, 0.0)
+    assert allocate(100, jobs=3, accelerator="cpu", per_gpu=None) == (3, 2, 0.0)
+    assert allocate(1, jobs=None, accelerator="cpu", per_gpu=None) == (1, 8, 0.0)
     with pytest.raises(ValueError, match="there is no GPU"):
-        share(1, jobs=None, accelerator="cuda", per_gpu=None)
+        allocate(1, jobs=None, accelerator="cuda", per_gpu=None)
     monkeypatch.setattr("tfgw.paper.engines._gpus", lambda: [13 * 2**30, 9 * 2**30])
-    assert share(100, jobs=None, accelerator="auto", per_gpu=None) == (4, 2, 0.5)
-    assert share(100, jobs=None, accelerator="cuda", per_gpu=3) == (6, 1, 1 / 3)
-    assert share(100, jobs=None, accelerator="cpu", per_gpu=None) == (8, 1, 0.0)
+    assert allocate(100, jobs=None, accelerator="auto", per_gpu=None) == (4, 2, 0.5)
+    assert allocate(100, jobs=None, accelerator="cuda", per_gpu=3) == (6, 1, 1 / 3)
+    assert allocate(100, jobs=None, accelerator="cpu", per_gpu=None) == (8, 1, 0.0)
 
 
 def command(path: Path, folder: Path, *options: str) -> list[str]:
@@ -160,7 +160,7 @@ def test_killed_ten_times(tmp_path: Path, seed: int) -> None:
     """A run of 40 cells, of which a process (main or worker) is killed ten times, has the records of a quiet run."""
     path = write_experiment(tmp_path, TFGW)
     series = plan(load_experiment(str(path)), SMOKE)
-    assert run(series, Place(results=tmp_path / "quiet", accelerator="cpu"), ONE).done == 40
+    assert run(series, RunContext(results=tmp_path / "quiet", accelerator="cpu"), ONE).done == 40
     rng, folder, running, kills = random.Random(seed), tmp_path / "killed", None, 0
     while kills < 10:
         if running is None or running.poll() is not None:
@@ -188,7 +188,7 @@ def count(folder: Path) -> int:
 def test_part_of_a_dataset(tmp_path: Path) -> None:
     """A preset that limits the graphs draws both classes in proportion, and names the number in its cells."""
     series = plan(experiment(tmp_path, CYCLES, presets="folds = 2\ngraphs = 20"), SMOKE)
-    run(series, place(tmp_path), ONE)
+    run(series, context(tmp_path), ONE)
     for record in Records(tmp_path / "results"):
         result = record["result"]
         assert result["train_graphs"] + result["validation_graphs"] + result["test_graphs"] == 20

@@ -9,14 +9,40 @@ import numpy as np
 import pytest
 from torch_geometric.data import Data
 
+from tests.paper.small import GRID, experiment
 from tfgw.datasets import from_networkx, load
+from tfgw.paper.folds import Fold
 from tfgw.paper.isomorphism import isomorphism_groups
-from tfgw.paper.protocol import Fold, fair_folds, paper_folds, read_splits
+from tfgw.paper.plan import plan
+from tfgw.paper.protocols import PROTOCOLS, Fair, Paper, get_protocol
+from tfgw.paper.published_splits import read_splits
+from tfgw.paper.series import Options
 
 LABELS = np.array([0] * 70 + [1] * 50)
 
 
-@pytest.mark.parametrize("make", [paper_folds, fair_folds])
+def test_registry() -> None:
+    """Each protocol by its name, and the name that its cells and records carry."""
+    assert {name: protocol.cell_name for name, protocol in PROTOCOLS.items()} == {
+        "fair": "fair",
+        "paper": "paper",
+        "synthetic": "synthetic",
+        "sweep": "fair",
+        "timing": "timing",
+    }
+    with pytest.raises(ValueError, match="protocol 'kfold': unknown; there are fair, paper"):
+        get_protocol("kfold")
+
+
+def test_a_sweep_shares_the_selection_of_fair(tmp_path: Path) -> None:
+    """A figure that sweeps a grid and a table that selects from it run these cells once."""
+    mine = experiment(tmp_path, GRID, protocol='fair", "sweep')
+    fair, sweep = (plan(mine, Options(preset="smoke", protocol=name))[0] for name in mine.protocols)
+    assert [cell.key for cell in fair.first_cells()] == [cell.key for cell in sweep.first_cells()]
+    assert (fair.total, sweep.total) == (10 * 3 + 10 * 4, 10 * 3)
+
+
+@pytest.mark.parametrize("make", [Paper().folds, Fair().folds])
 def test_parts_are_disjoint_and_complete(make, seed: int) -> None:
     folds = make(LABELS, seed=seed)
     assert len(folds) == 10
@@ -28,20 +54,20 @@ def test_parts_are_disjoint_and_complete(make, seed: int) -> None:
 
 def test_paper_sizes() -> None:
     """81 / 9 / 10 % of the graphs; one hold-out for all folds, each graph of the rest validates once."""
-    folds = paper_folds(LABELS, seed=0)
+    folds = Paper().folds(LABELS, seed=0)
     assert {tuple(map(len, fold)) for fold in folds} <= {(97, 11, 12), (98, 10, 12)}
     assert len({tuple(fold.test) for fold in folds}) == 1
     assert len(np.unique(np.concatenate([fold.validation for fold in folds]))) == 108
-    assert tuple(paper_folds(LABELS, seed=1)[0].test) != tuple(folds[0].test)
+    assert tuple(Paper().folds(LABELS, seed=1)[0].test) != tuple(folds[0].test)
 
 
 def test_fair_tests_each_graph_once() -> None:
-    folds = fair_folds(LABELS, seed=0)
+    folds = Fair().folds(LABELS, seed=0)
     assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(120))
     assert {len(fold.validation) for fold in folds} == {11}
 
 
-@pytest.mark.parametrize("make", [paper_folds, fair_folds])
+@pytest.mark.parametrize("make", [Paper().folds, Fair().folds])
 def test_groups_stay_together(make, seed: int) -> None:
     groups = np.random.default_rng(seed).integers(60, size=120)
     for fold in make(LABELS, seed=seed, groups=groups):
@@ -98,7 +124,7 @@ def write_splits(path: Path, folds: list[Fold]) -> Path:
 
 
 def test_published_splits(tmp_path: Path) -> None:
-    folds = fair_folds(LABELS, seed=3)
+    folds = Fair().folds(LABELS, seed=3)
     found = read_splits(write_splits(tmp_path / "splits.json", folds), num_graphs=120)
     for one, other in zip(found, folds, strict=True):
         for part, expected in zip(one, other, strict=True):
@@ -106,7 +132,7 @@ def test_published_splits(tmp_path: Path) -> None:
 
 
 def test_wrong_splits_are_refused(tmp_path: Path) -> None:
-    folds = fair_folds(LABELS, seed=3)
+    folds = Fair().folds(LABELS, seed=3)
     path = tmp_path / "splits.json"
     with pytest.raises(ValueError, match="fold 0: a graph outside 0 to 99"):
         read_splits(write_splits(path, folds), num_graphs=100)

@@ -1,4 +1,4 @@
-"""How long cells will take, from how long others took."""
+"""How long cells will take, estimated from the records of others."""
 
 import json
 from collections import defaultdict
@@ -11,11 +11,11 @@ from tfgw.paper.cells import Cell
 from tfgw.paper.records import Record
 
 
-class Estimates:
+class TimeEstimates:
     """Seconds per cell, learned from records.
 
-    A cell of the same dataset, class and configuration takes as long as its likes did on average. If only numbers of
-    the configuration differ, time is taken to be in proportion to the epochs.
+    The estimate is the mean over cells with the same dataset, class and configuration. If there are none, it is the
+    mean over cells whose configuration differs only in numbers, in proportion to the epochs.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
@@ -25,7 +25,7 @@ class Estimates:
             self.learn(record)
 
     def learn(self, record: Record) -> None:
-        """Take one more record into account."""
+        """Use one more record."""
         seconds = record["run"].get("seconds")
         if record["status"] == "done" and seconds is not None:
             cell = Cell(**record["cell"])
@@ -33,7 +33,7 @@ class Estimates:
             self._similar[_similar(cell)].append(seconds / _epochs(cell))
 
     def seconds(self, cell: Cell) -> float | None:
-        """Of one cell; ``None`` if nothing like it was ever measured."""
+        """Estimate for one cell; ``None`` if no similar cell has been run."""
         if self._same[_same(cell)]:
             return float(np.mean(self._same[_same(cell)]))
         if self._similar[_similar(cell)]:
@@ -54,8 +54,8 @@ def _epochs(cell: Cell) -> Any:
     return cell.configuration.get("epochs", 1)
 
 
-def in_words(seconds: float) -> str:
-    """A duration as one says it."""
+def format_duration(seconds: float) -> str:
+    """A duration in words, rounded to a convenient unit."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:

@@ -7,25 +7,26 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from tfgw.paper.cells import Cell
-from tfgw.paper.engines import Share, on_ray, on_this_machine
-from tfgw.paper.estimates import Estimates, in_words
+from tfgw.paper.engines import Allocation, run_locally, run_on_ray
 from tfgw.paper.records import Record, Records, is_done
+from tfgw.paper.run_cell import check_inputs
+from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Series
-from tfgw.paper.work import Place, check_inputs
+from tfgw.paper.time_estimates import TimeEstimates, format_duration
 
 Engine = Callable[[Sequence[Cell]], Iterator[Record]]
 
 
 class Outcome(NamedTuple):
-    """What a run did: cells that succeeded, those that failed (with those that had failed before), and the total."""
+    """What a run did: cells that succeeded, records of all failures (also earlier ones), and cells in total."""
 
     done: int
     failed: list[Record]
     total: int
 
 
-class Outlook(NamedTuple):
-    """What there is to do: cells, how many of them are like none that was measured, and seconds for the others."""
+class Forecast(NamedTuple):
+    """What there is to run: cells, how many of them have no time estimate, and seconds for the others."""
 
     cells: int
     unknown: int
@@ -34,26 +35,26 @@ class Outlook(NamedTuple):
 
 def run(
     series: Sequence[Series],
-    place: Place,
-    share: Share,
+    context: RunContext,
+    allocation: Allocation,
     *,
     engine: str = "local",
     address: str | None = None,
     retry_failed: bool = False,
     progress_bar: bool = False,
 ) -> Outcome:
-    """Run what is missing; the records are in ``place.results``. Safe to kill, and to call again."""
-    records = Records(place.results)
+    """Run the missing cells and write their records to ``context.results``. Safe to kill, and to call again."""
+    records = Records(context.results)
     total = sum(one.total for one in series)
-    check_inputs(missing(series, records, retry_failed=retry_failed), place)
+    check_inputs(missing(series, records, retry_failed=retry_failed), context)
 
     def start(cells: Sequence[Cell]) -> Iterator[Record]:
         if engine == "ray":
-            return on_ray(cells, place, address=address, gpu=share.gpu)
-        return on_this_machine(cells, place, jobs=share.jobs)
+            return run_on_ray(cells, context, address=address, gpu=allocation.gpu)
+        return run_locally(cells, context, jobs=allocation.jobs)
 
     done, tried = 0, set[str]()
-    progress = Progress(total, Estimates(records), share.jobs, visible=progress_bar)
+    progress = Progress(total, TimeEstimates(records), allocation.jobs, visible=progress_bar)
     while cells := [cell for cell in missing(series, records, retry_failed=retry_failed) if cell.key not in tried]:
         tried |= {cell.key for cell in cells}
         progress.begin(cells, recorded=len(known(series, records)))
@@ -66,9 +67,9 @@ def run(
 
 
 def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> list[Cell]:
-    """Cells without a record, each once; those that failed count as missing if they are to be tried again.
+    """Cells without a record, each once; with ``retry_failed`` also those that failed.
 
-    One whose process was killed is always tried again: it may have been somebody who killed it.
+    One whose process was killed is always tried again: the cause may lie outside the cell.
     """
     found: dict[str, Cell] = {}
     for one in series:
@@ -85,21 +86,21 @@ def known(series: Sequence[Series], records: Records) -> list[Record]:
     return [record for cell in cells.values() if (record := records.get(cell)) is not None]
 
 
-def outlook(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> Outlook:
-    """What :func:`run` would do. Final runs of ``fair`` that wait for a selection count as the cells they wait for."""
-    estimates = Estimates(records)
+def forecast(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> Forecast:
+    """What :func:`run` would do. Cells that are not known yet are assumed to take as long as the known ones."""
+    estimates = TimeEstimates(records)
     cells = missing(series, records, retry_failed=retry_failed)
     times = [estimates.seconds(cell) for cell in cells]
     waiting = sum(one.total - len(one.ready_cells(records)) for one in series)
     measured = [seconds for seconds in times if seconds is not None]
     mean = sum(measured) / len(measured) if measured else 0.0
-    return Outlook(len(cells) + waiting, len(times) - len(measured), sum(measured) + waiting * mean)
+    return Forecast(len(cells) + waiting, len(times) - len(measured), sum(measured) + waiting * mean)
 
 
 class Progress:
-    """A bar of cells, with the time that is left by what cells of their kind took so far."""
+    """A progress bar over cells, with an estimate of the remaining time from similar cells."""
 
-    def __init__(self, total: int, estimates: Estimates, jobs: int, *, visible: bool) -> None:
+    def __init__(self, total: int, estimates: TimeEstimates, jobs: int, *, visible: bool) -> None:
         self._estimates, self._jobs = estimates, jobs
         self._left: dict[str, Cell] = {}
         self._later = 0
@@ -112,20 +113,20 @@ class Progress:
         )
 
     def begin(self, cells: Sequence[Cell], *, recorded: int) -> None:
-        """These cells start now; ``recorded`` others have ended before, the rest comes once these are done."""
+        """These cells start now; ``recorded`` others have finished before, the rest is not known yet."""
         self._left = {cell.key: cell for cell in cells}
         self._later = max(0, self._bar.total - recorded - len(cells)) if self._bar.total else 0
         self._show()
 
     def end(self, record: Record) -> None:
-        """One of them has ended."""
+        """One of them has finished."""
         cell = Cell(**record["cell"])
         self._left.pop(cell.key, None)
         self._estimates.learn(record)
         self._show(f"; last: {cell.dataset}, {record['status']}")
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Leave the bar on the screen."""
         self._bar.close()
 
     def _show(self, last: str = "") -> None:
@@ -133,12 +134,12 @@ class Progress:
         self._bar.set_postfix_str(self.remaining() + last)
 
     def remaining(self) -> str:
-        """The time that is left, in words; cells whose like was never measured are counted, not guessed."""
+        """The remaining time in words; cells without an estimate are counted, not guessed."""
         times = [self._estimates.seconds(cell) for cell in self._left.values()]
         measured = [seconds for seconds in times if seconds is not None]
         if not measured:
             return "time left: unknown" if times else "done"
         later = self._later * sum(measured) / len(measured)
-        text = f"time left: about {in_words((sum(measured) + later) / self._jobs)}"
+        text = f"time left: about {format_duration((sum(measured) + later) / self._jobs)}"
         unknown = len(times) - len(measured)
         return f"{text} and {unknown} cells of unknown length" if unknown else text

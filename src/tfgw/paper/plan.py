@@ -1,0 +1,50 @@
+"""From an experiment and a user's options to the series that they ask for."""
+
+from tfgw.paper.experiment import Experiment, Row, select
+from tfgw.paper.protocols import PROTOCOLS, Protocol, get_protocol
+from tfgw.paper.published_splits import digest, splits_file
+from tfgw.paper.series import Options, Series
+
+SIZES = ("folds", "graphs", "holdouts", "runs", "seeds")
+
+
+def plan(
+    experiment: Experiment,
+    options: Options,
+    *,
+    datasets: list[str] | None = None,
+    models: list[str] | None = None,
+) -> list[Series]:
+    """All series of an experiment, or those of some datasets and models."""
+    protocol = chosen_protocol(experiment, options)
+    if options.splits is not None and (not protocol.takes_splits or options.grouped):
+        names = " or ".join(repr(one.name) for one in PROTOCOLS.values() if one.takes_splits)
+        raise ValueError(f"splits: a file of splits is for the protocol {names}, without groups of graphs")
+    wanted = select([row.model for row in experiment.rows], models, "model")
+    rows = [row for row in experiment.rows if row.model in wanted]
+    return [
+        _series(experiment, row, dataset, protocol, options)
+        for dataset in select(experiment.datasets, datasets, "dataset")
+        for row in rows
+    ]
+
+
+def chosen_protocol(experiment: Experiment, options: Options) -> Protocol:
+    """The protocol that the options name, or the experiment's first."""
+    if not experiment.needs_runs:
+        raise ValueError(f"{experiment.name} needs no runs: 'tfgw paper show' prints it")
+    name = options.protocol or experiment.protocols[0]
+    select(experiment.protocols, [name], "protocol")
+    return get_protocol(name)
+
+
+def _series(experiment: Experiment, row: Row, dataset: str, protocol: Protocol, options: Options) -> Series:
+    return Series(
+        row=row,
+        dataset=dataset,
+        protocol=protocol,
+        configurations=experiment.configurations(row, dataset, options.preset),
+        sizes={name: experiment.setting(row, dataset, options.preset, name) for name in SIZES},
+        grouped=options.grouped,
+        splits=None if options.splits is None else digest(splits_file(options.splits, dataset)),
+    )

@@ -1,0 +1,31 @@
+"""The protocols, one file each, and the registry that finds them by name.
+
+A protocol is an object without state. Its contract is :class:`~tfgw.paper.protocols.base.Protocol`:
+
+    Protocol ─┬─ AccuracyProtocol ─┬─ DividedProtocol ─┬─ FairFolds ─┬─ Fair
+              │                    │                   │             └─ Sweep
+              │                    │                   └─ Paper
+              │                    └─ Synthetic
+              └─ Timing
+"""
+
+from tfgw.paper.protocols.base import Measurement, Protocol
+from tfgw.paper.protocols.fair import Fair
+from tfgw.paper.protocols.paper import Paper
+from tfgw.paper.protocols.sweep import Sweep
+from tfgw.paper.protocols.synthetic import Synthetic
+from tfgw.paper.protocols.timing import Timing
+
+PROTOCOLS: dict[str, Protocol] = {
+    protocol.name: protocol for protocol in (Fair(), Paper(), Synthetic(), Sweep(), Timing())
+}
+
+
+def get_protocol(name: str) -> Protocol:
+    """The protocol of this name."""
+    if name not in PROTOCOLS:
+        raise ValueError(f"protocol {name!r}: unknown; there are {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[name]
+
+
+__all__ = ["PROTOCOLS", "Fair", "Measurement", "Paper", "Protocol", "Sweep", "Synthetic", "Timing", "get_protocol"]

@@ -1,0 +1,57 @@
+"""What protocols that measure accuracies share."""
+
+from typing import Any
+
+from tfgw.paper.cell_graphs import Parts, class_labels
+from tfgw.paper.cells import Cell
+from tfgw.paper.embedding_record import describe_embedding
+from tfgw.paper.experiment import Unit
+from tfgw.paper.protocols.base import Measurement, Protocol
+from tfgw.paper.series import Series
+from tfgw.paper.summary import Summary
+from tfgw.paper.time_estimates import format_duration
+
+ATTRIBUTES = ("num_parameters_", "alpha_")
+"""Attributes of a fitted classifier that are recorded where they exist."""
+
+
+class AccuracyProtocol(Protocol):
+    """Measures the accuracy on training, validation and test graphs."""
+
+    columns = ("dataset", "model", "paper", "ours, test", "± over", "validation", "train", "cells", "epochs", "time")
+
+    def measure(self, cell: Cell, classifier: Any, parts: Parts) -> Measurement:
+        result: dict[str, Any] = {
+            "train_accuracy": float(classifier.score(list(parts.train), class_labels(parts.train))),
+            "validation_accuracy": None if parts.validation is None else float(classifier.validation_score_),
+            "test_accuracy": float(classifier.score(list(parts.test), class_labels(parts.test))),
+            "train_graphs": len(parts.train),
+            "validation_graphs": 0 if parts.validation is None else len(parts.validation),
+            "test_graphs": len(parts.test),
+        }
+        result |= {
+            name.removesuffix("_"): getattr(classifier, name) for name in ATTRIBUTES if hasattr(classifier, name)
+        }
+        if cell.collect == "embedding":
+            result["embedding"] = describe_embedding(classifier, parts._asdict())
+        return Measurement(result, times={})
+
+    def row(self, series: Series, summary: Summary, unit: Unit) -> list[str]:
+        paper = series.row.paper.get(series.dataset)
+        ours = unit.show(summary.test)
+        if summary.deviation is not None:
+            ours += f" ± {unit.show(summary.deviation)}"
+        if summary.fold_deviation is not None:
+            ours += f" ({unit.show(summary.fold_deviation)})"
+        return [
+            series.dataset,
+            series.row.title,
+            "-" if paper is None else f"{paper[0]:.{unit.digits}f} ± {paper[1]:.{unit.digits}f}",
+            ours,
+            f"{summary.units} {summary.over if summary.units > 1 else summary.over[:-1]}" if summary.units else "-",
+            unit.show(summary.validation),
+            unit.show(summary.train),
+            f"{summary.done}/{summary.total}" + (f" ({summary.failed} failed)" if summary.failed else ""),
+            "-" if summary.epochs is None or summary.total == 0 else str(summary.epochs),
+            format_duration(summary.seconds) + ("" if summary.gpu == "no" else "*") if summary.done else "-",
+        ]

@@ -1,0 +1,76 @@
+"""What protocols that divide a dataset into training, validation and test graphs share."""
+
+from abc import abstractmethod
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tfgw.datasets import load
+from tfgw.paper.cell_graphs import Parts, cell_graphs, class_labels, load_graphs
+from tfgw.paper.cells import Cell
+from tfgw.paper.folds import Fold
+from tfgw.paper.isomorphism import isomorphism_groups
+from tfgw.paper.protocols.accuracy import AccuracyProtocol
+from tfgw.paper.published_splits import digest, read_splits, splits_file
+from tfgw.paper.run_context import RunContext
+from tfgw.paper.series import Series
+from tfgw.train import Preprocessing
+
+VALIDATION_CAPTION = (
+    "`validation` is the accuracy at the checkpoint that it chose: it overstates, and is no result. "
+    "`train` is the accuracy on the training graphs of the same models."
+)
+
+
+class DividedProtocol(AccuracyProtocol):
+    """Takes its graphs from a dataset, of which a preset may use only a part, and divides them into folds."""
+
+    preprocesses = True
+
+    @abstractmethod
+    def folds(self, labels: np.ndarray, *, seed: int, groups: np.ndarray | None = None) -> list[Fold]:
+        """The ten folds of one split, stratified by class; graphs of one group stay together."""
+
+    def check_inputs(self, cell: Cell, context: RunContext) -> None:
+        dataset = load(cell.dataset, data_dir=context.data_dir)
+        if cell.splits is not None and context.splits is not None:
+            read_splits(splits_file(context.splits, cell.dataset), num_graphs=len(dataset))
+
+    def parts(self, cell: Cell, context: RunContext) -> Parts:
+        """The graphs of a fold in canonical order, real-valued features standardised on its training graphs."""
+        dataset = cell_graphs(cell, context)
+        split = (cell.dataset, cell.split_seed, cell.grouped, cell.splits, cell.graphs)
+        fold = _cached_folds(self, *split, context)[cell.fold]
+        preprocessing = Preprocessing.fit(dataset[fold.train])
+        return Parts(*(preprocessing(dataset[part]) for part in fold))
+
+    def _cell(self, series: Series, configuration: dict[str, Any], **fields: Any) -> Cell:
+        graphs = None if series.splits is not None else series.sizes["graphs"] or None
+        return super()._cell(series, configuration, graphs=graphs, **fields)
+
+
+@lru_cache(maxsize=8)
+def _cached_folds(
+    protocol: DividedProtocol,
+    name: str,
+    seed: int,
+    grouped: bool,
+    splits: str | None,
+    graphs: int | None,
+    context: RunContext,
+) -> list[Fold]:
+    dataset = load_graphs(name, context.data_dir, graphs=graphs)
+    if splits is not None:
+        return _published_folds(name, splits, context, num_graphs=len(dataset))
+    groups = isomorphism_groups(dataset) if grouped else None
+    return protocol.folds(class_labels(dataset), seed=seed, groups=groups)
+
+
+def _published_folds(name: str, splits: str, context: RunContext, *, num_graphs: int) -> list[Fold]:
+    if context.splits is None:
+        raise ValueError("splits: missing, the cell is one of a file of splits")
+    path = splits_file(context.splits, name)
+    if digest(path) != splits:
+        raise ValueError(f"{path}: is not the file of splits that the run began with")
+    return read_splits(path, num_graphs=num_graphs)

@@ -1,0 +1,60 @@
+"""``paper``: hold-outs, each predicted by the ten models of a cross-validation of the other graphs.
+
+Our reading of the paper's protocol.
+"""
+
+import numpy as np
+
+from tfgw.paper.cells import Cell
+from tfgw.paper.folds import Fold, draw_tenth, k_fold
+from tfgw.paper.protocols.divided import VALIDATION_CAPTION, DividedProtocol
+from tfgw.paper.records import Record, Records
+from tfgw.paper.series import Series
+from tfgw.paper.summary import mean_result
+
+
+class Paper(DividedProtocol):
+    """A tenth of the graphs is held out; ten folds of the others take turns as validation graphs.
+
+    The configuration with the best validation accuracy, averaged over the folds, predicts the hold-out with its ten
+    models. Repeated with other hold-outs; the number of a hold-out is the seed of its split.
+    """
+
+    name = "paper"
+    over = "hold-outs"
+    caption = (
+        "Ours: mean over hold-outs of the mean of the fold models that predict them; ± the standard deviation over "
+        "hold-outs, then in brackets that over the folds around one hold-out.",
+        VALIDATION_CAPTION,
+    )
+    shows_fold_deviation = True
+
+    def folds(self, labels: np.ndarray, *, seed: int, groups: np.ndarray | None = None) -> list[Fold]:
+        kept, test = draw_tenth(np.arange(len(labels)), labels, seed=seed, groups=groups)
+        return [Fold(train, validation, test) for train, validation in k_fold(kept, labels, seed=seed, groups=groups)]
+
+    def first_cells(self, series: Series) -> list[Cell]:
+        holdouts = range(series.sizes["holdouts"])
+        return [cell for number in holdouts for cell in self.holdout_cells(series, number)]
+
+    def complete_groups(self, series: Series, records: Records) -> list[list[Record]]:
+        """The folds around each hold-out, of the configuration that is chosen for it."""
+        groups = []
+        for number in range(series.sizes["holdouts"]):
+            if found := records.all_done(self.holdout_cells(series, number)):
+                size = series.sizes["folds"]
+                by_configuration = [found[start : start + size] for start in range(0, len(found), size)]
+                groups.append(max(by_configuration, key=_validation_accuracy))
+        return groups
+
+    def holdout_cells(self, series: Series, number: int) -> list[Cell]:
+        """All configurations on all folds around one hold-out."""
+        return [
+            self._cell(series, configuration, split_seed=number, fold=fold)
+            for configuration in series.configurations
+            for fold in range(series.sizes["folds"])
+        ]
+
+
+def _validation_accuracy(folds: list[Record]) -> float:
+    return mean_result(folds, "validation_accuracy") or 0.0

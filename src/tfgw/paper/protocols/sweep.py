@@ -1,0 +1,17 @@
+"""``sweep``: every configuration on every fold of ``fair``, for figures that compare configurations."""
+
+from tfgw.paper.cells import Cell
+from tfgw.paper.protocols.fair import Fair, FairFolds
+from tfgw.paper.series import Series
+
+
+class Sweep(FairFolds):
+    """The selection runs of ``fair``, with which it shares its cells; nothing is chosen."""
+
+    name = "sweep"
+    cell_name = Fair.name
+    over = "runs"
+    caption = ("Ours: mean and standard deviation over all configurations and test folds; nothing is chosen.",)
+
+    def first_cells(self, series: Series) -> list[Cell]:
+        return [cell for fold in range(series.sizes["folds"]) for cell in self.configuration_cells(series, fold)]

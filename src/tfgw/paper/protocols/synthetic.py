@@ -1,0 +1,35 @@
+"""``synthetic``: generated datasets, each with training and test graphs of its own."""
+
+from tfgw.datasets import four_cycles, skip_circles
+from tfgw.paper.cell_graphs import Parts
+from tfgw.paper.cells import Cell
+from tfgw.paper.protocols.accuracy import AccuracyProtocol
+from tfgw.paper.run_context import RunContext
+from tfgw.paper.series import Series
+
+GENERATORS = {"4-CYCLES": four_cycles, "SKIP-CIRCLES": skip_circles}
+
+
+class Synthetic(AccuracyProtocol):
+    """Every configuration on every generated dataset; there are no validation graphs, the last epoch is kept."""
+
+    name = "synthetic"
+    over = "seeds"
+    caption = ("Ours: mean and standard deviation over generated datasets; the weights of the last epoch are kept.",)
+
+    def first_cells(self, series: Series) -> list[Cell]:
+        seeds = range(series.sizes["seeds"])
+        return [
+            self._cell(series, configuration, split_seed=seed)
+            for configuration in series.configurations
+            for seed in seeds
+        ]
+
+    def check_inputs(self, cell: Cell, context: RunContext) -> None:
+        if cell.dataset not in GENERATORS:
+            raise ValueError(f"dataset {cell.dataset!r}: cannot be generated, only {', '.join(GENERATORS)} can")
+
+    def parts(self, cell: Cell, context: RunContext) -> Parts:
+        """The graphs as they are generated."""
+        split = GENERATORS[cell.dataset](seed=cell.split_seed)
+        return Parts(split.train, None, split.test)

@@ -1,0 +1,54 @@
+"""Published splits, in the format of Errica et al."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from tfgw.paper.folds import FOLDS, Fold
+
+
+def read_splits(path: Path, *, num_graphs: int) -> list[Fold]:
+    """Folds from a file in the format in which Errica et al. published theirs.
+
+    The file is a JSON list with one entry per test fold: ``{"test": [...], "model_selection": [{"train": [...],
+    "validation": [...]}]}``, numbers being positions of graphs in the dataset.
+    """
+    try:
+        entries = json.loads(path.read_text())
+        folds = [
+            Fold(*(np.sort(np.array(part, dtype=int)) for part in (inner["train"], inner["validation"], entry["test"])))
+            for entry in entries
+            for inner in entry["model_selection"][:1]
+        ]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"{path}: not a file of splits ({error!r})") from error
+    for number, fold in enumerate(folds):
+        _check(fold, num_graphs, where=f"{path}: fold {number}")
+    if len(folds) != FOLDS:
+        raise ValueError(f"{path}: expected {FOLDS} folds, found {len(folds)}")
+    return folds
+
+
+def _check(fold: Fold, num_graphs: int, *, where: str) -> None:
+    everything = np.concatenate(fold)
+    if not all(map(len, fold)):
+        raise ValueError(f"{where}: one of train, validation, test is empty")
+    if everything.min() < 0 or everything.max() >= num_graphs:
+        raise ValueError(f"{where}: a graph outside 0 to {num_graphs - 1}")
+    if len(np.unique(everything)) < len(everything):
+        raise ValueError(f"{where}: a graph is in two parts")
+
+
+def splits_file(source: Path, dataset: str) -> Path:
+    """The file of splits of a dataset: ``source`` itself, or ``DATASET_splits.json`` in the folder ``source``."""
+    path = source / f"{dataset}_splits.json" if source.is_dir() else source
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file of splits")
+    return path
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,71 @@
+"""One cell: what it does to its graphs, and what it gives its classifier."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch_geometric.data import Data
+
+from tests.paper.small import TFGW, cell, experiment
+from tfgw.datasets import CanonicalOrder
+from tfgw.paper.cells import Cell
+from tfgw.paper.classifiers import new_classifier
+from tfgw.paper.plan import plan
+from tfgw.paper.run_cell import run_cell
+from tfgw.paper.run_context import RunContext
+from tfgw.paper.series import Options
+
+
+def first_cell(folder: Path) -> Cell:
+    (series,) = plan(experiment(folder, TFGW), Options(preset="smoke"))
+    return series.first_cells()[0]
+
+
+def result(cell: Cell, folder: Path) -> dict[str, Any]:
+    record = run_cell(cell, RunContext(results=folder / "results", accelerator="cpu"))
+    assert record["status"] == "done", record
+    return record["result"]
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of all graphs that are put in canonical order from now on."""
+    sizes: list[int] = []
+    forward = CanonicalOrder.forward
+
+    def count(self: CanonicalOrder, data: Data) -> Data:
+        sizes.append(data.num_nodes)
+        return forward(self, data)
+
+    monkeypatch.setattr(CanonicalOrder, "forward", count)
+    return sizes
+
+
+def test_graphs_are_put_in_canonical_order_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the cell; a second time by the classifier changes nothing but the time it takes."""
+    sizes = counted(monkeypatch)
+    one = first_cell(tmp_path)
+    once = result(one, tmp_path)
+    assert len(sizes) == 40
+    twice = replace(one, configuration=one.configuration | {"canonical_order": True, "standardize": None})
+    assert result(twice, tmp_path) == once
+    assert len(sizes) > 3 * 40
+    assert "canonical_order" not in one.configuration
+
+
+@pytest.mark.parametrize(
+    ("model", "preprocessed", "configuration", "expected"),
+    [
+        ("tfgw.estimators:TFGWClassifier", True, {}, (False, False)),
+        ("tfgw.estimators:TFGWClassifier", True, {"standardize": True}, (False, True)),
+        ("tfgw.estimators:TFGWClassifier", False, {}, (True, None)),
+        ("tfgw.baselines:MLP", True, {}, (None, None)),  # standardises what it computes from the features
+    ],
+)
+def test_settings_of_a_classifier(
+    model: str, preprocessed: bool, configuration: dict[str, Any], expected: tuple[bool | None, bool | None]
+) -> None:
+    one = cell(model=model, configuration=configuration)
+    found = new_classifier(one, accelerator="cpu", preprocessed=preprocessed).get_params()
+    assert (found.get("canonical_order"), found["standardize"]) == expected
+    assert found["accelerator"] == "cpu"
