@@ -17,7 +17,7 @@ from tests.train.capturing import assert_same_training, sizes_taken, train
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.datasets import GraphDataset, ShortestPaths
 from tfgw.nn import TFGWModel, TFGWPooling
-from tfgw.train import TrainConfig, fit, run
+from tfgw.train import TrainConfig, fit, trainer
 from tfgw.train.batches import GraphStore, shuffled
 from tfgw.train.captured import CapturedPass, Pass, can_be_captured
 
@@ -49,8 +49,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
 @pytest.fixture
 def captured(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Makes runs capture; the sizes of the batches that were replayed."""
-    monkeypatch.setattr(run, "can_be_captured", lambda model, passes: True)
-    monkeypatch.setattr(run, "recording", lambda: nullcontext(Calls(gpu)))
+    monkeypatch.setattr(trainer, "can_be_captured", lambda model, passes: True)
+    monkeypatch.setattr(trainer, "recording", lambda: nullcontext(Calls(gpu)))
     return sizes_taken(monkeypatch)
 
 
@@ -144,7 +144,7 @@ def test_weights_that_explode_while_recording(captured: list[int], monkeypatch: 
     config = TrainConfig(**{**vars(SHORT), "lr": 1e200})
     told = []
     for answer in (True, False):
-        monkeypatch.setattr(run, "can_be_captured", lambda model, passes, answer=answer: answer)
+        monkeypatch.setattr(trainer, "can_be_captured", lambda model, passes, answer=answer: answer)
         with pytest.raises(ValueError, match=r"^template_features: template 0 ") as error:
             fit(small_model(data), data, config=config)
         told.append(str(error.value))
@@ -159,13 +159,13 @@ def test_without_room_to_record_steps_go_one_by_one(
             function()
             raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(run, "recording", lambda: nullcontext(NoRoom()))
+    monkeypatch.setattr(trainer, "recording", lambda: nullcontext(NoRoom()))
     found = train_small()
     assert not captured
     assert [record.message for record in caplog.records if record.name == "tfgw"] == [
         "tfgw: the GPU's memory has no room for steps as CUDA graphs; they go one by one, which takes longer"
     ]
-    monkeypatch.setattr(run, "can_be_captured", lambda model, passes: False)
+    monkeypatch.setattr(trainer, "can_be_captured", lambda model, passes: False)
     assert_same_training(found, train_small())
 
 
@@ -213,7 +213,7 @@ def test_recording_leaves_a_model_as_it_was(captured: list[int], monkeypatch: py
     def fail(*_: object) -> None:
         raise RuntimeError("no room")
 
-    monkeypatch.setattr(run, "validation_step", lambda model, task: fail)
+    monkeypatch.setattr(trainer, "validation_step", lambda model, task: fail)
     with pytest.raises(RuntimeError, match="no room"):
         fit(model, data, cycles_and_stars(7, seed=1), config=SHORT)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())

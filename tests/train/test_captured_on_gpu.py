@@ -11,7 +11,7 @@ import torch
 
 from tests.train.capturing import assert_same_training, held_after_trainings, sizes_taken, train
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
-from tfgw.train import TrainConfig, fit, run
+from tfgw.train import TrainConfig, fit, trainer
 from tfgw.train.batches import shuffled
 from tfgw.train.captured import recording
 
@@ -34,7 +34,7 @@ def test_replayed_steps_are_like_any_other(monkeypatch: pytest.MonkeyPatch, take
     found = train_small(SHORT)
     assert taken[:3] == [9, 9, 6]
     taken.clear()
-    monkeypatch.setattr(run, "can_be_captured", lambda model, passes: False)
+    monkeypatch.setattr(trainer, "can_be_captured", lambda model, passes: False)
     expected = train_small(SHORT)
     assert not taken
     assert_same_training(found, expected)
@@ -51,7 +51,7 @@ def test_steps_between_replays(monkeypatch: pytest.MonkeyPatch, taken: list[int]
     monkeypatch.setattr("tfgw.train.padded_batches.SPREAD", 0.0)
     found = train_small(SHORT)
     assert set(taken) >= {-1, 9}
-    monkeypatch.setattr(run, "can_be_captured", lambda model, passes: False)
+    monkeypatch.setattr(trainer, "can_be_captured", lambda model, passes: False)
     assert_same_training(found, train_small(SHORT))
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tfgw.train.config import TrainConfig
-from tfgw.train.records import EpochRecord, Kept, describe_records, read_records
+from tfgw.train.history import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
 
 FILE_NAME = "checkpoint.safetensors"

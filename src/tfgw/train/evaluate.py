@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
+from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.batches import GraphStore
 from tfgw.train.tasks import Task, sums
-from tfgw.train.threads import networks_on_one_thread
 
 BATCH_SIZE = 256
 

@@ -16,13 +16,13 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
+from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.checkpoint import FILE_NAME
 from tfgw.train.config import TrainConfig
-from tfgw.train.records import EpochRecord, Kept, describe_records, read_records
+from tfgw.train.history import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.reporting import Reporter
-from tfgw.train.run import DTYPES, Job, Run
 from tfgw.train.tensor_file import read_tensors, write_tensors
-from tfgw.train.threads import networks_on_one_thread
+from tfgw.train.trainer import DTYPES, Job, Trainer
 
 
 class FitResult(NamedTuple):
@@ -124,16 +124,16 @@ def _train_into_file(fabric: Fabric, job: Job, path: Path) -> None:
 def _train(fabric: Fabric, job: Job) -> Outcome:
     is_first = fabric.is_global_zero
     with torch.random.fork_rng(), networks_on_one_thread(job.model):
-        run = Run(fabric, job)
+        trainer = Trainer(fabric, job)
         reporter = Reporter(
             epochs=job.config.epochs,
-            done=run.progress.epoch,
+            done=trainer.progress.epoch,
             bar=job.progress_bar and is_first,
             folder=job.folder / "tensorboard" if job.folder and job.tensorboard and is_first else None,
         )
         try:
-            while not run.is_finished():
-                reporter.show(run.train_epoch())
+            while not trainer.is_finished():
+                reporter.show(trainer.train_epoch())
         finally:
             reporter.close()
-    return FitResult(run.progress.records, run.progress.kept), run.final_weights()
+    return FitResult(trainer.progress.records, trainer.progress.kept), trainer.final_weights()

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from tfgw.nn import TemplateLayer, TFGWPooling
-from tfgw.train.records import EpochRecord
+from tfgw.train.history import EpochRecord
 
 
 class Reporter:

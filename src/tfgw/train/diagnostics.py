@@ -10,9 +10,9 @@ from torch_geometric.data import Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.canonical import reordered
+from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.evaluate import BATCH_SIZE, embeddings, evaluation_mode, store_for
 from tfgw.train.model_file import TrainedModel
-from tfgw.train.threads import networks_on_one_thread
 
 SAME = 1e-9
 """Relative change below which two distances count as equal."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
 from tfgw.nn import TemplateLayer, project_after_step
-from tfgw.train.arriving import Arriving
+from tfgw.train.async_host_copy import AsyncHostCopy
 from tfgw.train.batches import GraphStore
 from tfgw.train.captured import (
     CapturedPass,
@@ -27,7 +27,7 @@ from tfgw.train.checkpoint import FILE_NAME, Progress, load_checkpoint, save_che
 from tfgw.train.config import Precision, TrainConfig
 from tfgw.train.epoch_plan import EpochPlan
 from tfgw.train.evaluate import Evaluation, evaluation_mode
-from tfgw.train.records import EpochRecord, Kept, is_worth_keeping
+from tfgw.train.history import EpochRecord, Kept, is_worth_keeping
 from tfgw.train.reporting import template_figures
 from tfgw.train.tasks import Sums, sums
 
@@ -52,7 +52,7 @@ class Job:
     tensorboard: bool
 
 
-class Run:
+class Trainer:
     """The state of a job between epochs, and how it gets from one to the next."""
 
     def __init__(self, fabric: Fabric, job: Job) -> None:
@@ -159,7 +159,7 @@ class Run:
         for graphs in plan.batches:
             if captured is None or not captured.take(graphs):
                 total += self._step(graphs, plan.epoch)
-        templates = {name: Arriving(figure) for name, figure in template_figures(self.module).items()}
+        templates = {name: AsyncHostCopy(figure) for name, figure in template_figures(self.module).items()}
         self.plan = self._plan(plan.epoch + 1)  # while a GPU is busy
         if captured is not None:
             found = captured.total()
@@ -177,7 +177,7 @@ class Run:
 
     def _step(self, graphs: Tensor, epoch: int) -> Tensor:
         measured = self._forward(self.train, self._share(graphs))
-        figures = Arriving(torch.stack(measured))
+        figures = AsyncHostCopy(torch.stack(measured))
         # Gradients are averaged over processes: this makes them those of the mean over the whole batch.
         loss = measured.loss * self.fabric.world_size / len(graphs)
         self.fabric.backward(loss + getattr(self.module, "auxiliary_loss", 0.0))
@@ -200,7 +200,7 @@ class Run:
             return self._mean(total, len(store))
         total = torch.zeros(2, dtype=torch.float64)
         with evaluation_mode(self.model):
-            found = [Arriving(torch.stack(self._forward(store, graphs))) for graphs in batches]
+            found = [AsyncHostCopy(torch.stack(self._forward(store, graphs))) for graphs in batches]
         for figures in found:
             total += figures.values()
         return self._mean(total, len(store))
