@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tfgw import ot
-from tfgw.nn.padding import KnowsPadding
+from tfgw.nn.padding import current_padding
 from tfgw.nn.structure import batched_shortest_paths, entry_index, entry_places
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.ot.problem import SharedEntries
@@ -18,7 +18,7 @@ Structure = Literal["adjacency", "shortest_path", "precomputed"]
 STRUCTURES: tuple[Structure, ...] = ("adjacency", "shortest_path", "precomputed")
 
 
-class TFGWPooling(TemplateLayer, KnowsPadding):
+class TFGWPooling(TemplateLayer):
     """The paper's layer: exact Fused Gromov–Wasserstein distances to K learnable template graphs (equation 2).
 
     Templates are parameters on a constrained set: call :meth:`project_` after each optimiser step, or let
@@ -191,7 +191,7 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
             self.template_features,
             self.template_weights,
             self.alpha,
-            padded_nodes=self.padded_rows is not None,
+            padded_nodes=current_padding() is not None,
             max_iter=self.max_iter,
             tol=self.tol,
             n_starts=self.n_starts,

@@ -18,7 +18,7 @@ from tfgw.nn import TFGWModel, TFGWPooling
 from tfgw.nn.batch_norm import BatchNorm
 from tfgw.nn.encoders import GINEncoder
 from tfgw.nn.linear import Linear
-from tfgw.nn.padding import padded
+from tfgw.nn.padding import use_padding
 from tfgw.ot import START_KINDS
 from tfgw.ot.cuda.gpu import gpu
 from tfgw.train.batches import GraphStore
@@ -87,7 +87,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task) -> 
         group["capturable"] = True
 
     def step(batch: PaddedBatch) -> Tensor:
-        with padded(model, batch.rows):
+        with use_padding(batch.rows):
             measured = sums(task, model(**batch.inputs), batch.y)
         (measured.loss / len(batch.y)).backward()
         # The host cannot look before the step: this is how PyTorch's own gradient scaler lets an optimiser skip it.
@@ -104,7 +104,7 @@ def validation_step(model: nn.Module, task: Task) -> Compute:
     """Loss and score alone."""
 
     def step(batch: PaddedBatch) -> Tensor:
-        with evaluation_mode(model), padded(model, batch.rows):
+        with evaluation_mode(model), use_padding(batch.rows):
             return torch.stack(sums(task, model(**batch.inputs), batch.y)).double()
 
     return step
