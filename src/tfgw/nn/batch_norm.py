@@ -15,6 +15,8 @@ class BatchNorm(nn.BatchNorm1d):
     any device, so that training does not depend on how many processes a batch is spread over.
     """
 
+    supports_padding = True
+
     def forward(self, x: Tensor) -> Tensor:
         rows = current_padding()
         if self.training and rows is not None:

@@ -30,6 +30,8 @@ class GINEncoder(nn.Module):
         out_channels: ``in_channels + num_layers * width``.
     """
 
+    supports_padding = True
+
     def __init__(self, in_channels: int, *, width: int = 16, num_layers: int = 2) -> None:
         super().__init__()
         if num_layers < 0:

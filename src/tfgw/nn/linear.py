@@ -15,6 +15,8 @@ class Linear(nn.Linear):
     In training, when batches are random anyway, nothing is added.
     """
 
+    supports_padding = True
+
     def forward(self, x: Tensor) -> Tensor:
         if self.training or x.dim() != 2:
             return super().forward(x)

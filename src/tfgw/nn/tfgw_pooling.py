@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tfgw import ot
-from tfgw.nn.padding import current_padding
+from tfgw.nn.padding import PaddedShape, current_padding
 from tfgw.nn.structure import batched_shortest_paths, entry_index, entry_places
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.ot.problem import SharedEntries
@@ -47,6 +47,7 @@ class TFGWPooling(TemplateLayer):
         num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
     """
 
+    supports_padding = True
     alpha: Tensor
     structure_entries: Tensor
     _entry_index: Tensor
@@ -151,6 +152,14 @@ class TFGWPooling(TemplateLayer):
             self.structure_entries.clamp_(0, 1 if self.structure == "adjacency" else None)
         if self.learn_alpha:
             self.alpha.clamp_(0, 1)
+
+    def unsupported_reason(self, shape: PaddedShape) -> str | None:
+        """As in :class:`TemplateLayer`; also where a layer's settings need the CPU."""
+        if self.structure != "adjacency":
+            return f"structure={self.structure!r} needs matrices, which cannot be padded"
+        if self.n_starts != 1 or self.start_kinds != ot.START_KINDS:
+            return "padded batches are solved with n_starts=1 and the default start_kinds"
+        return super().unsupported_reason(shape)
 
     def forward(
         self,
