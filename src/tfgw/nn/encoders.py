@@ -11,7 +11,10 @@ from tfgw.nn.linear import Linear
 
 
 class Encoder(Protocol):
-    """What can take the GIN's place: any module from ``(x, edge_index)`` to ``(num_nodes, out_channels)``."""
+    """What can replace the GIN: any module that maps ``(x, edge_index)`` to ``(num_nodes, out_channels)``.
+
+    To be recorded in a CUDA graph, it declares that it supports padded batches: :mod:`tfgw.train.cuda_graph`.
+    """
 
     out_channels: int
 
