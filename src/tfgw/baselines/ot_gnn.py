@@ -65,6 +65,8 @@ class OTGNN(NeuralBaseline):
 class OTGNNModel(nn.Module):
     """The network; arguments as in :class:`OTGNN`."""
 
+    supports_padding = True
+
     def __init__(
         self,
         in_channels: int,

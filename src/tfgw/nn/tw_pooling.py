@@ -19,6 +19,8 @@ class TWPooling(TemplateLayer):
         num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
     """
 
+    supports_padding = True
+
     def __init__(
         self,
         in_channels: int,

@@ -14,6 +14,7 @@ from tests.train.cuda_graph.training import NEW_MODELS
 from tests.train.small import cycles_and_stars, small_model
 from tfgw.baselines.diffpool import DiffPoolModel
 from tfgw.baselines.drop_gin import DropGINModel
+from tfgw.baselines.ot_gnn import OTGNNModel
 from tfgw.baselines.ppgn import PPGNModel
 from tfgw.datasets import GraphDataset, ShortestPaths
 from tfgw.nn import TFGWModel, TFGWPooling
@@ -45,6 +46,12 @@ def test_a_plain_model_is_recorded() -> None:
 @pytest.mark.parametrize("name", NEW_MODELS)
 def test_models_that_take_part(name: str) -> None:
     assert unsupported_reason(NEW_MODELS[name](cycles_and_stars(12)), passes()) is None
+
+
+def test_ot_gnn_takes_part_within_the_limits_of_its_layer() -> None:
+    assert unsupported_reason(OTGNNModel(3, 2, num_templates=2, template_nodes=5), passes()) is None
+    reason = "pool (TWPooling): templates have 129 nodes, more than 128"
+    assert unsupported_reason(OTGNNModel(3, 2, num_templates=2, template_nodes=129), passes()) == reason
 
 
 def test_data_that_cannot_be_recorded() -> None:
