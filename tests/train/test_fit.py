@@ -6,7 +6,7 @@ import torch
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.nn import GINModel
 from tfgw.train import EpochRecord, Kept, TrainConfig, evaluate, fit, outputs
-from tfgw.train.records import is_worth_keeping
+from tfgw.train.history import is_worth_keeping
 
 SHORT = TrainConfig(epochs=6, batch_size=7, accelerator="cpu")
 

@@ -42,11 +42,13 @@ class MLP(NeuralBaseline):
 class MLPModel(nn.Module):
     """The head of TFGW on the features of graphs with a single node."""
 
+    supports_padding = True
+
     def __init__(self, in_channels: int, out_channels: int, *, dropout: float) -> None:
         super().__init__()
         self.head = prediction_head(in_channels, out_channels, dropout=dropout)
 
-    def forward(self, x: Tensor, **_: Any) -> Tensor:
+    def forward(self, x: Tensor, *, batch_size: int | None = None, **_: Any) -> Tensor:
         """Class scores, ``(batch_size, out_channels)``."""
-        scores: Tensor = self.head(x)
+        scores: Tensor = self.head(x[:batch_size])  # further rows are padding
         return scores

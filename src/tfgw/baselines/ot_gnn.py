@@ -13,7 +13,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.estimators.graphs import median_nodes
 from tfgw.nn import GINEncoder, TWPooling, sample_templates
 from tfgw.nn.models import prediction_head
-from tfgw.train.run import DTYPES
+from tfgw.train.trainer import DTYPES
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,6 +64,8 @@ class OTGNN(NeuralBaseline):
 
 class OTGNNModel(nn.Module):
     """The network; arguments as in :class:`OTGNN`."""
+
+    supports_padding = True
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tfgw.cli.answer import Answer, table
 from tfgw.cli.trained import find_graphs, find_model
-from tfgw.train.check import SAME, check_model, relative
+from tfgw.train.diagnostics import SAME, check_model, relative
 
 
 def run(args: argparse.Namespace) -> Answer:

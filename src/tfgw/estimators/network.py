@@ -19,7 +19,7 @@ from tfgw.estimators.sampling import draw_templates
 from tfgw.nn import TFGWConfig, TFGWModel
 from tfgw.nn.tfgw_pooling import Structure
 from tfgw.train import FitResult, Task, TrainConfig, embeddings, fit
-from tfgw.train.run import DTYPES
+from tfgw.train.trainer import DTYPES
 
 
 class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralEstimator):

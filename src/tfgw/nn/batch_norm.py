@@ -1,24 +1,25 @@
-"""Batch normalisation whose statistics are those of the whole batch and of nothing else: processes may share it, and it
-may be padded."""
+"""Batch normalisation with the statistics of all nodes of a batch, even one that is padded or shared by processes."""
 
 from typing import Any, cast
 
 import torch
 from torch import Tensor, distributed, nn
 
-from tfgw.nn.padding import KnowsPadding, Rows, correction
+from tfgw.nn.padding import Rows, bessel_correction, current_padding
 
 
-class BatchNorm(nn.BatchNorm1d, KnowsPadding):
-    """``torch.nn.BatchNorm1d`` over the nodes of all processes, without padding.
+class BatchNorm(nn.BatchNorm1d):
+    """``torch.nn.BatchNorm1d`` over the nodes of all processes, ignoring padding (:mod:`tfgw.nn.padding`).
 
     In one process and without padding it is the original. In several it does what ``SyncBatchNorm`` does on GPUs, on
     any device, so that training does not depend on how many processes a batch is spread over.
     """
 
+    supports_padding = True
+
     def forward(self, x: Tensor) -> Tensor:
-        if self.training and self.padded_rows is not None:
-            rows = self.padded_rows
+        rows = current_padding()
+        if self.training and rows is not None:
             normalised, mean, variance = _NormOfNodes.apply(x, rows, self.weight, self.bias, self.eps)
             self._track(mean, variance * rows.correction)
             return normalised
@@ -27,7 +28,7 @@ class BatchNorm(nn.BatchNorm1d, KnowsPadding):
         count = _SumOverProcesses.apply(x.new_tensor(len(x)))
         mean = _SumOverProcesses.apply(x.sum(0)) / count
         variance = _SumOverProcesses.apply((x - mean).square().sum(0)) / count
-        self._track(mean.detach(), variance.detach() * correction(count))
+        self._track(mean.detach(), variance.detach() * bessel_correction(count))
         return (x - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias
 
     @torch.no_grad()
@@ -39,15 +40,15 @@ class BatchNorm(nn.BatchNorm1d, KnowsPadding):
 
 
 class _NormOfNodes(torch.autograd.Function):
-    """The norm, with mean and variance of the nodes. What is not one becomes the bias, so that padding does not grow
-    from norm to norm where nodes hardly differ. With gradients of its own, as one by one its operations would be twice
-    as many, of a microsecond or two each."""
+    """Normalise with mean and variance of the nodes. Padding becomes the bias: scaled like nodes that hardly differ,
+    it would grow from norm to norm. The backward is written out, which takes half as many kernels, each of a
+    microsecond or two."""
 
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, rows: Rows, weight: Tensor, bias: Tensor, eps: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        mean = (rows.share * x).sum(0)  # no product of matrices, which may be in a lower precision
+        mean = (rows.share * x).sum(0)  # a matrix product might use a lower precision
         centred = (x - mean) * rows.is_node
         variance = (rows.share * centred.square()).sum(0)
         inverse = (variance + eps).rsqrt()

@@ -11,7 +11,10 @@ from tfgw.nn.linear import Linear
 
 
 class Encoder(Protocol):
-    """What can take the GIN's place: any module from ``(x, edge_index)`` to ``(num_nodes, out_channels)``."""
+    """What can replace the GIN: any module that maps ``(x, edge_index)`` to ``(num_nodes, out_channels)``.
+
+    To be recorded in a CUDA graph, it declares that it supports padded batches: :mod:`tfgw.train.cuda_graph`.
+    """
 
     out_channels: int
 
@@ -29,6 +32,8 @@ class GINEncoder(nn.Module):
     Attributes:
         out_channels: ``in_channels + num_layers * width``.
     """
+
+    supports_padding = True
 
     def __init__(self, in_channels: int, *, width: int = 16, num_layers: int = 2) -> None:
         super().__init__()

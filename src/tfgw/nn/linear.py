@@ -1,4 +1,4 @@
-"""A linear layer that treats every row of a batch the same way."""
+"""A linear layer whose result for a row does not depend on the other rows."""
 
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
@@ -7,13 +7,15 @@ ROWS, COLUMNS = 16, 8
 
 
 class Linear(nn.Linear):
-    """``torch.nn.Linear`` whose evaluation of a row does not depend on the other rows, to the last bit.
+    """``torch.nn.Linear`` which in evaluation mode maps each row independently of the others, to the last bit.
 
-    Matrix libraries add up in another order where a matrix ends, or where its rows are not aligned. A graph's features
-    would then depend, in the last digits, on where in a batch it stands, and the solver, which has ties to break,
-    might turn that into another local minimum. Zeros up to a round number of rows and columns leave no such ends.
-    In training, when batches are random anyway, nothing is added.
+    Matrix libraries sum in a different order at the end of a matrix, or where its rows are not aligned. The last digits
+    of a graph's features would then depend on its place in the batch, and the solver, which breaks ties, might end in
+    another local minimum. Zeros up to a round number of rows and columns prevent that. In training mode, where batches
+    are random anyway, nothing is added.
     """
+
+    supports_padding = True
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training or x.dim() != 2:

@@ -9,10 +9,10 @@ from typing import cast
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn import global_add_pool
 
 from tfgw.nn.encoders import Encoder, GINEncoder
 from tfgw.nn.linear import Linear
+from tfgw.nn.readout import sum_over_graphs
 from tfgw.nn.templates import sample_templates
 from tfgw.nn.tfgw_pooling import Structure, TFGWPooling
 from tfgw.ot import START_KINDS
@@ -76,6 +76,8 @@ class TFGWModel(nn.Module):
         config: The architecture.
         encoder: Takes the GIN's place, whose ``num_layers`` and ``width`` then say nothing.
     """
+
+    supports_padding = True
 
     def __init__(self, config: TFGWConfig, *, encoder: Encoder | None = None) -> None:
         super().__init__()
@@ -166,6 +168,8 @@ class TFGWModel(nn.Module):
 class GINModel(nn.Module):
     """GIN as the paper compares with it: the same layers and head, and the sum over nodes as readout."""
 
+    supports_padding = True
+
     def __init__(
         self,
         in_channels: int,
@@ -183,7 +187,7 @@ class GINModel(nn.Module):
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None
     ) -> Tensor:
         """Sum of the node features of each graph."""
-        return global_add_pool(self.encoder(x, edge_index), batch, size=batch_size)
+        return sum_over_graphs(self.encoder(x, edge_index), batch, batch_size)
 
     def forward(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None

@@ -1,22 +1,26 @@
-"""Batches with a fixed number of nodes, of which those at the end are there for nothing.
+"""Padded batches: a fixed number of rows, of which the trailing ones are padding.
 
-A CUDA graph replays the same kernels on memory of the same size. Batches of graphs differ in size: they are padded.
+A CUDA graph replays the same kernels on memory of the same size, but batches of graphs differ in size, so they are
+padded. The padding of the current batch is ambient, like :class:`torch.autocast`: inside :func:`use_padding`, modules
+ask :func:`current_padding` which rows are nodes. What a module must do with the answer: :mod:`tfgw.train.cuda_graph`.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import local
 from typing import NamedTuple
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
 
 class Rows(NamedTuple):
     """Which rows of a padded batch are nodes.
 
     Attributes:
-        is_node: 1, or 0 for padding, ``(num_rows, 1)``, in the precision of the features.
-        share: The same, divided by the number of nodes.
-        correction: From the variance of the nodes to that of what they are drawn from.
+        is_node: 1 for nodes and 0 for padding, ``(num_rows, 1)``, in the precision of the features.
+        share: The same divided by the number of nodes: ``(share * x).sum(0)`` is the mean over the nodes.
+        correction: Bessel's correction, from the variance of the nodes to an unbiased estimate.
     """
 
     is_node: Tensor
@@ -25,31 +29,47 @@ class Rows(NamedTuple):
 
     @classmethod
     def where(cls, is_node: Tensor) -> "Rows":
-        """What follows from ``is_node``."""
+        """Compute everything from ``is_node``."""
         number = is_node.sum()
-        return cls(is_node, is_node / number, correction(number))
+        return cls(is_node, is_node / number, bessel_correction(number))
 
 
-def correction(number: Tensor) -> Tensor:
+class PaddedShape(NamedTuple):
+    """Size of a padded batch, and the GPU it is on."""
+
+    device: torch.device
+    graphs: int
+    nodes: int
+
+
+def bessel_correction(number: Tensor) -> Tensor:
     """number / (number - 1), or 1 for a single node."""
     return number / (number - 1).clamp_min(1)
 
 
-class KnowsPadding(nn.Module):
-    """A layer for which it matters which rows are nodes; for all others, rows have nothing to do with each other."""
+def current_padding() -> Rows | None:
+    """Which rows of the batch that is being computed are nodes; ``None`` if it is not padded.
 
-    padded_rows: Rows | None = None
-    """``None`` where there is no padding."""
+    Call it in ``forward``: the backward pass runs in other threads, to which it does not apply.
+    """
+    return _current.rows
 
 
 @contextmanager
-def padded(model: nn.Module, rows: Rows) -> Iterator[None]:
-    """Inside the block, ``model`` is called with a padded batch, in which padding has ``batch_size`` as its graph."""
-    layers = [layer for layer in model.modules() if isinstance(layer, KnowsPadding)]
-    for layer in layers:
-        layer.padded_rows = rows
+def use_padding(rows: Rows) -> Iterator[None]:
+    """Inside the block, this thread calls modules with a padded batch; the graph of padding is ``batch_size``."""
+    before = _current.rows
+    _current.rows = rows
     try:
         yield
     finally:
-        for layer in layers:
-            layer.padded_rows = None
+        _current.rows = before
+
+
+class _Current(local):
+    """Thread-local rather than a ``ContextVar``, which :func:`torch.compile` cannot trace."""
+
+    rows: Rows | None = None
+
+
+_current = _Current()

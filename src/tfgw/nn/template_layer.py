@@ -4,7 +4,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from tfgw.nn.padding import PaddedShape
 from tfgw.nn.projections import project_simplex
+from tfgw.ot.backends import cuda
 from tfgw.ot.problem import weight_tolerance
 
 
@@ -54,6 +56,10 @@ class TemplateLayer(nn.Module):
         """Move every learned parameter to the nearest point of its constraint set, in place."""
         if self.learn_weights:
             self.template_weights.copy_(project_simplex(self.template_weights))
+
+    def unsupported_reason(self, shape: PaddedShape) -> str | None:
+        """Why its GPU cannot solve a batch padded to this shape; ``None`` if it can (:mod:`tfgw.train.cuda_graph`)."""
+        return cuda.unsupported_size(shape.device, shape.graphs, shape.nodes, self.num_templates, self.template_nodes)
 
     @property
     def live_nodes(self) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tfgw import ot
-from tfgw.nn.padding import KnowsPadding
+from tfgw.nn.padding import PaddedShape, current_padding
 from tfgw.nn.structure import batched_shortest_paths, entry_index, entry_places
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.ot.checks import thread_count
@@ -28,7 +28,7 @@ class GraphInputs(TypedDict, total=False):
     batch_size: int | None
 
 
-class TFGWPooling(TemplateLayer, KnowsPadding):
+class TFGWPooling(TemplateLayer):
     """The paper's layer: exact Fused Gromov–Wasserstein distances to K learnable template graphs (equation 2).
 
     Templates are parameters on a constrained set: call :meth:`project_` after each optimiser step, or let
@@ -57,6 +57,7 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
         num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
     """
 
+    supports_padding = True
     alpha: Tensor
     structure_entries: Tensor
     _entry_index: Tensor
@@ -157,6 +158,14 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
         if self.learn_alpha:
             self.alpha.clamp_(0, 1)
 
+    def unsupported_reason(self, shape: PaddedShape) -> str | None:
+        """As in :class:`TemplateLayer`; also where a layer's settings need the CPU."""
+        if self.structure != "adjacency":
+            return f"structure={self.structure!r} needs matrices, which cannot be padded"
+        if self.n_starts != 1 or self.start_kinds != ot.START_KINDS:
+            return "padded batches are solved with n_starts=1 and the default start_kinds"
+        return super().unsupported_reason(shape)
+
     def forward(
         self,
         x: Tensor,
@@ -203,7 +212,7 @@ class TFGWPooling(TemplateLayer, KnowsPadding):
                 start_kinds=start_bits(self.start_kinds),
                 num_threads=thread_count(self.num_threads),
                 pattern=self._pattern(),
-                padded_nodes=self.padded_rows is not None,
+                padded_nodes=current_padding() is not None,
             )
         )
 

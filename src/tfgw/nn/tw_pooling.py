@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from tfgw.nn.padding import current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.ot.checks import thread_count
 from tfgw.ot.problem import Problem
@@ -20,6 +21,8 @@ class TWPooling(TemplateLayer):
         learn_weights: Whether the points' weights are parameters (else they stay as set, uniform at first).
         num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
     """
+
+    supports_padding = True
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class TWPooling(TemplateLayer):
                 template_weights=self.template_weights,
                 alpha=features_only,
                 num_threads=thread_count(self.num_threads),
+                padded_nodes=current_padding() is not None,
             )
         )
 

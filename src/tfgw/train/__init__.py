@@ -5,13 +5,13 @@
 >>> evaluate(model, dataset[split.test], task="classification").score
 """
 
-from tfgw.train.check import ModelCheck, check_model
 from tfgw.train.config import TrainConfig
+from tfgw.train.diagnostics import ModelCheck, check_model
 from tfgw.train.evaluate import Evaluation, embeddings, evaluate, outputs
+from tfgw.train.history import EpochRecord, Kept
 from tfgw.train.loop import FitResult, fit
 from tfgw.train.model_file import TrainedModel, load_model, save_model
 from tfgw.train.preprocessing import Preprocessing
-from tfgw.train.records import EpochRecord, Kept
 from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities
 from tfgw.train.tensor_file import FileError
 

@@ -1,7 +1,7 @@
-"""Batches cut out of a dataset that is stacked once.
+"""Batches gathered from a dataset that is stacked once.
 
-Datasets of graphs are a few long tensors; a batch of any graphs is a handful of gathers from them. That takes
-a fraction of a millisecond where collating ``Data`` objects one by one takes as long as a solve.
+A stacked dataset is a few long tensors, and a batch of any of its graphs is a handful of gathers from them. That takes
+a fraction of a millisecond; collating ``Data`` objects one by one takes as long as a solve.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Batch(NamedTuple):
 
 
 class GraphStore:
-    """Graphs of a dataset, ready to be batched.
+    """The graphs of a dataset, from which batches are gathered.
 
     Args:
         dataset: Graphs with ``x`` and ``edge_index``, and where present ``y``, ``edge_weight``, ``structure``
@@ -51,7 +51,7 @@ class GraphStore:
         return self.tensors["y"][self.positions] if "y" in self.tensors else None
 
     def batch(self, graphs: Tensor) -> Batch:
-        """The graphs with these numbers, in this order, as one batch."""
+        """One batch of the graphs with these numbers, in this order."""
         chosen = self.positions[graphs]
         nodes = self.lengths("x", chosen)
         edges = self.lengths("edge_index", chosen)
@@ -73,11 +73,11 @@ class GraphStore:
             yield self.batch(graphs)
 
     def lengths(self, key: str, chosen: Tensor) -> Tensor:
-        """How many rows of a stacked tensor belong to each of the graphs at these positions."""
+        """Number of rows of a stacked tensor that belong to each of the graphs at these positions."""
         return self._bounds[key][chosen + 1] - self._bounds[key][chosen]
 
     def _rows(self, key: str, chosen: Tensor) -> Tensor:
-        """The parts of a stacked tensor that belong to the chosen graphs, end to end."""
+        """The parts of a stacked tensor that belong to the chosen graphs, concatenated."""
         lengths = self.lengths(key, chosen)
         shift = self._bounds[key][chosen] - (lengths.cumsum(0) - lengths)
         rows = torch.arange(int(lengths.sum())) + shift.repeat_interleave(lengths)
@@ -88,7 +88,7 @@ class GraphStore:
 
 
 def epoch_batches(order: Tensor, batch_size: int, *, smallest: int) -> list[Tensor]:
-    """Cut an order of graphs into batches; one of fewer than ``smallest`` at the end joins that before."""
+    """Split an order of graphs into batches; a last one of fewer than ``smallest`` graphs joins the one before it."""
     batches = list(order.split(batch_size))
     if len(batches) > 1 and len(batches[-1]) < smallest:
         batches[-2:] = [torch.cat(batches[-2:])]
@@ -96,9 +96,9 @@ def epoch_batches(order: Tensor, batch_size: int, *, smallest: int) -> list[Tens
 
 
 def shuffled(size: int, *, rng: np.random.Generator, classes: Tensor | None = None) -> Tensor:
-    """A random order of graphs; with ``classes``, every stretch of it has the class proportions of the whole.
+    """A random order of graphs; with ``classes``, every part of it has the class proportions of the whole.
 
-    For that, the graphs of each class are spread evenly, in random order, over [0, 1), and all are sorted.
+    For that, the graphs of each class are spread evenly over [0, 1) in random order, and all are sorted.
     """
     place = rng.random(size)
     if classes is not None:

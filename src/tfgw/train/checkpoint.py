@@ -1,8 +1,8 @@
 """The state of a training run between two epochs, on disk.
 
-A checkpoint holds everything the rest of the run depends on: weights, optimiser state, the kept model, and
-what was measured so far. Random numbers need no storing: every epoch seeds itself from the run's seed and its
-own number.
+A checkpoint holds everything that the rest of the run depends on: weights, optimiser state, the kept model, and the
+measurements so far. The state of random generators is not stored: every epoch is seeded by the run's seed and its own
+number.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tfgw.train.config import TrainConfig
-from tfgw.train.records import EpochRecord, Kept, describe_records, read_records
+from tfgw.train.history import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
 
 FILE_NAME = "checkpoint.safetensors"
@@ -22,7 +22,7 @@ KIND = "checkpoint"
 
 @dataclass
 class Progress:
-    """How far a run has come: epochs done, their records, and the kept model with its weights."""
+    """Progress of a run: epochs done, their records, and the kept model with its weights."""
 
     epoch: int = 0
     records: list[EpochRecord] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Progress:
 def save_checkpoint(
     folder: Path, progress: Progress, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig
 ) -> None:
-    """Replace the checkpoint in ``folder`` by the present state."""
+    """Replace the checkpoint in ``folder`` by the current state."""
     tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"kept/{name}": tensor for name, tensor in progress.kept_weights.items()}
     for number, state in optimizer.state_dict()["state"].items():
@@ -47,7 +47,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig) -> Progress:
-    """Put model and optimiser in the state of the checkpoint; returns how far the run had come."""
+    """Restore model and optimiser from the checkpoint; returns the progress of the run."""
     path = folder / FILE_NAME
     tensors, description = read_tensors(path, kind=KIND)
     _check_same_run(path, description["config"], config)
@@ -69,8 +69,8 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _check_same_run(path: Path, stored: dict[str, Any], config: TrainConfig) -> None:
-    """Settings that do not change what was computed so far may differ: a finished run can be continued."""
+    """Settings that did not affect the run so far may differ, so that a finished run can be continued."""
     wanted = asdict(config) | {"betas": list(config.betas)}
     for name in wanted:
         if name not in ("epochs", "checkpoint_seconds") and stored.get(name) != wanted[name]:
-            raise FileError(f"{path}: made with {name}={stored.get(name)!r}, cannot go on with {wanted[name]!r}")
+            raise FileError(f"{path}: made with {name}={stored.get(name)!r}, cannot continue with {wanted[name]!r}")

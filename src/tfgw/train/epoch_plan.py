@@ -1,4 +1,4 @@
-"""What an epoch does with which graphs. That depends on the run's seed and on the epoch's number alone."""
+"""The batches of an epoch, and its random seed. Both depend only on the run's seed and the epoch's number."""
 
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ class EpochPlan(NamedTuple):
 
     Attributes:
         epoch: Its number, from 1.
-        batches: The numbers of the graphs of each batch, over all processes.
-        seed: Of dropout, in this process.
+        batches: Numbers of the graphs in each batch, for all processes together.
+        seed: Random seed for dropout in this process.
     """
 
     epoch: int
@@ -33,8 +33,7 @@ class EpochPlan(NamedTuple):
         return cls(epoch, batches, int(state >> np.uint64(1)))
 
     def seed_generators(self, device: torch.device) -> None:
-        """What ``torch.manual_seed`` does; next to a GPU, that takes a millisecond for kinds of devices that are not
-        there."""
+        """As ``torch.manual_seed``, which with a GPU takes a millisecond to look for other kinds of devices."""
         if device.type == "cuda":
             torch.default_generator.manual_seed(self.seed)
             torch.cuda.default_generators[device.index].manual_seed(self.seed)

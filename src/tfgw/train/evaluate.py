@@ -1,4 +1,4 @@
-"""Run a trained model over a dataset."""
+"""Evaluate a trained model on a dataset."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
+from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.batches import GraphStore
 from tfgw.train.tasks import Task, sums
-from tfgw.train.threads import networks_on_one_thread
 
 BATCH_SIZE = 256
 
@@ -32,7 +32,7 @@ def evaluate(model: nn.Module, dataset: InMemoryDataset, *, task: Task, batch_si
 
 
 def outputs(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
-    """What ``model`` gives for each graph, ``(num_graphs, out_channels)``."""
+    """Outputs of ``model`` for each graph, ``(num_graphs, out_channels)``."""
     return _over_batches(model, model, dataset, batch_size)
 
 
@@ -50,14 +50,14 @@ def _over_batches(
 
 
 def store_for(model: nn.Module, dataset: InMemoryDataset) -> GraphStore:
-    """The dataset, batched in the precision and on the device of the model."""
+    """A store whose batches have the precision of ``model`` and are on its device."""
     parameter = next(model.parameters())
     return GraphStore(dataset, dtype=parameter.dtype, device=parameter.device)
 
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """No gradients and no dropout inside the block; the model is as it was afterwards."""
+    """Inside the block there are no gradients and no dropout; afterwards the model is in its previous mode."""
     was_training = model.training
     model.eval()
     try:

@@ -16,21 +16,21 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
+from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.checkpoint import FILE_NAME
 from tfgw.train.config import TrainConfig
-from tfgw.train.records import EpochRecord, Kept, describe_records, read_records
+from tfgw.train.history import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.reporting import Reporter
-from tfgw.train.run import DTYPES, Job, Run
 from tfgw.train.tensor_file import read_tensors, write_tensors
-from tfgw.train.threads import networks_on_one_thread
+from tfgw.train.trainer import DTYPES, Job, Trainer
 
 
 class FitResult(NamedTuple):
-    """How a training went.
+    """Result of a training run.
 
     Attributes:
         records: One :class:`EpochRecord` per epoch.
-        kept: The epoch whose weights the model has now; ``None``: the last, as there was no validation.
+        kept: The epoch whose weights the model has now; ``None`` without validation: those of the last epoch.
     """
 
     records: list[EpochRecord]
@@ -51,22 +51,22 @@ def fit(
     progress_bar: bool = False,
     tensorboard: bool = False,
 ) -> FitResult:
-    """Train ``model`` in place and leave it with the weights worth keeping.
+    """Train ``model`` in place.
 
-    With ``validation`` graphs these are chosen by the paper's rule (:func:`is_worth_keeping`); without, they
-    are those of the last epoch.
+    At the end it has the weights of the epoch chosen by the paper's rule (:func:`is_worth_keeping`), or those of the
+    last epoch if there are no ``validation`` graphs.
 
     Args:
         model: Called as ``model(x=..., edge_index=..., batch=..., batch_size=...)``, and with
             ``edge_weight``, ``structure`` and ``node_weights`` where the graphs have them. It is converted to
-            ``config.precision``. What its call leaves in an attribute ``auxiliary_loss`` is added to the mean loss.
+            ``config.precision``. If a call sets an attribute ``auxiliary_loss``, it is added to the mean loss.
         train: Training graphs, with targets ``y``.
         validation: Validation graphs.
         config: The settings.
-        folder: Where to keep a checkpoint, and TensorBoard's files; ``None``: nowhere.
-        resume: Go on from the checkpoint in ``folder``, if there is one; the weights at the end are those of
-            an undisturbed run. ``model`` must be as it was when that run began.
-        progress_bar: Whether to show one on the standard error stream.
+        folder: Folder for a checkpoint and TensorBoard's files; ``None``: write neither.
+        resume: Continue from the checkpoint in ``folder``, if there is one. The final weights are those of an
+            uninterrupted run, provided that ``model`` is as it was when that run began.
+        progress_bar: Whether to show a progress bar on standard error.
         tensorboard: Whether to write TensorBoard's files; needs ``folder``.
     """
     if folder is None and (resume or tensorboard):
@@ -76,7 +76,7 @@ def fit(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / FILE_NAME).exists() and not resume:
-            raise FileExistsError(f"folder: {folder} has the checkpoint of another run; resume it or take another")
+            raise FileExistsError(f"folder: {folder} has the checkpoint of another run; resume it or choose another")
     job = Job(
         model=model.to(DTYPES[config.precision]),
         train=train,
@@ -103,8 +103,8 @@ def _fabric(config: TrainConfig) -> Fabric:
 
 
 def _train_in_processes(fabric: Fabric, job: Job) -> Outcome:
-    """Start one process per device. What they send back is waited for only once they have ended, and a pipe holds
-    little: the outcome comes in a file."""
+    """Start one process per device. The outcome comes back in a file: results that are sent are read only after the
+    processes have ended, and a pipe would block them before."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "outcome.safetensors"
         fabric.launch(partial(_train_into_file, job=job, path=path))
@@ -113,27 +113,27 @@ def _train_in_processes(fabric: Fabric, job: Job) -> Outcome:
 
 
 def _train_into_file(fabric: Fabric, job: Job, path: Path) -> None:
-    # Tensors reach a new process in memory that all share: each needs a model of its own.
+    # Tensors reach a new process in shared memory: each process needs a model of its own.
     result, weights = _train(fabric, replace(job, model=copy.deepcopy(job.model)))
     if fabric.is_global_zero:
         write_tensors(path, weights, describe_records(*result), kind="outcome")
-    # Fabric leaves Gloo's threads running, and a process that ends before they do is at times aborted.
+    # Fabric leaves Gloo's threads running, and a process that exits before they end is sometimes aborted.
     torch.distributed.destroy_process_group()
 
 
 def _train(fabric: Fabric, job: Job) -> Outcome:
     is_first = fabric.is_global_zero
     with torch.random.fork_rng(), networks_on_one_thread(job.model):
-        run = Run(fabric, job)
+        trainer = Trainer(fabric, job)
         reporter = Reporter(
             epochs=job.config.epochs,
-            done=run.progress.epoch,
+            done=trainer.progress.epoch,
             bar=job.progress_bar and is_first,
             folder=job.folder / "tensorboard" if job.folder and job.tensorboard and is_first else None,
         )
         try:
-            while not run.is_finished():
-                reporter.show(run.train_epoch())
+            while not trainer.is_finished():
+                reporter.show(trainer.train_epoch())
         finally:
             reporter.close()
-    return FitResult(run.progress.records, run.progress.kept), run.final_weights()
+    return FitResult(trainer.progress.records, trainer.progress.kept), trainer.final_weights()

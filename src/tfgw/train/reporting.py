@@ -1,4 +1,4 @@
-"""What can be watched while a model trains: a progress bar, and TensorBoard."""
+"""Progress of a training: a bar, and TensorBoard's event files."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from tfgw.nn import TemplateLayer, TFGWPooling
-from tfgw.train.records import EpochRecord
+from tfgw.train.history import EpochRecord
 
 
 class Reporter:
@@ -19,11 +19,11 @@ class Reporter:
 
     def show(self, record: EpochRecord) -> None:
         """Report one more epoch."""
-        figures = {key: value for key, value in record._asdict().items() if value is not None and key != "epoch"}
-        self._bar.set_postfix({_SHORT[key]: f"{value:.3g}" for key, value in figures.items()}, refresh=False)
+        values = {key: value for key, value in record._asdict().items() if value is not None and key != "epoch"}
+        self._bar.set_postfix({_SHORT[key]: f"{value:.3g}" for key, value in values.items()}, refresh=False)
         self._bar.update()
         if self._writer is not None:
-            for key, value in figures.items():
+            for key, value in values.items():
                 self._writer.add_scalar(key, value, record.epoch)
 
     def close(self) -> None:
@@ -43,15 +43,15 @@ _SHORT = {
 }
 
 
-def template_figures(model: nn.Module) -> dict[str, Tensor]:
-    """Mean α, and mean number of template nodes with weight, of the template layers of a model, where they are."""
-    figures: dict[str, Tensor] = {}
+def template_values(model: nn.Module) -> dict[str, Tensor]:
+    """Mean α and mean number of template nodes with weight, for models with a template layer; on its device."""
+    values: dict[str, Tensor] = {}
     for layer in model.modules():
         if isinstance(layer, TemplateLayer):
-            figures["live_nodes"] = layer.live_nodes.double().mean()
+            values["live_nodes"] = layer.live_nodes.double().mean()
             if isinstance(layer, TFGWPooling):
-                figures["alpha"] = layer.alpha.detach().mean()
-    return figures
+                values["alpha"] = layer.alpha.detach().mean()
+    return values
 
 
 def _summary_writer(folder: Path, done: int) -> Any:

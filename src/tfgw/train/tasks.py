@@ -1,4 +1,4 @@
-"""What a model learns: the loss it descends, and the score by which it is judged (higher is better)."""
+"""Learning tasks: the loss that training minimises, and the score that selects a model (higher is better)."""
 
 from typing import Literal, NamedTuple
 
@@ -26,21 +26,21 @@ def sums(task: Task, outputs: Tensor, y: Tensor) -> Sums:
     """Loss (differentiable) and score of the ``outputs`` of a model for the targets ``y``.
 
     ==================  ===================================  ==============================================
-    ``classification``  cross-entropy                        right answers
-    ``multilabel``      binary cross-entropy                 right labels, as a share of a graph's labels
+    ``classification``  cross-entropy                        correct predictions
+    ``multilabel``      binary cross-entropy                 correct labels, as a share of a graph's labels
     ``regression``      squared error                        minus the squared error
     ==================  ===================================  ==============================================
     """
     if task == "classification":
-        right = (outputs.detach().argmax(1) == y).sum()
-        return Sums(functional.cross_entropy(outputs, y, reduction="sum"), right.to(outputs))
+        correct = (outputs.detach().argmax(1) == y).sum()
+        return Sums(functional.cross_entropy(outputs, y, reduction="sum"), correct.to(outputs))
     target = y.to(outputs).reshape(len(y), -1)
     if target.shape != outputs.shape:
         raise ValueError(f"y: {target.shape[1]} values per graph, but the model gives {outputs.shape[1]}")
     if task == "multilabel":
         loss = functional.binary_cross_entropy_with_logits(outputs, target, reduction="none")
-        right = ((outputs.detach() > 0) == (target > 0.5)).to(outputs)
-        return Sums(loss.mean(1).sum(), right.mean(1).sum())
+        correct = ((outputs.detach() > 0) == (target > 0.5)).to(outputs)
+        return Sums(loss.mean(1).sum(), correct.mean(1).sum())
     error = (outputs - target).square().mean(1).sum()
     return Sums(error, -error.detach())
 

@@ -1,7 +1,7 @@
-"""One file that holds tensors and a JSON description, written whole or not at all, and never unpickled.
+"""Files with tensors and a JSON description, written atomically and never unpickled.
 
-The file is in the safetensors format, with a checksum of all it holds: a file that was cut, damaged, or
-written by a later version is refused with one sentence.
+They are in the safetensors format, with a checksum of the whole content: a file that is truncated, damaged, or written
+by a later version is refused with one sentence.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ FORMAT = 1
 
 
 class FileError(ValueError):
-    """A file that cannot be used, and why."""
+    """Why a file cannot be used."""
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], description: dict[str, Any], *, kind: str) -> None:
-    """Write a file of the given ``kind``; one that is already there is replaced in a single step."""
+    """Write a file of the given ``kind``, atomically replacing an existing one."""
     owned = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in tensors.items()}
     header = {"kind": kind, "format": FORMAT, "description": description, "sha256": _digest(owned, description)}
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -42,7 +42,7 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
     """Tensors and description of a file that :func:`write_tensors` wrote.
 
     Raises:
-        FileError: If there is no such file, or it is of another kind, cut, damaged, or from a later version.
+        FileError: If the file does not exist, or is of another kind, truncated, damaged, or from a later version.
     """
     if not path.is_file():
         raise FileError(f"{path}: there is no such file")
@@ -51,13 +51,13 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
             header = json.loads((file.metadata() or {}).get("tfgw", "{}"))
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
-        raise FileError(f"{path}: not a readable {kind} file, it is cut or damaged ({error})") from error
+        raise FileError(f"{path}: not a readable {kind} file, it is truncated or damaged ({error})") from error
     if header.get("kind") != kind:
         raise FileError(f"{path}: not a {kind} file of tfgw")
     if header["format"] > FORMAT:
         raise FileError(f"{path}: has format {header['format']}, this version reads up to {FORMAT}")
     if header["sha256"] != _digest(tensors, header["description"]):
-        raise FileError(f"{path}: damaged, its checksum does not fit its content")
+        raise FileError(f"{path}: damaged, its checksum does not match its content")
     return tensors, header["description"]
 
 

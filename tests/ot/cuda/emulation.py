@@ -149,7 +149,7 @@ def emulated_for_eager_calls(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
     if COMPILER is None:
         pytest.skip("no C++ compiler")
     emulated = EmulatedGpu()
-    monkeypatch.setattr(cuda, "gpu_of", lambda tensor: emulated)
+    monkeypatch.setattr(cuda, "gpu_of", lambda device: emulated)
     monkeypatch.setattr(operators, "backend_of", lambda tensor: cuda)
     return emulated
 

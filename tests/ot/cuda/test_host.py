@@ -97,7 +97,7 @@ def test_size_classes() -> None:
 def test_unsupported_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     beginning = 2 * 100 * 3 * 32 + 2 * (100 * 3 + 5 * 3 * 32) + 2 * 5 * 3  # doubles for 5 graphs and 3 templates
     gpu = EmulatedGpu(driver=Listener(), memory=2 * 8 * (_core.gpu_workspace_size(100, 32) + beginning))
-    monkeypatch.setattr(cuda, "gpu_of", lambda tensor: gpu)
+    monkeypatch.setattr(cuda, "gpu_of", lambda device: gpu)
     assert cuda.unsupported_reason(problem()) is None
     single = "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
     assert cuda.unsupported_reason(problem(n_starts=2)) == single

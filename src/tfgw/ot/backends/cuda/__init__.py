@@ -12,6 +12,7 @@ read while the GPU is already solving. The host prepares each launch while the G
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from tfgw.ot.backends.cuda.gpu import Gpu, gpu_at
@@ -20,17 +21,25 @@ from tfgw.ot.problem import PLANS, RESULTS, Problem, Solution
 from tfgw.ot.starts import UNIFORM
 
 
-def gpu_of(tensor: Tensor) -> Gpu:
-    """The device that a tensor is on."""
-    return gpu_at(tensor.device.index)
+def gpu_of(device: torch.device) -> Gpu:
+    """The GPU that PyTorch calls by this name."""
+    return gpu_at(device.index)
 
 
 def unsupported_reason(problem: Problem) -> str | None:
     """Why the kernels cannot solve a problem, or ``None`` if they can."""
     if problem.n_starts > 1 or not (problem.start_kinds & UNIFORM or problem.initial_plans is not None):
         return "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
-    shape = (problem.batch_size, problem.x.shape[0], *problem.template_weights.shape)
-    return gpu_of(problem.x).host.unsupported_reason(*shape, problem.initial_plans is not None)
+    shape = (problem.num_graphs, problem.x.shape[0], *problem.template_weights.shape)
+    return unsupported_size(problem.x.device, *shape, initial_plans=problem.initial_plans is not None)
+
+
+def unsupported_size(
+    device: torch.device, graphs: int, nodes: int, templates: int, template_nodes: int, *, initial_plans: bool = False
+) -> str | None:
+    """Why the kernels cannot solve problems of this size on a device, or ``None`` if they can."""
+    reason: str | None = gpu_of(device).host.unsupported_reason(graphs, nodes, templates, template_nodes, initial_plans)
+    return reason
 
 
 def forward(problem: Problem, wanted: int) -> Solution | None:
@@ -38,7 +47,7 @@ def forward(problem: Problem, wanted: int) -> Solution | None:
 
     While a CUDA graph is captured, nobody can look whether it is.
     """
-    device = gpu_of(problem.x)
+    device = gpu_of(problem.x.device)
     with device.as_current():
         found = device.host.solve(problem, problem.weight_tolerance, Wanted.of(wanted))
     if found is None:
@@ -62,6 +71,6 @@ def backward(
     if len(saved) == 3:
         prepared, *others = saved
         solved = () if others[0] is None else tuple(others)
-    device = gpu_of(problem.x)
+    device = gpu_of(problem.x.device)
     with device.as_current():
         return device.host.backward(problem, grad, solved, needs, problem.weight_tolerance, prepared)

@@ -1,4 +1,4 @@
-"""One process's part of a training run: epochs, validations, checkpoints."""
+"""Training in one process: epochs, validations, checkpoints."""
 
 import logging
 import time
@@ -12,23 +12,23 @@ from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
 from tfgw.nn import TemplateLayer, project_after_step
-from tfgw.train.arriving import Arriving
+from tfgw.train.async_host_copy import AsyncHostCopy
 from tfgw.train.batches import GraphStore
-from tfgw.train.captured import (
-    CapturedPass,
-    Pass,
-    can_be_captured,
-    recording,
-    training_step,
-    unchanged,
-    validation_step,
-)
 from tfgw.train.checkpoint import FILE_NAME, Progress, load_checkpoint, save_checkpoint
 from tfgw.train.config import Precision, TrainConfig
+from tfgw.train.cuda_graph import (
+    Pass,
+    RecordedPass,
+    recording,
+    restored,
+    training_step,
+    unsupported_reason,
+    validation_step,
+)
 from tfgw.train.epoch_plan import EpochPlan
 from tfgw.train.evaluate import Evaluation, evaluation_mode
-from tfgw.train.records import EpochRecord, Kept, is_worth_keeping
-from tfgw.train.reporting import template_figures
+from tfgw.train.history import EpochRecord, Kept, is_worth_keeping
+from tfgw.train.reporting import template_values
 from tfgw.train.tasks import Sums, sums
 
 DTYPES: dict[Precision, torch.dtype] = {
@@ -40,7 +40,7 @@ DTYPES: dict[Precision, torch.dtype] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What there is to train; as in :func:`tfgw.train.fit`."""
+    """The arguments of :func:`tfgw.train.fit`."""
 
     model: nn.Module
     train: InMemoryDataset
@@ -52,8 +52,8 @@ class Job:
     tensorboard: bool
 
 
-class Run:
-    """The state of a job between epochs, and how it gets from one to the next."""
+class Trainer:
+    """The state of a job between two epochs; :meth:`train_epoch` advances it by one."""
 
     def __init__(self, fabric: Fabric, job: Job) -> None:
         self.fabric, self.config, self.module = fabric, job.config, job.model
@@ -72,20 +72,20 @@ class Run:
         self.checkpoint_folder = job.folder if fabric.is_global_zero else None
         self.last_checkpoint = time.monotonic()
         self.plan = self._plan(self.progress.epoch + 1)
-        self.captured_training = self.captured_validation = None
+        self.recorded_training = self.recorded_validation = None
         if not self.is_finished():
             self.plain_optimizer.zero_grad()
             self.model.train()
-            self.captured_training, self.captured_validation = self._captured()
+            self.recorded_training, self.recorded_validation = self._record()
 
     def is_finished(self) -> bool:
-        """Whether all epochs are done, or nothing was worth keeping for longer than the patience."""
+        """Whether all epochs are done, or the patience is exhausted."""
         progress, patience = self.progress, self.config.patience
         waited = progress.epoch - (progress.kept.epoch if progress.kept else 0)
         return progress.epoch >= self.config.epochs or (patience is not None and waited >= patience)
 
     def train_epoch(self) -> EpochRecord:
-        """One pass over the training graphs, with validation and checkpoint when it is time for them."""
+        """Train for one epoch; validate and save a checkpoint if they are due."""
         epoch = self.plan.epoch
         trained, templates = self._pass()
         is_time_to_validate = epoch == self.config.epochs or epoch % self.config.validate_every == 0
@@ -103,35 +103,44 @@ class Run:
         return record
 
     def final_weights(self) -> dict[str, Tensor]:
-        """The kept weights; without validation, those of now."""
+        """The kept weights; without validation, the current ones."""
         return self.progress.kept_weights if self.progress.kept else self.module.state_dict()
 
-    def _captured(self) -> tuple[CapturedPass | None, CapturedPass | None]:
+    def _record(self) -> tuple[RecordedPass | None, RecordedPass | None]:
         """Training and validation as CUDA graphs, where that is possible."""
         passes = [Pass(self.train, self._plan(1).batches)]
         if self.validation is not None:
             passes.append(Pass(self.validation, self._validation_batches()))
-        is_shared = self.fabric.world_size > 1
-        if is_shared or self.config.precision == "bf16" or not can_be_captured(self.module, passes):
+        reason = self._unsupported_reason(passes)
+        if reason is not None:
+            level = logging.INFO if self.fabric.device.type == "cuda" else logging.DEBUG
+            logging.getLogger("tfgw").log(level, "tfgw: steps are not recorded as CUDA graphs: %s", reason)
             return None, None
         try:
             return self._recorded(passes)
         except torch.OutOfMemoryError:
-            text = "tfgw: the GPU's memory has no room for steps as CUDA graphs; they go one by one, which takes longer"
+            text = "tfgw: not enough GPU memory to record steps as CUDA graphs; they run one by one, which is slower"
             logging.getLogger("tfgw").warning(text)
             return None, None
 
-    def _recorded(self, passes: list[Pass]) -> tuple[CapturedPass, CapturedPass | None]:
+    def _unsupported_reason(self, passes: list[Pass]) -> str | None:
+        if self.fabric.world_size > 1:
+            return "several processes share each batch"
+        if self.config.precision == "bf16":
+            return "the precision is bf16"
+        return unsupported_reason(self.module, passes)
+
+    def _recorded(self, passes: list[Pass]) -> tuple[RecordedPass, RecordedPass | None]:
         task, optimizer = self.config.task, self.plain_optimizer
-        with recording() as recorder, unchanged(self.module, optimizer):
-            # First without padding, for errors to be told as ever.
-            self._look_for_errors(passes[0].store, passes[0].examples())
-            training = CapturedPass(training_step(self.module, optimizer, task), passes[0], recorder)
+        with recording() as recorder, restored(self.module, optimizer):
+            # Before any padding, so that input errors are raised as usual.
+            self._raise_input_errors(passes[0].store, passes[0].examples())
+            training = RecordedPass(training_step(self.module, optimizer, task), passes[0], recorder)
             if self.validation is None:
                 return training, None
             with evaluation_mode(self.model):
-                self._look_for_errors(passes[1].store, passes[1].examples())
-            return training, CapturedPass(validation_step(self.module, task), passes[1], recorder)
+                self._raise_input_errors(passes[1].store, passes[1].examples())
+            return training, RecordedPass(validation_step(self.module, task), passes[1], recorder)
 
     def _note(self, record: EpochRecord) -> None:
         self.progress.epoch = record.epoch
@@ -152,57 +161,57 @@ class Run:
         return EpochPlan.of(epoch, self.config, self.train, rank=rank, processes=processes)
 
     def _pass(self) -> tuple[Evaluation, dict[str, float]]:
-        """The planned epoch: means over the training graphs, and figures of the templates after it."""
-        plan, captured = self.plan, self.captured_training
+        """The planned epoch: means over the training graphs, and the state of the templates after it."""
+        plan, recorded = self.plan, self.recorded_training
         plan.seed_generators(self.fabric.device)
         total = torch.zeros(2, dtype=torch.float64)
         for graphs in plan.batches:
-            if captured is None or not captured.take(graphs):
+            if recorded is None or not recorded.replay(graphs):
                 total += self._step(graphs, plan.epoch)
-        templates = {name: Arriving(figure) for name, figure in template_figures(self.module).items()}
+        copies = {name: AsyncHostCopy(value) for name, value in template_values(self.module).items()}
         self.plan = self._plan(plan.epoch + 1)  # while a GPU is busy
-        if captured is not None:
-            found = captured.total()
+        if recorded is not None:
+            found = recorded.total()
             if not bool(found[0].isfinite()):
-                self._look_for_errors(self.train, plan.batches)
+                self._raise_input_errors(self.train, plan.batches)
             total += _finite(found, plan.epoch)
-        figures = {name: float(arriving.values()) for name, arriving in templates.items()}
-        return self._mean(total, len(self.train)), figures
+        templates = {name: float(copy.values()) for name, copy in copies.items()}
+        return self._mean(total, len(self.train)), templates
 
     @torch.no_grad()
-    def _look_for_errors(self, store: GraphStore, batches: list[Tensor]) -> None:
-        """Raise what a CUDA graph cannot tell: which graph is invalid."""
+    def _raise_input_errors(self, store: GraphStore, batches: list[Tensor]) -> None:
+        """Raise the error for an invalid graph, which a CUDA graph cannot do."""
         for graphs in batches:
             self._forward(store, graphs)
 
     def _step(self, graphs: Tensor, epoch: int) -> Tensor:
         measured = self._forward(self.train, self._share(graphs))
-        figures = Arriving(torch.stack(measured))
-        # Gradients are averaged over processes: this makes them those of the mean over the whole batch.
+        copied = AsyncHostCopy(torch.stack(measured))
+        # Fabric averages gradients over processes; with this factor they are those of the mean over the whole batch.
         loss = measured.loss * self.fabric.world_size / len(graphs)
         self.fabric.backward(loss + getattr(self.module, "auxiliary_loss", 0.0))
-        # Waits for the forward only: a GPU has the backward to do meanwhile.
-        found = _finite(figures.values(), epoch)
+        # Waits for the forward pass only: the GPU is still busy with the backward pass.
+        found = _finite(copied.values(), epoch)
         self.optimizer.step()
         self.optimizer.zero_grad()
         return found
 
     def _validate(self) -> Evaluation:
-        store, captured = cast(GraphStore, self.validation), self.captured_validation
+        store, recorded = cast(GraphStore, self.validation), self.recorded_validation
         batches = self._validation_batches()
-        if captured is not None:
+        if recorded is not None:
             for graphs in batches:
-                captured.take(graphs)  # for which there is room, as they were recorded with
-            total = captured.total()
+                recorded.replay(graphs)  # they fit: the capacity was computed from them
+            total = recorded.total()
             if not bool(total[0].isfinite()):
                 with evaluation_mode(self.model):
-                    self._look_for_errors(store, batches)
+                    self._raise_input_errors(store, batches)
             return self._mean(total, len(store))
         total = torch.zeros(2, dtype=torch.float64)
         with evaluation_mode(self.model):
-            found = [Arriving(torch.stack(self._forward(store, graphs))) for graphs in batches]
-        for figures in found:
-            total += figures.values()
+            copies = [AsyncHostCopy(torch.stack(self._forward(store, graphs))) for graphs in batches]
+        for copy in copies:
+            total += copy.values()
         return self._mean(total, len(store))
 
     def _validation_batches(self) -> list[Tensor]:
@@ -239,8 +248,8 @@ def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Adam:
     return optimizer
 
 
-def _finite(figures: Tensor, epoch: int) -> Tensor:
+def _finite(measured: Tensor, epoch: int) -> Tensor:
     """Loss and score, if the loss is finite."""
-    if not bool(figures[0].isfinite()):
+    if not bool(measured[0].isfinite()):
         raise FloatingPointError(f"the loss of epoch {epoch} is not finite; try a smaller learning rate")
-    return figures
+    return measured

@@ -1,4 +1,4 @@
-"""How far the distances of a model can be trusted, on the graphs of a dataset."""
+"""Diagnostics of a model's distances on a dataset: invariance, local minima, lower bounds."""
 
 from typing import NamedTuple
 
@@ -10,22 +10,22 @@ from torch_geometric.data import Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.canonical import reordered
+from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.evaluate import BATCH_SIZE, embeddings, evaluation_mode, store_for
 from tfgw.train.model_file import TrainedModel
-from tfgw.train.threads import networks_on_one_thread
 
 SAME = 1e-9
 """Relative change below which two distances count as equal."""
 
 
 class ModelCheck(NamedTuple):
-    """What :func:`check_model` found for B graphs and K templates; all but ``alone`` are ``(B, K)``.
+    """Results of :func:`check_model` for B graphs and K templates, all ``(B, K)``.
 
     Attributes:
         distances: As the model computes them.
         renumbered: Largest relative change of a distance when the nodes of its graph are renumbered.
-        diagnosis: Of the model's own solve, with its number of starts.
-        thorough: Of a solve with more starts.
+        diagnosis: Diagnosis with the model's number of starts.
+        thorough: Diagnosis with more starts.
     """
 
     distances: Tensor
@@ -35,14 +35,22 @@ class ModelCheck(NamedTuple):
 
     @property
     def above_best(self) -> Tensor:
-        """How far the model's distances are above those of the thorough solve, relative to the latter."""
+        """Excess of the model's distances over those of the thorough solve, relative to the latter."""
         return relative(self.diagnosis.distances - self.thorough.distances, self.thorough.distances).clamp_min(0)
 
 
 def check_model(
     trained: TrainedModel, dataset: GraphDataset, *, n_starts: int = 16, renumberings: int = 1, seed: int = 0
 ) -> ModelCheck:
-    """Renumber nodes, start more often, and bound the distances of ``trained`` on graphs as they were loaded."""
+    """Compare the distances of ``trained`` with those of renumbered graphs, and with those of a solve with more starts.
+
+    Args:
+        trained: The model, with its preprocessing.
+        dataset: Graphs as they were loaded.
+        n_starts: Starts of the thorough solve.
+        renumberings: Random node orders to try.
+        seed: Random seed for the node orders.
+    """
     prepared = trained.preprocessing(dataset)
     distances = embeddings(trained.model, prepared).double().cpu()
     rng = np.random.default_rng(seed)
@@ -60,7 +68,7 @@ def check_model(
 
 
 def relative(difference: Tensor, distances: Tensor) -> Tensor:
-    """Differences in units of the distances; of distances that are 0 but for rounding, in units of 1."""
+    """Differences relative to the distances, or absolute where a distance is 0 up to rounding."""
     return difference / torch.where(distances > 1e-12, distances, 1.0)
 
 

@@ -4,7 +4,7 @@ import torch
 from tests.train.small import cycles_and_stars
 from tfgw.datasets import from_data_list
 from tfgw.train.batches import GraphStore
-from tfgw.train.padded_batches import PaddedStore, Room
+from tfgw.train.cuda_graph.padded_batches import Capacity, PaddedStore
 
 
 def weighted_store() -> GraphStore:
@@ -19,7 +19,7 @@ def test_a_padded_batch_begins_like_any_other() -> None:
     store, graphs = weighted_store(), torch.tensor([2, 0, 3])
     expected = store.batch(graphs)
     nodes, edges = len(expected.inputs["x"]), expected.inputs["edge_index"].shape[1]
-    found = PaddedStore(store).batch(graphs, Room(nodes + 4, edges + 7))
+    found = PaddedStore(store).batch(graphs, Capacity(nodes + 4, edges + 7))
     assert found.inputs.keys() == expected.inputs.keys()
     for key in ("x", "batch", "node_weights"):
         assert torch.equal(found.inputs[key][:nodes], expected.inputs[key]), key
@@ -44,7 +44,7 @@ def test_features_and_edges_may_be_anything_a_batch_takes() -> None:
         graph.edge_index = graph.edge_index[:, :0]
     store = GraphStore(from_data_list(graphs), dtype=torch.float32)
     expected = store.batch(torch.tensor([4, 1]))
-    found = PaddedStore(store).batch(torch.tensor([4, 1]), Room.of(store, [torch.tensor([4, 1])]))
+    found = PaddedStore(store).batch(torch.tensor([4, 1]), Capacity.of(store, [torch.tensor([4, 1])]))
     nodes = len(expected.inputs["x"])
     assert found.inputs["x"].dtype == torch.float32
     assert torch.equal(found.inputs["x"][:nodes], expected.inputs["x"])
@@ -55,11 +55,11 @@ def test_there_is_room_for_the_given_batches_and_most_others() -> None:
     torch.manual_seed(0)
     store = GraphStore(cycles_and_stars(400), dtype=torch.float64)
     padded, given = PaddedStore(store), [torch.arange(16), torch.arange(384, 400)]
-    room = Room.of(store, given)
-    assert all(padded.has_room(graphs, room) for graphs in given)
-    assert all(padded.has_room(torch.randperm(400)[:16], room) for _ in range(1000))
+    capacity = Capacity.of(store, given)
+    assert all(padded.fits(graphs, capacity) for graphs in given)
+    assert all(padded.fits(torch.randperm(400)[:16], capacity) for _ in range(1000))
     largest = store.lengths("x", store.positions).argsort(descending=True)[:16]
-    assert not padded.has_room(largest, room)
-    assert padded.has_room(largest, Room.of(store, [largest]))
+    assert not padded.fits(largest, capacity)
+    assert padded.fits(largest, Capacity.of(store, [largest]))
     everything = torch.arange(400)
-    assert Room.of(store, [everything]) == (len(store.tensors["x"]) + 2, store.tensors["edge_index"].shape[1])
+    assert Capacity.of(store, [everything]) == (len(store.tensors["x"]) + 2, store.tensors["edge_index"].shape[1])

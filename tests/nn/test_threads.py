@@ -2,7 +2,7 @@ import torch
 from torch import nn
 
 from tfgw.nn import TFGWPooling
-from tfgw.train.threads import networks_on_one_thread
+from tfgw.nn.threads import networks_on_one_thread
 
 
 def test_the_solver_keeps_the_threads_that_the_networks_give_up() -> None:

@@ -1,13 +1,13 @@
-"""What a training run measures, and the rule by which it keeps a model."""
+"""Measurements of a training run, and the rule by which it keeps a model."""
 
 from typing import Any, NamedTuple
 
 
 class EpochRecord(NamedTuple):
-    """One epoch. Loss and score of the training graphs are those seen while training, before each step.
+    """Measurements of one epoch. Loss and score of the training graphs are taken during training, before each step.
 
-    ``alpha`` (their mean) and ``live_nodes`` (mean number of template nodes with weight) are ``None``
-    for a model without templates, the validation figures ``None`` where there was no validation.
+    ``alpha`` (mean over the templates) and ``live_nodes`` (mean number of template nodes with weight) are ``None`` for
+    a model without templates, those of the validation ``None`` for an epoch without one.
     """
 
     epoch: int
@@ -35,11 +35,11 @@ def is_worth_keeping(record: EpochRecord, kept: Kept | None) -> bool:
 
 
 def describe_records(records: list[EpochRecord], kept: Kept | None) -> dict[str, Any]:
-    """Records as JSON holds them."""
+    """Records as JSON values."""
     return {"records": [record._asdict() for record in records], "kept": kept._asdict() if kept else None}
 
 
 def read_records(description: dict[str, Any]) -> tuple[list[EpochRecord], Kept | None]:
-    """What :func:`describe_records` described."""
+    """The inverse of :func:`describe_records`."""
     kept = description["kept"]
     return [EpochRecord(**record) for record in description["records"]], Kept(**kept) if kept else None

@@ -1,0 +1,113 @@
+"""Batches of a fixed size, cut out of a dataset on the GPU alone, so that a CUDA graph can do it for any graphs."""
+
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from tfgw.nn.padding import Rows
+from tfgw.train.batches import GraphStore
+
+SPREAD = 4.0
+"""Standard deviations by which a batch may exceed the mean size and still fit."""
+
+
+class Capacity(NamedTuple):
+    """Nodes and edges of a padded batch."""
+
+    nodes: int
+    edges: int
+
+    @classmethod
+    def of(cls, store: GraphStore, batches: list[Tensor]) -> "Capacity":
+        """Enough for the given batches, which have equally many graphs, and for all but one in thousands of others."""
+        nodes, edges = (_largest_sum(lengths, batches) for lengths in lengths_of(store))
+        return cls(nodes + 2, edges)
+
+
+class PaddedBatch(NamedTuple):
+    """Call a model as ``model(**batch.inputs)`` inside ``use_padding(batch.rows)`` (:mod:`tfgw.nn.padding`)."""
+
+    inputs: dict[str, Any]
+    y: Tensor
+    rows: Rows
+
+
+class PaddedStore:
+    """The graphs of a store, which have targets, concatenated on its device.
+
+    At least two trailing nodes of a batch are padding: their features are 0 and their graph is ``batch_size``. Trailing
+    edges are padding too. They all lead from the last node but one to the last, so that of all sums over edges only
+    that of the last node is large.
+    """
+
+    def __init__(self, store: GraphStore) -> None:
+        self.device = store.device
+        self.nodes, self.edges = lengths_of(store)
+        self._nodes_on_device, self._edges_on_device = (
+            lengths.to(store.device) for lengths in (self.nodes, self.edges)
+        )
+        self._all = store.batch(torch.arange(len(store)))
+
+    def fits(self, graphs: Tensor, capacity: Capacity) -> bool:
+        """Whether a batch of the graphs with these numbers stays within the capacity."""
+        return int(self.nodes[graphs].sum()) + 2 <= capacity.nodes and int(self.edges[graphs].sum()) <= capacity.edges
+
+    def batch(self, graphs: Tensor, capacity: Capacity) -> PaddedBatch:
+        """The graphs with these numbers (a tensor on the device), in this order; they must fit."""
+        given, y = self._all.inputs, cast(Tensor, self._all.y)
+        nodes = _sources(self._nodes_on_device, graphs, capacity.nodes)
+        edges = _sources(self._edges_on_device, graphs, capacity.edges)
+        is_node = nodes.is_real.unsqueeze(1)
+        x = torch.where(is_node, given["x"].index_select(0, nodes.row), 0)
+        ends = given["edge_index"].index_select(1, edges.row) + nodes.shift.index_select(0, edges.graph)
+        last_two = torch.arange(capacity.nodes - 2, capacity.nodes, device=x.device).unsqueeze(1)
+        inputs: dict[str, Any] = {
+            "x": x,
+            "edge_index": torch.where(edges.is_real, ends, last_two),
+            "batch": torch.where(nodes.is_real, nodes.graph, len(graphs)),
+            "batch_size": len(graphs),
+        }
+        for key, sources in (("edge_weight", edges), ("node_weights", nodes)):
+            if key in given:
+                inputs[key] = given[key].index_select(0, sources.row)
+        return PaddedBatch(inputs, y.index_select(0, graphs), Rows.where(is_node.to(x)))
+
+
+class _Sources(NamedTuple):
+    """Which nodes or edges of the dataset those of a padded batch are copies of.
+
+    Attributes:
+        is_real: False for padding.
+        graph: Number of the graph in the batch; arbitrary for padding.
+        row: Row in the dataset; arbitrary for padding.
+        shift: For each graph, its position in the batch minus that in the dataset.
+    """
+
+    is_real: Tensor
+    graph: Tensor
+    row: Tensor
+    shift: Tensor
+
+
+def _sources(lengths: Tensor, graphs: Tensor, capacity: int) -> _Sources:
+    length, end_in_dataset = (t.index_select(0, graphs) for t in (lengths, lengths.cumsum(0)))
+    end = length.cumsum(0)
+    shift = end - end_in_dataset
+    position = torch.arange(capacity, device=end.device)
+    is_real = position < end[-1]
+    graph = torch.searchsorted(end, position, right=True).clamp_max(len(graphs) - 1)
+    return _Sources(is_real, graph, torch.where(is_real, position - shift.index_select(0, graph), 0), shift)
+
+
+def lengths_of(store: GraphStore) -> tuple[Tensor, Tensor]:
+    """Nodes and edges of each graph."""
+    return store.lengths("x", store.positions), store.lengths("edge_index", store.positions)
+
+
+def _largest_sum(lengths: Tensor, batches: list[Tensor]) -> int:
+    """An upper bound for the total length of the given batches, and of nearly every batch drawn at random."""
+    size, lengths = len(batches[0]), lengths.double()
+    likely = size * lengths.mean() + SPREAD * size**0.5 * lengths.std(correction=0)
+    possible = lengths.topk(size).values.sum()
+    return int(max(torch.minimum(likely, possible), *(lengths[graphs].sum() for graphs in batches)).ceil())
