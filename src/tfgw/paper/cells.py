@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,5 +51,4 @@ class Cell:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON. ``graphs`` is left out where all are used: records older than this field stay valid."""
-        fields = asdict(self)
-        return fields if self.graphs is not None else {key: fields[key] for key in fields if key != "graphs"}
+        return {name: value for name, value in vars(self).items() if name != "graphs" or value is not None}
