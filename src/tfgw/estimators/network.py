@@ -15,8 +15,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.estimators.fixed import Head, as_distances, is_fixed
 from tfgw.estimators.graphs import median_nodes
 from tfgw.estimators.neural import NeuralEstimator
-from tfgw.estimators.sampling import draw_templates
-from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.nn import TFGWConfig, TFGWModel, sample_templates
 from tfgw.nn.tfgw_pooling import Structure
 from tfgw.train import FitResult, Task, TrainConfig, embeddings, fit
 from tfgw.train.run import DTYPES
@@ -137,7 +136,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralE
         dtype = DTYPES[self.precision]
         model = TFGWModel(config).to(dtype)
         model.pool.num_threads = self.num_threads
-        templates = draw_templates(
+        templates = sample_templates(
             [_cast(graph, dtype) for graph in train],
             config.num_templates,
             config.template_nodes,

@@ -13,7 +13,7 @@ from torch import Tensor
 from tfgw import ot
 from tfgw.estimators.base import GraphEstimator
 from tfgw.estimators.graphs import as_dataset, median_nodes
-from tfgw.estimators.sampling import draw_templates
+from tfgw.nn import sample_templates
 from tfgw.nn.tfgw_pooling import Structure
 from tfgw.ot.starts import start_bits
 from tfgw.train.batches import Batch, GraphStore
@@ -88,7 +88,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         graphs = self._learn_input(X)
         dataset = as_dataset(graphs, self._labels(X, y))
         self.preprocessing_ = self._learn_preprocessing(dataset)
-        self.templates_ = draw_templates(
+        self.templates_ = sample_templates(
             list(self.preprocessing_(dataset)),
             self.num_templates,
             median_nodes(graphs) if self.template_nodes is None else self.template_nodes,

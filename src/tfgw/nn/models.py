@@ -3,6 +3,7 @@
 x, edge_index ─ encoder ─▶ node features ─ pooling ─▶ one vector per graph ─ head ─▶ outputs
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -105,12 +106,15 @@ class TFGWModel(nn.Module):
     def init_templates(self, graphs: Sequence[Data], *, seed: int = 0) -> "TFGWModel":
         """Put the templates at encoded training graphs; see :func:`sample_templates`."""
         dtype = self.pool.template_features.dtype
-        graphs = [Data(x=g.x.to(dtype), edge_index=g.edge_index, y=g.get("y")) for g in graphs]
+        graphs = [copy.copy(graph) for graph in graphs]
+        for graph in graphs:
+            graph.x = graph.x.to(dtype)
         templates = sample_templates(
             graphs,
             self.config.num_templates,
             self.config.template_nodes,
             structure=self.config.structure,
+            directed=self.config.directed,
             encoder=self.encoder,
             seed=seed,
         )
