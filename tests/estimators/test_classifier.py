@@ -179,7 +179,7 @@ def test_fixed_templates_are_compared_with_once(monkeypatch: pytest.MonkeyPatch)
     fixed = {"learn_templates": False, "learn_weights": False, "alpha": 0.7, "dropout": 0.2}
     graphs, _ = rings_and_stars(10, seed=1)
     quick = fitted(**fixed)
-    monkeypatch.setattr("tfgw.estimators.network.is_fixed", lambda model: False)
+    monkeypatch.setattr("tfgw.train.pipeline.has_fixed_distances", lambda model: False)
     usual = fitted(**fixed)
     np.testing.assert_allclose(quick.predict_proba(graphs), usual.predict_proba(graphs), rtol=1e-9)
     assert quick.alpha_ == pytest.approx(0.7)

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
 
-from tfgw.cli.answer import Answer, table
+from tfgw.cli.output import Answer, table
 from tfgw.paper.engines import Share, share
 from tfgw.paper.estimates import in_words
 from tfgw.paper.experiment import Experiment, load_experiment, names

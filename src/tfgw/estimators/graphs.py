@@ -88,12 +88,6 @@ def as_dataset(graphs: Sequence[Data], y: Tensor | None = None, *, classes: Sequ
     return GraphDataset.from_graphs(complete, name="graphs", classes=classes)
 
 
-def median_nodes(graphs: Sequence[Data]) -> int:
-    """Median number of nodes; a number that occurs."""
-    sizes = sorted(graph.num_nodes for graph in graphs)
-    return sizes[len(sizes) // 2]
-
-
 def _check_list(X: Any) -> None:
     is_array = isinstance(X, np.ndarray) and (X.dtype != object or X.ndim != 1)
     if is_array or isinstance(X, Tensor | Data | str | dict) or not hasattr(X, "__getitem__"):

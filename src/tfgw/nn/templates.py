@@ -23,6 +23,7 @@ def sample_templates(
     structure: str = "adjacency",
     directed: bool = False,
     encoder: Encoder | None = None,
+    dtype: torch.dtype | None = None,
     seed: int = 0,
 ) -> ot.Templates:
     """Templates drawn from ``graphs``, as many per class as possible, for ``TFGWPooling.set_templates``.
@@ -41,6 +42,7 @@ def sample_templates(
         directed: Whether structures may be asymmetric.
         encoder: Maps ``(x, edge_index)`` to the node features that the layer will see; applied once to all templates
             (on a copy, so that its running statistics stay as they are).
+        dtype: Floating-point type of features and encoder; ``None``: that of the graphs' features.
         seed: Random seed for template sampling.
 
     Returns:
@@ -50,6 +52,8 @@ def sample_templates(
         raise ValueError("graphs: needs at least one graph to take templates from")
     if structure not in STRUCTURES:
         raise ValueError(f"structure: must be one of {', '.join(STRUCTURES)}, got {structure!r}")
+    if dtype is not None:
+        graphs = [_converted(graph, dtype) for graph in graphs]
     rng = np.random.default_rng(seed)
     if structure == "precomputed" or any(key in graphs[0] for key in ("edge_weight", "node_weights")):
         sources = draw_weighted(graphs, num_templates, template_nodes, structure, rng, directed=directed)
@@ -63,6 +67,12 @@ def sample_templates(
         structure=torch.stack(matrices).to(features[0]),
         weights=_weights(sources),
     )
+
+
+def _converted(graph: Data, dtype: torch.dtype) -> Data:
+    graph = copy.copy(graph)
+    graph.x = graph.x.to(dtype)
+    return graph
 
 
 def _encoded(sources: list[TemplateSource], encoder: Encoder | None) -> list[Tensor]:

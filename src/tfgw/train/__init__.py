@@ -10,6 +10,7 @@ from tfgw.train.config import TrainConfig
 from tfgw.train.evaluate import Evaluation, embeddings, evaluate, outputs
 from tfgw.train.loop import FitResult, fit
 from tfgw.train.model_file import TrainedModel, load_model, save_model
+from tfgw.train.pipeline import Parts, Training, build_tfgw, num_outputs, train_model
 from tfgw.train.preprocessing import Preprocessing
 from tfgw.train.records import EpochRecord, Kept
 from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities
@@ -23,17 +24,22 @@ __all__ = [
     "FitResult",
     "Kept",
     "ModelCheck",
+    "Parts",
     "Preprocessing",
     "Task",
     "TrainConfig",
     "TrainedModel",
+    "Training",
+    "build_tfgw",
     "check_model",
     "decide",
     "embeddings",
     "evaluate",
     "fit",
     "load_model",
+    "num_outputs",
     "outputs",
     "probabilities",
     "save_model",
+    "train_model",
 ]

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
 from tfgw.train.checkpoint import FILE_NAME
-from tfgw.train.config import TrainConfig
+from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.records import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.reporting import Reporter
-from tfgw.train.run import DTYPES, Job, Run
+from tfgw.train.run import Job, Run
 from tfgw.train.tensor_file import read_tensors, write_tensors
 from tfgw.train.threads import networks_on_one_thread
 

@@ -24,18 +24,12 @@ from tfgw.train.captured import (
     validation_step,
 )
 from tfgw.train.checkpoint import FILE_NAME, Progress, load_checkpoint, save_checkpoint
-from tfgw.train.config import Precision, TrainConfig
+from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.epoch_plan import EpochPlan
 from tfgw.train.evaluate import Evaluation, evaluation_mode
 from tfgw.train.records import EpochRecord, Kept, is_worth_keeping
 from tfgw.train.reporting import template_figures
 from tfgw.train.tasks import Sums, sums
-
-DTYPES: dict[Precision, torch.dtype] = {
-    "float64": torch.float64,
-    "float32": torch.float32,
-    "bf16": torch.float32,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
