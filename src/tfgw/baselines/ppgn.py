@@ -48,15 +48,7 @@ class PPGN(NeuralBaseline):
 class PPGNModel(nn.Module):
     """The network; arguments as in :class:`PPGN`."""
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        num_blocks: int = PPGN.num_blocks,
-        width: int = PPGN.width,
-        depth: int = PPGN.depth,
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, *, num_blocks: int, width: int, depth: int) -> None:
         super().__init__()
         for name, value in (("num_blocks", num_blocks), ("width", width), ("depth", depth)):
             if value < 1:
