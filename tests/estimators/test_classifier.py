@@ -10,6 +10,8 @@ from sklearn.exceptions import NotFittedError
 from tests.estimators.small import QUICK, as_data, as_networkx, fitted, rings_and_stars
 from tfgw.datasets import skip_circles
 from tfgw.estimators import TFGWClassifier
+from tfgw.estimators import graphs as graphs_module
+from tfgw.train import Preprocessing
 
 
 @pytest.mark.slow
@@ -192,3 +194,17 @@ def test_parameter_count_of_the_paper() -> None:
     graphs = [(C, rng.normal(size=(len(C), 18))) for C, _ in rings_and_stars(8)[0]]
     settings = {**QUICK, "num_templates": 8, "template_nodes": 13, "num_layers": 2, "width": 16, "epochs": 1}
     assert TFGWClassifier(**settings).fit(graphs, [0, 1] * 4).num_parameters_ == 25_099
+
+
+def test_graphs_are_converted_and_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    converted, prepared = [], []
+    convert, preprocess = graphs_module.convert, Preprocessing.__call__
+
+    def counted(self: Preprocessing, dataset: Any) -> Any:
+        prepared.append(len(dataset))
+        return preprocess(self, dataset)
+
+    monkeypatch.setattr(graphs_module, "convert", lambda *a, **k: converted.append(1) or convert(*a, **k))
+    monkeypatch.setattr(Preprocessing, "__call__", counted)
+    fitted(epochs=1, validation_fraction=0.25)
+    assert (len(converted), sorted(prepared)) == (24, [6, 18])

@@ -1,8 +1,11 @@
 """Train models, keep them in files, and run them over datasets.
 
->>> model = TFGWModel(config).init_templates(dataset[split.train])
->>> result = fit(model, dataset[split.train], dataset[split.val], config=TrainConfig(epochs=100))
->>> evaluate(model, dataset[split.test], task="classification").score
+>>> parts, config = Parts(dataset[split.train], dataset[split.val], dataset[split.test]), TrainConfig(epochs=100)
+>>> build = partial(build_tfgw, architecture=TFGWConfig(...), config=config)
+>>> model, parts, result = train_model(parts, build, config, preprocessing=Preprocessing.fit(parts.train))
+>>> evaluate(model, parts.test, task=config.task).score
+
+:func:`fit` is the training loop alone, for graphs that are prepared and any network.
 """
 
 from tfgw.train.check import ModelCheck, check_model
