@@ -14,7 +14,7 @@ from tfgw.nn import GINModel
 
 def model(in_channels: int = 3) -> PPGNModel:
     torch.manual_seed(0)
-    return PPGNModel(in_channels, 2, width=6).double()
+    return PPGNModel(in_channels, 2, num_blocks=3, width=6, depth=2).double()
 
 
 def test_one_graph_at_a_time_is_the_batch() -> None:

@@ -12,6 +12,11 @@ from pathlib import Path
 import pytest
 
 from tfgw.cli import main
+from tfgw.cli.option_defaults import default_of
+from tfgw.cli.recipes import MODEL_OPTIONS, PAPER, TRAINING_OPTIONS
+from tfgw.datasets import GraphDataset
+from tfgw.nn import TFGWConfig
+from tfgw.train import Preprocessing, TrainConfig
 
 COMMANDS = ["train", "evaluate", "predict", "embed", "check", "datasets"]
 QUICK = ["--epochs", "2", "--starts", "1", "--accelerator", "cpu"]
@@ -207,3 +212,34 @@ def test_an_unknown_dataset_leaves_no_folder(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("TFGW_DATA", str(tmp_path))
     assert main(["train", "--dataset", "NOPE"]) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_names_the_defaults_that_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in (*MODEL_OPTIONS, *TRAINING_OPTIONS):
+        if option not in ("alpha", "start_kinds"):  # told in words
+            assert default_of(option) == PAPER[option]
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"passes over the training graphs (default: {TrainConfig.epochs})" in text
+    assert f"number of GIN layers (default: {TFGWConfig.num_layers})" in text
+
+
+def test_help_does_not_load_torch() -> None:
+    code = "import sys; from tfgw.cli.arguments import build_parser; build_parser(); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_graphs_are_preprocessed_once(
+    workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = []
+    preprocess = Preprocessing.__call__
+
+    def counted(self: Preprocessing, dataset: GraphDataset) -> GraphDataset:
+        prepared.append(len(dataset))
+        return preprocess(self, dataset)
+
+    monkeypatch.setattr(Preprocessing, "__call__", counted)
+    answer(capsys, "train", "--dataset", str(write_tu_folder(workplace / "MINE")), "--test", "0.2", *QUICK)
+    assert sorted(prepared) == [2, 4, 14]

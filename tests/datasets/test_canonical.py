@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from tfgw.datasets import CanonicalOrder, ShortestPaths, skip_circles
+from tfgw.datasets import CanonicalOrder, GraphDataset, ShortestPaths, skip_circles
 
 
 def house() -> Data:
@@ -90,3 +90,30 @@ def test_giving_up_is_told() -> None:
     data = Data(x=torch.ones(26, 1), edge_index=torch.cat([edges, edges.flip(0)], 1))
     with pytest.warns(UserWarning, match="a graph of 26 nodes is too symmetric"):
         CanonicalOrder(effort=1000)(data)
+
+
+def rings() -> list[Data]:
+    """Directed rings, with as many edges as nodes, weights, matrices, and a graph-level attribute of five numbers."""
+    graphs = []
+    for nodes in (3, 5, 1, 4):
+        ring = torch.stack([torch.arange(nodes), (torch.arange(nodes) + 1) % nodes])
+        graph = Data(x=torch.arange(nodes)[:, None] % 2.0, edge_index=ring, y=torch.tensor([nodes % 2]))
+        graph.edge_weight = torch.linspace(1, 2, nodes)
+        graph.node_weights = torch.arange(1.0, nodes + 1) / nodes
+        graph.structure = torch.arange(float(nodes**2))
+        graph.summary = torch.arange(6.0)
+        graphs.append(graph)
+    return graphs
+
+
+@pytest.mark.parametrize("chosen", [slice(None), [3, 1], [2]])
+def test_a_dataset_is_put_in_order_at_once(chosen: slice | list[int]) -> None:
+    rng = np.random.default_rng(1)
+    houses = GraphDataset.from_graphs([renumbered(house(), rng) for _ in range(4)], name="houses")
+    circles = GraphDataset.from_graphs(rings(), name="rings")
+    for dataset, transform in ((houses, CanonicalOrder(edge_attr=True)), (circles, CanonicalOrder())):
+        found, expected = transform.of_dataset(dataset[chosen]), dataset[chosen].map(transform)
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert set(one.keys()) == set(other.keys())
+            assert all(torch.equal(one[key], other[key]) for key in other.keys())  # noqa: SIM118

@@ -59,3 +59,17 @@ def test_with_node_features_leaves_the_original_alone(dataset: GraphDataset) -> 
 
 def test_repr(dataset: GraphDataset) -> None:
     assert repr(dataset) == "GraphDataset('TINY', graphs=3, classes=2)"
+
+
+@pytest.mark.parametrize("y", [None, torch.tensor([4, 2, 7]), torch.rand(3, 2)])
+def test_stacked_graphs_are_those_that_pyg_collates(y: torch.Tensor | None) -> None:
+    graphs = [
+        Data(x=torch.rand(n, 2), edge_index=torch.randint(n, (2, 2 * n)), edge_weight=torch.rand(2 * n))
+        for n in (3, 1, 5)
+    ]
+    stacked = GraphDataset.stack(graphs, y, name="three", classes=("a",))
+    assert (stacked.name, stacked.classes) == ("three", ("a",))
+    for number, graph in enumerate(graphs):
+        expected = graph.to_dict() | ({} if y is None else {"y": y[number : number + 1]})
+        assert set(stacked[number].keys()) == set(expected)
+        assert all(torch.equal(stacked[number][key], value) for key, value in expected.items())

@@ -10,6 +10,8 @@ from sklearn.exceptions import NotFittedError
 from tests.estimators.small import QUICK, as_data, as_networkx, fitted, rings_and_stars
 from tfgw.datasets import skip_circles
 from tfgw.estimators import TFGWClassifier
+from tfgw.estimators import graphs as graphs_module
+from tfgw.train import Preprocessing
 
 
 @pytest.mark.slow
@@ -179,7 +181,7 @@ def test_fixed_templates_are_compared_with_once(monkeypatch: pytest.MonkeyPatch)
     fixed = {"learn_templates": False, "learn_weights": False, "alpha": 0.7, "dropout": 0.2}
     graphs, _ = rings_and_stars(10, seed=1)
     quick = fitted(**fixed)
-    monkeypatch.setattr("tfgw.estimators.network.is_fixed", lambda model: False)
+    monkeypatch.setattr("tfgw.train.pipeline.has_fixed_distances", lambda model: False)
     usual = fitted(**fixed)
     np.testing.assert_allclose(quick.predict_proba(graphs), usual.predict_proba(graphs), rtol=1e-9)
     assert quick.alpha_ == pytest.approx(0.7)
@@ -192,3 +194,17 @@ def test_parameter_count_of_the_paper() -> None:
     graphs = [(C, rng.normal(size=(len(C), 18))) for C, _ in rings_and_stars(8)[0]]
     settings = {**QUICK, "num_templates": 8, "template_nodes": 13, "num_layers": 2, "width": 16, "epochs": 1}
     assert TFGWClassifier(**settings).fit(graphs, [0, 1] * 4).num_parameters_ == 25_099
+
+
+def test_graphs_are_converted_and_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    converted, prepared = [], []
+    convert, preprocess = graphs_module.convert, Preprocessing.__call__
+
+    def counted(self: Preprocessing, dataset: Any) -> Any:
+        prepared.append(len(dataset))
+        return preprocess(self, dataset)
+
+    monkeypatch.setattr(graphs_module, "convert", lambda *a, **k: converted.append(1) or convert(*a, **k))
+    monkeypatch.setattr(Preprocessing, "__call__", counted)
+    fitted(epochs=1, validation_fraction=0.25)
+    assert (len(converted), sorted(prepared)) == (24, [6, 18])

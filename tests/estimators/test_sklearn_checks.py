@@ -54,9 +54,9 @@ class OnRows:
     def _learn_input(self, X: Any) -> Any:
         return super()._learn_input(_graphs(validate_data(self, X, dtype=np.float64)))
 
-    def _read_input(self, X: Any, y: Any = None) -> Any:
+    def _read_input(self, X: Any) -> Any:
         check_is_fitted(self)
-        return super()._read_input(_graphs(validate_data(self, X, dtype=np.float64, reset=False)), y)
+        return super()._read_input(_graphs(validate_data(self, X, dtype=np.float64, reset=False)))
 
 
 def _graphs(rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

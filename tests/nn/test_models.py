@@ -64,6 +64,26 @@ def test_embedding_is_the_distance_to_templates_taken_from_the_data() -> None:
     assert torch.all(distances[of_size].min(1).values < 1e-9)
 
 
+def test_templates_take_over_the_weights_of_edges_and_nodes() -> None:
+    data = graphs(12)  # of which four have the template's size
+    for graph in data:
+        graph.edge_weight = torch.full((graph.num_edges,), 0.3, dtype=torch.float64)
+        graph.node_weights = torch.arange(1.0, graph.num_nodes + 1, dtype=torch.float64)
+        graph.node_weights /= graph.node_weights.sum()
+    model = TFGWModel(config(num_layers=0)).double().init_templates(data)
+    assert set(model.pool.template_structure.flatten().tolist()) == {0, 0.3}
+    assert torch.allclose(model.pool.template_weights, torch.arange(1.0, 6).double() / 15)
+
+
+def test_templates_of_precomputed_structures() -> None:
+    data = graphs(12)  # of which four have the template's size
+    for graph in data:
+        graph.structure = torch.arange(float(graph.num_nodes)).outer(torch.arange(float(graph.num_nodes))).flatten()
+    model = TFGWModel(config(structure="precomputed")).init_templates(data)
+    expected = torch.arange(5.0).outer(torch.arange(5.0))
+    assert torch.equal(model.pool.template_structure, expected.expand(4, 5, 5))
+
+
 def test_initialising_templates_leaves_the_encoder_as_it_is() -> None:
     model = TFGWModel(config())
     before = {key: tensor.clone() for key, tensor in model.encoder.state_dict().items()}

@@ -165,11 +165,53 @@ def test_a_layer_takes_them(structure: str) -> None:
     assert float(distances[0, 0].detach()) == pytest.approx(0, abs=1e-6)
 
 
+def weighted(sizes: tuple[int, ...]) -> list[Data]:
+    """Graphs whose edges have weights of their own."""
+    graphs = labelled(10, sizes, [0] * len(sizes))
+    for number, graph in enumerate(graphs):
+        adjacency = to_dense_adj(graph.edge_index, max_num_nodes=graph.num_nodes)[0].triu(1)
+        weight = adjacency * torch.linspace(0.2 + number, 0.9 + number, adjacency.numel()).reshape(adjacency.shape)
+        graph.edge_index = (weight + weight.mT).nonzero().T.contiguous()
+        graph.edge_weight = (weight + weight.mT)[tuple(graph.edge_index)].double()
+    return graphs
+
+
+def test_weighted_shortest_paths_are_computed_or_taken_over() -> None:
+    graphs = weighted((6, 6))
+    computed = sample_templates(graphs, 2, NODES, structure="shortest_path").structure
+    for graph in graphs:
+        graph.structure = batched_shortest_paths(graph.edge_index, NODES, edge_weight=graph.edge_weight)
+    taken = sample_templates(graphs, 2, NODES, structure="shortest_path").structure
+    assert torch.equal(computed, taken)
+    expected = torch.stack([graph.structure.reshape(NODES, NODES) for graph in graphs])
+    assert sorted(computed.sum((1, 2)).tolist()) == pytest.approx(sorted(expected.sum((1, 2)).tolist()))
+
+
+def test_a_weighted_graph_that_is_repeated_gets_noise_on_its_features() -> None:
+    graphs = weighted((6,))
+    templates = sample_templates(graphs, 3, NODES)
+    assert torch.equal(templates.features[0], graphs[0].x)
+    assert not torch.equal(templates.features[1], templates.features[2])
+    assert torch.equal(templates.structure[1], templates.structure[0])
+    assert float(templates.weights.sum()) == pytest.approx(3)
+
+
+def test_directed_templates_stay_asymmetric() -> None:
+    (graph,) = weighted((6,))
+    keep = graph.edge_index[0] < graph.edge_index[1]
+    graph.edge_index, graph.edge_weight = graph.edge_index[:, keep], graph.edge_weight[keep]
+    one_way = sample_templates([graph], 1, NODES, directed=True).structure[0]
+    both_ways = sample_templates([graph], 1, NODES).structure[0]
+    assert float(one_way.tril().abs().max()) == 0
+    torch.testing.assert_close(both_ways, (one_way + one_way.T) / 2)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"graphs": []}, "graphs: needs at least one graph"),
-        ({"structure": "precomputed"}, "structure: must be 'adjacency' or 'shortest_path'"),
+        ({"structure": "hops"}, "structure: must be one of adjacency, shortest_path, precomputed, got 'hops'"),
+        ({"structure": "precomputed"}, "graphs: structure='precomputed' needs graphs with a structure"),
     ],
 )
 def test_bad_requests_are_refused(change: dict[str, Any], message: str) -> None:

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tfgw.ot.backends.cuda.compile import SOURCES
 
 from tfgw import ot
 from tfgw.ot import Status
+from tfgw.ot.backends.cuda.compile import SOURCES
 
 RULES = SOURCES / "rules.cuh"
 CONSTANTS = re.findall(r"^constexpr \w+ (k\w+) =", RULES.read_text(), re.MULTILINE)

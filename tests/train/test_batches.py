@@ -56,3 +56,16 @@ def test_a_small_last_batch_joins_the_one_before() -> None:
 def test_an_empty_dataset_is_refused() -> None:
     with pytest.raises(ValueError, match="no graphs"):
         GraphStore(cycles_and_stars(4)[[]], dtype=torch.float32)
+
+
+def test_all_graphs_in_one_batch() -> None:
+    graphs = [graph.clone() for graph in cycles_and_stars(5).map(ShortestPaths())]
+    for graph in graphs:
+        graph.edge_weight = torch.rand(graph.num_edges)
+        graph.node_weights = torch.full((graph.num_nodes,), 1 / graph.num_nodes)
+    store = GraphStore(from_data_list(graphs), dtype=torch.float64)
+    (found,), expected = store.in_order(5), store.batch(torch.arange(5))
+    assert found.inputs.keys() == expected.inputs.keys()
+    assert all(torch.equal(found.inputs[k], v) for k, v in expected.inputs.items() if k != "batch_size")
+    assert torch.equal(found.y, expected.y)
+    assert (found.inputs["batch_size"], [batch.inputs["batch_size"] for batch in store.in_order(3)]) == (5, [3, 2])

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from tfgw.estimators.base import GraphEstimator
 from tfgw.estimators.graphs import check_features
-from tfgw.estimators.neural import Validation
+from tfgw.estimators.neural_estimator import Validation
 from tfgw.nn.tfgw_pooling import Structure
 
 ADJACENCY: Structure = "adjacency"

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from torch_geometric.nn import DenseSAGEConv, dense_diff_pool
 from torch_geometric.utils import to_dense_adj, to_dense_batch
 
-from tfgw.baselines.neural import NeuralBaseline
+from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.datasets import GraphDataset
+from tfgw.nn import TFGWConfig
 from tfgw.nn.models import prediction_head
+from tfgw.train import TrainConfig, num_outputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -38,21 +40,14 @@ class DiffPool(NeuralBaseline):
     ratio: float = 0.25
     num_layers: int = 3
     width: int = 32
-    dropout: float = 0.0
+    dropout: float = TFGWConfig.dropout
     batch_size: int = 32
     lr: float = 0.001
 
-    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> "DiffPoolModel":
-        return DiffPoolModel(
-            train.num_node_features,
-            out_channels,
-            max_nodes=max(graph.num_nodes for graph in train),
-            num_pools=self.num_pools,
-            ratio=self.ratio,
-            num_layers=self.num_layers,
-            width=self.width,
-            dropout=self.dropout,
-        )
+    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "DiffPoolModel":
+        nodes = max(graph.num_nodes for graph in train)
+        outputs = num_outputs(train, config.task)
+        return DiffPoolModel(train.num_node_features, outputs, max_nodes=nodes, **self._architecture())
 
 
 class DiffPoolModel(nn.Module):
@@ -68,13 +63,13 @@ class DiffPoolModel(nn.Module):
         self,
         in_channels: int,
         out_channels: int,
-        *,
         max_nodes: int,
-        num_pools: int = 1,
-        ratio: float = 0.25,
-        num_layers: int = 3,
-        width: int = 32,
-        dropout: float = 0.0,
+        *,
+        num_pools: int = DiffPool.num_pools,
+        ratio: float = DiffPool.ratio,
+        num_layers: int = DiffPool.num_layers,
+        width: int = DiffPool.width,
+        dropout: float = DiffPool.dropout,
     ) -> None:
         super().__init__()
         for name, value in (("num_pools", num_pools), ("num_layers", num_layers), ("width", width)):

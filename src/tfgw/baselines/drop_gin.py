@@ -6,15 +6,17 @@ NeurIPS 2021.
 
 import warnings
 from dataclasses import dataclass
-from typing import cast
+from typing import Unpack, cast
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import global_add_pool
 
-from tfgw.baselines.neural import NeuralBaseline
+from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.datasets import GraphDataset
-from tfgw.nn import GINModel
+from tfgw.nn import GINModel, TFGWConfig
+from tfgw.nn.models import GIN_LAYERS, GINOptions
+from tfgw.train import TrainConfig, num_outputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -36,24 +38,20 @@ class DropGIN(NeuralBaseline):
         drop_probability: Of each node in each run; ``None``: 2/m, at most one half.
     """
 
-    num_layers: int = 4
+    num_layers: int = GIN_LAYERS
     width: int = 32
-    dropout: float = 0.0
+    dropout: float = TFGWConfig.dropout
     num_runs: int | None = None
     drop_probability: float | None = None
 
-    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> "DropGINModel":
+    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "DropGINModel":
         nodes = sum(graph.num_nodes for graph in train) / len(train)
-        return DropGINModel(
-            train.num_node_features,
-            out_channels,
-            num_layers=self.num_layers,
-            width=self.width,
-            dropout=self.dropout,
-            num_runs=round(nodes) if self.num_runs is None else self.num_runs,
-            drop_probability=min(2 / nodes, 0.5) if self.drop_probability is None else self.drop_probability,
-            seed=seed,
-        )
+        runs = {
+            "num_runs": round(nodes) if self.num_runs is None else self.num_runs,
+            "drop_probability": min(2 / nodes, 0.5) if self.drop_probability is None else self.drop_probability,
+            "seed": config.seed,
+        }
+        return DropGINModel(train.num_node_features, num_outputs(train, config.task), **self._architecture() | runs)
 
 
 class DropGINModel(GINModel):
@@ -62,12 +60,10 @@ class DropGINModel(GINModel):
     Args:
         in_channels: Features per node.
         out_channels: Number of classes.
-        num_layers: GIN layers.
-        width: Features that each layer computes.
-        dropout: Of the head.
         num_runs: Copies of each graph.
         drop_probability: Of each node in each run.
-        seed: Of the nodes that are dropped when the network is not training.
+        seed: Random seed of the nodes that are dropped when the network is not training.
+        **gin: As in :class:`tfgw.nn.GINModel`.
     """
 
     def __init__(
@@ -75,14 +71,12 @@ class DropGINModel(GINModel):
         in_channels: int,
         out_channels: int,
         *,
-        num_layers: int = 4,
-        width: int = 32,
-        dropout: float = 0.0,
         num_runs: int = 50,
         drop_probability: float = 0.1,
         seed: int = 0,
+        **gin: Unpack[GINOptions],
     ) -> None:
-        super().__init__(in_channels, out_channels, num_layers=num_layers, width=width, dropout=dropout)
+        super().__init__(in_channels, out_channels, **gin)
         if num_runs < 1:
             raise ValueError(f"num_runs: must be at least 1, got {num_runs}")
         if not 0 <= drop_probability < 1:

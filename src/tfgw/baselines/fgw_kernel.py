@@ -43,7 +43,7 @@ class FGWKernel(DistanceKernel):
         for alpha in values(self.alpha):
             if not 0 <= alpha <= 1:
                 raise ValueError(f"alpha: must lie in [0, 1], got {alpha}")
-        return [FGWComparison(alpha, self.structure, self.num_threads) for alpha in values(self.alpha)]
+        return [FGWComparison(alpha, self.structure, num_threads=self.num_threads) for alpha in values(self.alpha)]
 
 
 class StructuredGraph(NamedTuple):
@@ -55,23 +55,18 @@ class StructuredGraph(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FGWComparison:
+class FGWComparison(Comparison):
     """FGW distances between graphs with nodes of equal weight."""
 
     alpha: float
     structure: Structure
-    num_threads: int | None = None
 
     @property
     def name(self) -> str:
         return f"fgw-{self.structure}-alpha={self.alpha:g}"
 
     def prepare(self, graph: Data) -> StructuredGraph:
-        if self.structure == "shortest_path":
-            matrix = shortest_paths(graph.edge_index, graph.num_nodes)
-        else:
-            matrix = to_dense_adj(graph.edge_index, max_num_nodes=graph.num_nodes)[0]
-        return StructuredGraph(graph.x, graph.edge_index, matrix.double())
+        return StructuredGraph(graph.x, graph.edge_index, _matrix(graph, self.structure).double())
 
     def distances(self, graphs: Sequence[StructuredGraph], templates: Sequence[StructuredGraph]) -> Tensor:
         sizes = [len(graph.x) for graph in templates]
@@ -92,3 +87,10 @@ class FGWComparison:
         first = [end - size for end, size in zip(accumulate(sizes), sizes, strict=True)]
         edges = [graph.edge_index + shift for graph, shift in zip(graphs, first, strict=True)]
         return ot.GraphBatch(x, batch=batch, edge_index=torch.cat(edges, dim=1))
+
+
+def _matrix(graph: Data, structure: Structure) -> Tensor:
+    if structure == "shortest_path":
+        return shortest_paths(graph.edge_index, graph.num_nodes)
+    adjacency: Tensor = to_dense_adj(graph.edge_index, max_num_nodes=graph.num_nodes)[0]
+    return adjacency

@@ -5,9 +5,11 @@ Xu, Hu, Leskovec, Jegelka: How Powerful are Graph Neural Networks? ICLR 2019.
 
 from dataclasses import dataclass
 
-from tfgw.baselines.neural import NeuralBaseline
+from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.datasets import GraphDataset
-from tfgw.nn import GINModel
+from tfgw.nn import GINModel, TFGWConfig
+from tfgw.nn.models import GIN_LAYERS
+from tfgw.train import TrainConfig, num_outputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -24,15 +26,9 @@ class GIN(NeuralBaseline):
         dropout: Share of the head's hidden units that is dropped in training.
     """
 
-    num_layers: int = 4
-    width: int = 16
-    dropout: float = 0.0
+    num_layers: int = GIN_LAYERS
+    width: int = TFGWConfig.width
+    dropout: float = TFGWConfig.dropout
 
-    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> GINModel:
-        return GINModel(
-            train.num_node_features,
-            out_channels,
-            num_layers=self.num_layers,
-            width=self.width,
-            dropout=self.dropout,
-        )
+    def _new_network(self, train: GraphDataset, config: TrainConfig) -> GINModel:
+        return GINModel(train.num_node_features, num_outputs(train, config.task), **self._architecture())

@@ -11,10 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from tfgw.baselines.neural import NeuralBaseline
+from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.baselines.summaries import summaries
 from tfgw.datasets import GraphDataset
+from tfgw.nn import TFGWConfig
 from tfgw.nn.models import prediction_head
+from tfgw.train import TrainConfig, num_outputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,7 +29,7 @@ class MLP(NeuralBaseline):
         dropout: Share of the hidden units that is dropped in training.
     """
 
-    dropout: float = 0.0
+    dropout: float = TFGWConfig.dropout
 
     def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
         """Every graph replaced by a single node, whose features are the graph's summary."""
@@ -35,8 +37,8 @@ class MLP(NeuralBaseline):
         nodes = [Data(x=row[None], edge_index=no_edges) for row in summaries(graphs)]
         return super()._stack(nodes, y, classes=classes)
 
-    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> "MLPModel":
-        return MLPModel(train.num_node_features, out_channels, dropout=self.dropout)
+    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "MLPModel":
+        return MLPModel(train.num_node_features, num_outputs(train, config.task), **self._architecture())
 
 
 class MLPModel(nn.Module):

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from tfgw.baselines.neural import NeuralBaseline
-from tfgw.datasets import GraphDataset
-from tfgw.estimators.graphs import median_nodes
-from tfgw.nn import GINEncoder, TWPooling, sample_templates
+from tfgw.baselines.neural_baseline import NeuralBaseline
+from tfgw.datasets import GraphDataset, median_nodes
+from tfgw.nn import GINEncoder, TFGWConfig, TWPooling, sample_templates
 from tfgw.nn.models import prediction_head
-from tfgw.train.trainer import DTYPES
+from tfgw.train import TrainConfig, num_outputs
+from tfgw.train.config import DTYPES
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -35,54 +35,37 @@ class OTGNN(NeuralBaseline):
 
     num_templates: int = 16
     template_nodes: int | None = None
-    num_layers: int = 2
-    width: int = 16
-    dropout: float = 0.0
-    learn_weights: bool = True
+    num_layers: int = TFGWConfig.num_layers
+    width: int = TFGWConfig.width
+    dropout: float = TFGWConfig.dropout
+    learn_weights: bool = TFGWConfig.learn_weights
     num_threads: int | None = None
 
-    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> "OTGNNModel":
-        dtype = DTYPES[self.precision]
-        model = OTGNNModel(
-            train.num_node_features,
-            out_channels,
-            num_templates=self.num_templates,
-            template_nodes=median_nodes(train) if self.template_nodes is None else self.template_nodes,
-            num_layers=self.num_layers,
-            width=self.width,
-            dropout=self.dropout,
-            learn_weights=self.learn_weights,
-        ).to(dtype)
-        model.pool.num_threads = self.num_threads
-        graphs = [Data(x=graph.x.to(dtype), edge_index=graph.edge_index, y=graph.y) for graph in train]
-        templates = sample_templates(
-            graphs, self.num_templates, model.pool.template_nodes, encoder=model.encoder, seed=seed
-        )
-        model.pool.set_templates(templates.features)
+    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "OTGNNModel":
+        points = median_nodes(train) if self.template_nodes is None else self.template_nodes
+        encoder = GINEncoder(train.num_node_features, width=self.width, num_layers=self.num_layers)
+        pool = TWPooling(encoder.out_channels, self.num_templates, points, learn_weights=self.learn_weights)
+        pool.num_threads = self.num_threads
+        dtype = DTYPES[config.precision]
+        model = OTGNNModel(encoder, pool, num_outputs(train, config.task), dropout=self.dropout).to(dtype)
+        graphs = [Data(x=graph.x, edge_index=graph.edge_index, y=graph.y) for graph in train]
+        drawn = sample_templates(graphs, self.num_templates, points, encoder=encoder, dtype=dtype, seed=config.seed)
+        pool.set_templates(drawn.features)
         return model
 
 
 class OTGNNModel(nn.Module):
-    """The network; arguments as in :class:`OTGNN`."""
+    """The network: encoder, distances to clouds of points, and TFGW's head."""
 
     supports_padding = True
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        num_templates: int,
-        template_nodes: int,
-        num_layers: int = 2,
-        width: int = 16,
-        dropout: float = 0.0,
-        learn_weights: bool = True,
+        self, encoder: GINEncoder, pool: TWPooling, out_channels: int, *, dropout: float = TFGWConfig.dropout
     ) -> None:
         super().__init__()
-        self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers)
-        self.pool = TWPooling(self.encoder.out_channels, num_templates, template_nodes, learn_weights=learn_weights)
-        self.head = prediction_head(num_templates, out_channels, dropout=dropout)
+        self.encoder = encoder
+        self.pool = pool
+        self.head = prediction_head(pool.num_templates, out_channels, dropout=dropout)
 
     def embed(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None

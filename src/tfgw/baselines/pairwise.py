@@ -9,9 +9,10 @@ from the other. A graph is at distance 0 from itself.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -25,16 +26,22 @@ TEMPLATES = 64
 """Templates of one solver call, at most."""
 
 
-class Comparison(Protocol):
-    """A distance between graphs."""
+@dataclass(frozen=True)
+class Comparison(ABC):
+    """A distance between graphs, from a solver with ``num_threads`` threads."""
+
+    num_threads: int | None = field(default=None, kw_only=True)
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """Says which distance it is, with all parameters that matter, as part of a path."""
 
+    @abstractmethod
     def prepare(self, graph: Data) -> Any:
         """What is computed once for each graph."""
 
+    @abstractmethod
     def distances(self, graphs: Sequence[Any], templates: Sequence[Any]) -> Tensor:
         """All distances between prepared graphs, ``(num_graphs, num_templates)``, in one call of the solver."""
 

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from tfgw.baselines.neural import NeuralBaseline
+from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.baselines.receptive_fields import receptive_fields
 from tfgw.datasets import GraphDataset
+from tfgw.train import TrainConfig, num_outputs
 
 KERNEL = 10
 """Of the second convolution."""
@@ -69,11 +70,12 @@ class PatchySAN(NeuralBaseline):
             graph, num_fields=self.num_fields_, field_size=self.field_size, edge_channels=self.edge_channels
         ).float()
 
-    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> "PatchySANModel":
+    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "PatchySANModel":
         channels = train.num_node_features
         node_values = self.field_size * max(1, self.n_features_in_)
         sizes = (node_values, channels - node_values) if self.edge_channels else (channels,)
-        return PatchySANModel(sizes, out_channels, num_fields=self.num_fields_, dropout=self.dropout)
+        outputs = num_outputs(train, config.task)
+        return PatchySANModel(sizes, outputs, num_fields=self.num_fields_, dropout=self.dropout)
 
 
 class PatchySANModel(nn.Module):

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from tfgw.baselines.neural import NeuralBaseline
+from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.datasets import GraphDataset
+from tfgw.train import TrainConfig, num_outputs
 from tfgw.train.config import Precision
 
 VALUES = 2**24
@@ -40,22 +41,14 @@ class PPGN(NeuralBaseline):
     lr: float = 0.0001
     precision: Precision = "float32"
 
-    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> "PPGNModel":
-        return PPGNModel(
-            train.num_node_features,
-            out_channels,
-            num_blocks=self.num_blocks,
-            width=self.width,
-            depth=self.depth,
-        )
+    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "PPGNModel":
+        return PPGNModel(train.num_node_features, num_outputs(train, config.task), **self._architecture())
 
 
 class PPGNModel(nn.Module):
     """The network; arguments as in :class:`PPGN`."""
 
-    def __init__(
-        self, in_channels: int, out_channels: int, *, num_blocks: int = 3, width: int = 400, depth: int = 2
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, *, num_blocks: int, width: int, depth: int) -> None:
         super().__init__()
         for name, value in (("num_blocks", num_blocks), ("width", width), ("depth", depth)):
             if value < 1:

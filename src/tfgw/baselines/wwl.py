@@ -55,19 +55,19 @@ class WWL(DistanceKernel):
         for iterations in values(self.num_iterations):
             if iterations < 0:
                 raise ValueError(f"num_iterations: must not be negative, got {iterations}")
-        return [WWLComparison(steps, self._version(graphs), self.num_threads) for steps in values(self.num_iterations)]
+        version, steps = self._version(graphs), values(self.num_iterations)
+        return [WWLComparison(number, version, num_threads=self.num_threads) for number in steps]
 
     def _is_indefinite(self) -> bool:
         return self.version_ == "continuous"
 
 
 @dataclass(frozen=True)
-class WWLComparison:
+class WWLComparison(Comparison):
     """Wasserstein distances between sequences of labels, or of averaged features; a prepared graph is ``(n, d)``."""
 
     num_iterations: int
     version: Version
-    num_threads: int | None = None
 
     @property
     def name(self) -> str:

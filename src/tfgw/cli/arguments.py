@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from tfgw.cli.number_arguments import alpha, count, positive, seconds, share
+from tfgw.cli.option_defaults import TEMPLATES_PER_CLASS, default_of
 from tfgw.cli.paper_arguments import add_paper_commands
 
 DATASET_HELP = (
     "SKIP-CIRCLES or 4-CYCLES (generated), a name from the TU collection such as MUTAG, or the path of a "
     "folder or zip of your own in TU format, such as ./mine"
 )
+
+NUMBER: dict[str, Any] = {"type": count(1), "metavar": "N"}
+RATE: dict[str, Any] = {"type": positive, "metavar": "RATE"}
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -47,82 +51,104 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
 
 def _train(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
-    data.add_argument("--dataset", default="SKIP-CIRCLES", metavar="NAME|PATH", help=DATASET_HELP)
+    data.add_argument(
+        "--dataset", default="SKIP-CIRCLES", metavar="NAME|PATH", help=_with_default(DATASET_HELP, "%(default)s")
+    )
     _loading(data)
-    data.add_argument("--validation", type=share, default=0.1, metavar="SHARE", help="graphs to choose by (0.1)")
-    data.add_argument("--test", type=share, default=0.1, metavar="SHARE", help="graphs to measure on (0.1)")
+    _share(data, "validation", "share of the graphs held out to select the best epoch")
+    _share(data, "test", "share of the graphs held out to measure the model")
     data.add_argument(
         "--standardize",
         action=argparse.BooleanOptionalAction,
-        help="bring features to mean 0 and deviation 1 (default: if they are real-valued)",
+        help=_with_default("bring features to mean 0 and standard deviation 1", "if they are real-valued"),
     )
     data.add_argument(
         "--canonical-order",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="order nodes such that isomorphic graphs get the same embedding (yes)",
+        help=_with_default("order nodes such that isomorphic graphs get the same embedding", "yes"),
     )
-    _model(
-        parser.add_argument_group("model (in brackets: the default for real data; results.json lists what was used)")
-    )
+    _model(parser.add_argument_group("model (defaults are those for real data; results.json lists what was used)"))
     _training(parser.add_argument_group("training (likewise)"))
     run = parser.add_argument_group("files")
-    run.add_argument("--output", type=Path, metavar="FOLDER", help="a new folder (default: runs/DATASET-NUMBER)")
-    run.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with an interrupted run, all else as it was")
-    run.add_argument("--checkpoint-seconds", type=seconds, metavar="S", help="most work that a crash costs (10)")
+    run.add_argument("--output", type=Path, metavar="FOLDER", help=_with_default("a new folder", "runs/DATASET-NUMBER"))
+    run.add_argument(
+        "--resume", type=Path, metavar="FOLDER", help="continue an interrupted run with its original options"
+    )
+    _setting(run, "checkpoint-seconds", "save a checkpoint every S seconds", type=seconds, metavar="S")
     run.add_argument("--tensorboard", action="store_true", help="write TensorBoard logs into the folder")
 
 
+def _with_default(text: str, default: Any) -> str:
+    return f"{text} (default: {default})"
+
+
+def _setting(group: Any, option: str, text: str, *, default: str | None = None, **arguments: Any) -> None:
+    """An option that is ``None`` where it is left out, so that a dataset's recipe can fill it in.
+
+    ``default`` describes one that is not a plain value of the settings.
+    """
+    shown = default_of(option.replace("-", "_")) if default is None else default
+    group.add_argument(f"--{option}", help=_with_default(text, shown), **arguments)
+
+
+def _share(group: Any, option: str, text: str) -> None:
+    default = default_of(option)
+    group.add_argument(f"--{option}", type=share, default=default, metavar="SHARE", help=_with_default(text, default))
+
+
 def _loading(group: Any) -> None:
-    group.add_argument("--data-dir", type=Path, metavar="FOLDER", help="where names are looked up (TFGW_DATA)")
+    _data_folder(group)
     group.add_argument(
         "--features",
         choices=["auto", "labels", "attributes", "degree", "degree_scalar", "constant"],
-        default="auto",
-        help="what describes a node (default: the first of attributes, labels, degree that there is)",
+        default=default_of("features"),
+        help=_with_default("what describes a node", "auto, the first of attributes, labels, degree that there is"),
+    )
+
+
+def _data_folder(group: Any) -> None:
+    group.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="FOLDER",
+        help=_with_default("folder in which datasets are looked up by name", "the variable TFGW_DATA"),
     )
 
 
 def _model(group: Any) -> None:
-    group.add_argument("--task", choices=["classification", "regression", "multilabel"], help="what is predicted")
-    group.add_argument(
-        "--structure", choices=["adjacency", "shortest_path"], help="what templates are compared on (adjacency)"
-    )
-    group.add_argument("--layers", type=count(0), metavar="N", help="message passing layers, of type GIN (2)")
-    group.add_argument("--width", type=count(1), metavar="N", help="features that each layer computes (16)")
-    group.add_argument("--templates", type=count(1), metavar="N", help="number of templates (4 per class)")
-    group.add_argument("--template-nodes", type=count(1), metavar="N", help="nodes of each (those of the median graph)")
+    tasks = ["classification", "regression", "multilabel"]
+    _setting(group, "task", "what is predicted", default="classification if graphs have classes", choices=tasks)
+    _setting(group, "structure", "what templates are compared by", choices=["adjacency", "shortest_path"])
+    _setting(group, "layers", "number of GIN layers", type=count(0), metavar="N")
+    _setting(group, "width", "features that each layer computes", **NUMBER)
+    _setting(group, "templates", "number of templates", default=f"{TEMPLATES_PER_CLASS} per class", **NUMBER)
+    _setting(group, "template-nodes", "nodes per template", default="the median of the training graphs", **NUMBER)
     group.add_argument("--fixed-templates", action="store_true", help="keep templates as drawn from the data")
-    group.add_argument("--fixed-weights", action="store_true", help="keep template nodes equally heavy")
-    group.add_argument("--alpha", type=alpha, metavar="A", help="0: features, 1: structure, or 'learned' (learned)")
-    group.add_argument("--dropout", type=share, metavar="SHARE", help="dropped units of the classifier (0)")
-    group.add_argument("--starts", type=count(1), metavar="N", help="starts of the solver per pair of graphs (1)")
-    group.add_argument(
-        "--start-kinds",
-        nargs="+",
-        choices=["uniform", "anchored", "perturbed"],
-        metavar="KIND",
-        help="of the starts: uniform, anchored, perturbed (all of them)",
-    )
+    group.add_argument("--fixed-weights", action="store_true", help="keep the weights of template nodes uniform")
+    alphas = "trade-off between features (0) and structure (1), or 'learned'"
+    _setting(group, "alpha", alphas, default="learned", type=alpha, metavar="A")
+    _setting(group, "dropout", "share of the head's hidden units dropped in training", type=share, metavar="SHARE")
+    _setting(group, "starts", "starts of the solver per pair of graph and template", **NUMBER)
+    kinds = ["uniform", "anchored", "perturbed"]
+    text = f"kinds of starts: {', '.join(kinds)}"
+    _setting(group, "start-kinds", text, default="all", nargs="+", choices=kinds, metavar="KIND")
 
 
 def _training(group: Any) -> None:
-    group.add_argument("--epochs", type=count(1), metavar="N", help="passes over the training graphs (500)")
-    group.add_argument("--batch-size", type=count(1), metavar="N", help="graphs per step (128)")
-    group.add_argument("--lr", type=positive, metavar="RATE", help="learning rate of Adam (0.01)")
-    group.add_argument("--template-lr", type=positive, metavar="RATE", help="learning rate of the templates (the same)")
-    group.add_argument(
-        "--patience", type=count(1), metavar="N", help="stop after N epochs without a better model (never)"
-    )
-    group.add_argument(
-        "--stratified",
-        action=argparse.BooleanOptionalAction,
-        help="give every batch the class proportions of the whole (no)",
-    )
-    group.add_argument("--precision", choices=["float64", "float32", "bf16"], help="of the networks (float64)")
-    group.add_argument("--accelerator", choices=["auto", "cpu", "cuda"], help="where to train (auto)")
-    group.add_argument("--devices", type=count(1), metavar="N", help="processes that share each batch (1)")
-    group.add_argument("--seed", type=count(0), default=0, metavar="N", help="of data, split, weights, order (0)")
+    _setting(group, "epochs", "passes over the training graphs", **NUMBER)
+    _setting(group, "batch-size", "graphs per optimiser step", **NUMBER)
+    _setting(group, "lr", "learning rate of Adam", **RATE)
+    _setting(group, "template-lr", "learning rate of the templates", default="the same", **RATE)
+    _setting(group, "patience", "stop after N epochs without a better model", default="never", **NUMBER)
+    text = "give every batch the class proportions of the training graphs"
+    _setting(group, "stratified", text, default="no", action=argparse.BooleanOptionalAction)
+    _setting(group, "precision", "precision of the networks", choices=["float64", "float32", "bf16"])
+    _setting(group, "accelerator", "device to train on", choices=["auto", "cpu", "cuda"])
+    _setting(group, "devices", "number of processes that share each batch", **NUMBER)
+    seed = default_of("seed")
+    text = _with_default("random seed of data, split, weights and order", seed)
+    group.add_argument("--seed", type=count(0), default=seed, metavar="N", help=text)
 
 
 def _use(parser: argparse.ArgumentParser) -> None:
@@ -130,19 +156,19 @@ def _use(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset",
         metavar="NAME|PATH",
-        help=f"{DATASET_HELP} (default: the test graphs of the model's own run)",
+        help=_with_default(DATASET_HELP, "the test graphs of the model's own run"),
     )
-    parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="where names are looked up (TFGW_DATA)")
+    _data_folder(parser)
 
 
 def _check(parser: argparse.ArgumentParser) -> None:
     _use(parser)
-    parser.add_argument("--graphs", type=count(1), metavar="N", help="the first N graphs only (all)")
-    parser.add_argument("--starts", type=count(1), default=16, metavar="N", help="starts to compare with (16)")
-    parser.add_argument(
-        "--renumberings", type=count(1), default=1, metavar="N", help="random node orders of each graph (1)"
-    )
-    parser.add_argument("--seed", type=count(0), default=0, metavar="N", help="of the node orders (0)")
+    parser.add_argument("--graphs", **NUMBER, help=_with_default("check the first N graphs only", "all"))
+    parser.add_argument("--starts", **NUMBER, default=16, help=_with_default("starts to compare with", "%(default)s"))
+    text = _with_default("random node orders of each graph", "%(default)s")
+    parser.add_argument("--renumberings", **NUMBER, default=1, help=text)
+    text = _with_default("random seed of the node orders", "%(default)s")
+    parser.add_argument("--seed", type=count(0), default=0, metavar="N", help=text)
 
 
 def _output_file(parser: argparse.ArgumentParser) -> None:
@@ -150,5 +176,6 @@ def _output_file(parser: argparse.ArgumentParser) -> None:
 
 
 def _datasets(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME|PATH", help="default: all that need no download")
+    text = _with_default("datasets to describe", "all that need no download")
+    parser.add_argument("names", nargs="*", metavar="NAME|PATH", help=text)
     _loading(parser)

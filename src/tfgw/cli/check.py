@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from tfgw.cli.answer import Answer, table
-from tfgw.cli.trained import find_graphs, find_model
+from tfgw.cli.model_inputs import find_graphs, find_model
+from tfgw.cli.output import Answer, table
 from tfgw.train.diagnostics import SAME, check_model, relative
 
 

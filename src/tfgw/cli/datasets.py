@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from tfgw.cli.answer import Answer, table
+from tfgw.cli.output import Answer, table
 from tfgw.cli.source import SYNTHETIC, Source
 from tfgw.datasets import statistics
 from tfgw.datasets.catalog import CONTENT_SHA256

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from tfgw.cli.answer import Answer, table
+from tfgw.cli.output import Answer, table
 from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import Experiment, load_experiment, names
 from tfgw.paper.plan import chosen_protocol, plan

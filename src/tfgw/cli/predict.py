@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from tfgw.cli.answer import Answer, table
-from tfgw.cli.trained import find_graphs, find_model, write_csv
+from tfgw.cli.model_inputs import find_graphs, find_model
+from tfgw.cli.output import Answer, table, write_csv
 from tfgw.datasets import GraphDataset
 from tfgw.train import TrainedModel
 

@@ -2,19 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from tfgw.datasets import Features, GraphDataset, four_cycles, load, random_split, skip_circles
+from tfgw.train import Parts
 
 SYNTHETIC = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
-
-
-class Parts(NamedTuple):
-    """Graphs to train on, to choose the model by, and to measure it on; ``None`` for a part without any."""
-
-    train: GraphDataset
-    validation: GraphDataset | None
-    test: GraphDataset | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,24 +4,25 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import asdict, fields
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import torch
-
-from tfgw.cli.answer import Answer, table
-from tfgw.cli.recipes import complete
-from tfgw.cli.source import Parts, Source, portable
-from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.cli.output import Answer, table
+from tfgw.cli.recipes import complete, model_config, train_config
+from tfgw.cli.source import Source, portable
+from tfgw.nn import TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
-    FitResult,
     Preprocessing,
     TrainConfig,
     TrainedModel,
-    fit,
+    Training,
+    build_tfgw,
+    evaluate,
     save_model,
+    train_model,
 )
 
 MODEL_FILE, OPTIONS_FILE, RESULTS_FILE = "model.safetensors", "run.json", "results.json"
@@ -29,7 +30,7 @@ SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Train a model, or go on training it."""
+    """Train a model, or continue an interrupted run."""
     chosen = _options(args) if args.resume is None else _read_options(args.resume)
     source = Source(**{name: chosen[name] for name in SOURCE_OPTIONS})
     parts = source.parts()  # before the folder is made: a wrong dataset leaves nothing behind
@@ -38,19 +39,19 @@ def run(args: argparse.Namespace) -> Answer:
         _write(folder / OPTIONS_FILE, chosen)
     print(f"tfgw: training in {folder}; if it is interrupted: tfgw train --resume {folder}", file=sys.stderr)
     options = complete(chosen, dataset=source.dataset, train=parts.train)
-    steps = Preprocessing.fit(
+    preprocessing = Preprocessing.fit(
         parts.train,
         canonical_order=options["canonical_order"],
         structure=options["structure"],
         standardize=options["standardize"],
     )
+    config = train_config(options)
     start = time.perf_counter()
-    model = _model(options, parts, steps)
-    result = fit(
-        model,
-        steps(parts.train),
-        None if parts.validation is None else steps(parts.validation),
-        config=_train_config(options),
+    training = train_model(
+        parts,
+        partial(build_tfgw, architecture=model_config(options, parts.train), config=config),
+        config,
+        preprocessing=preprocessing,
         folder=folder,
         resume=args.resume is not None,
         progress_bar=sys.stderr.isatty(),
@@ -58,14 +59,14 @@ def run(args: argparse.Namespace) -> Answer:
     )
     seconds = time.perf_counter() - start
     trained = TrainedModel(
-        model=model,
-        task=options["task"],
+        model=cast(TFGWModel, training.model),
+        task=config.task,
         classes=parts.train.classes,
-        preprocessing=steps,
+        preprocessing=preprocessing,
         source=asdict(source),
     )
     save_model(trained, folder / MODEL_FILE)
-    data = _results(trained, parts, result) | {"seconds": seconds, "folder": str(folder)}
+    data = _results(source.dataset, config, training) | {"seconds": seconds, "folder": str(folder)}
     _write(folder / RESULTS_FILE, data | {"options": options})
     return Answer(data, _text(data, folder))
 
@@ -109,41 +110,15 @@ def _write(path: Path, data: dict[str, Any]) -> None:
     path.write_text(json.dumps(data, indent=1) + "\n")
 
 
-def _model(options: dict[str, Any], parts: Parts, steps: Preprocessing) -> TFGWModel:
-    train = parts.train
-    values = 1 if train.y is None or train.y.dim() == 1 else train.y.shape[1]
-    config = TFGWConfig(
-        in_channels=steps.in_channels,
-        out_channels=train.num_classes if options["task"] == "classification" else values,
-        num_templates=options["templates"],
-        template_nodes=options["template_nodes"],
-        num_layers=options["layers"],
-        width=options["width"],
-        dropout=options["dropout"],
-        structure=options["structure"],
-        alpha=None if options["alpha"] == "learned" else options["alpha"],
-        learn_templates=not options["fixed_templates"],
-        learn_weights=not (options["fixed_templates"] or options["fixed_weights"]),
-        n_starts=options["starts"],
-        start_kinds=tuple(options["start_kinds"]),
-    )
-    torch.manual_seed(options["seed"])
-    return TFGWModel(config).init_templates(steps(train), seed=options["seed"])
-
-
-def _train_config(options: dict[str, Any]) -> TrainConfig:
-    names = {field.name for field in fields(TrainConfig)} & options.keys()
-    return TrainConfig(**{name: options[name] for name in names})
-
-
-def _results(trained: TrainedModel, parts: Parts, result: FitResult) -> dict[str, Any]:
-    score = SCORE_NAMES[trained.task]
+def _results(dataset: str, config: TrainConfig, training: Training) -> dict[str, Any]:
+    model, parts, result = training
+    score = SCORE_NAMES[config.task]
     measured = {
-        f"{name}_{score}": None if part is None else trained.evaluate(part).score
-        for name, part in zip(("train", "validation", "test"), parts, strict=True)
+        f"{name}_{score}": None if part is None else evaluate(model, part, task=config.task).score
+        for name, part in parts._asdict().items()
     }
     return {
-        "dataset": trained.source["dataset"],
+        "dataset": dataset,
         "train_graphs": len(parts.train),
         "validation_graphs": len(parts.validation or ()),
         "test_graphs": len(parts.test or ()),
@@ -152,7 +127,7 @@ def _results(trained: TrainedModel, parts: Parts, result: FitResult) -> dict[str
         "kept_epoch": result.kept.epoch if result.kept else len(result.records),
         "alpha": result.records[-1].alpha,
         "live_template_nodes": result.records[-1].live_nodes,
-        "parameters": sum(parameter.numel() for parameter in trained.model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
 
 

@@ -16,7 +16,7 @@ from tfgw.datasets.graph_dataset import GraphDataset
 from tfgw.datasets.loading import load
 from tfgw.datasets.splits import IndexSplit, random_split
 from tfgw.datasets.standardize import Standardize
-from tfgw.datasets.statistics import Statistics, statistics
+from tfgw.datasets.statistics import Statistics, median_nodes, statistics
 from tfgw.datasets.structure import ShortestPaths, shortest_paths
 from tfgw.datasets.synthetic import Split, four_cycles, skip_circles
 
@@ -33,6 +33,7 @@ __all__ = [
     "from_data_list",
     "from_networkx",
     "load",
+    "median_nodes",
     "random_split",
     "shortest_paths",
     "skip_circles",

@@ -1,5 +1,6 @@
 """The figures of a dataset that the paper's table of statistics gives, and a few more."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,12 @@ def statistics(dataset: GraphDataset) -> Statistics:
         features=dataset.num_node_features,
         disconnected=sum(not _is_connected(graph) for graph in dataset),
     )
+
+
+def median_nodes(graphs: Iterable[Data]) -> int:
+    """Median number of nodes; of two in the middle the larger, so that it is a number that occurs."""
+    sizes = sorted(graph.num_nodes for graph in graphs)
+    return sizes[len(sizes) // 2]
 
 
 def _class_counts(dataset: GraphDataset) -> tuple[int, ...]:

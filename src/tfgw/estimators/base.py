@@ -48,12 +48,16 @@ class GraphEstimator(BaseEstimator):
             standardize=self.standardize,
         )
 
-    def _read_input(self, X: Any, y: Tensor | None = None) -> GraphDataset:
-        """The graphs of any call after ``fit``, as the model takes them; ``y`` is one row of targets for each."""
+    def _read_input(self, X: Any) -> GraphDataset:
+        """The graphs of any call after ``fit``, as the model takes them."""
         check_is_fitted(self)
+        return self.preprocessing_(self._read_dataset(X))
+
+    def _read_dataset(self, X: Any, y: Tensor | None = None) -> GraphDataset:
+        """Other graphs than those of ``fit``, with one row of targets for each, before preprocessing."""
         graphs = self._as_graphs(X)
         check_features(graphs, self.n_features_in_)
-        return self.preprocessing_(self._stack(graphs, y))
+        return self._stack(graphs, y)
 
     def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
         """Checked graphs as a dataset with one row of targets each; what turns graphs into something else is here."""

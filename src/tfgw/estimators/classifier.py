@@ -1,7 +1,7 @@
 """Graph classification."""
 
-from tfgw.estimators.network import TemplateNetwork
 from tfgw.estimators.neural_classifier import NeuralClassifier
+from tfgw.estimators.template_network import TemplateNetwork
 
 
 class TFGWClassifier(NeuralClassifier, TemplateNetwork):

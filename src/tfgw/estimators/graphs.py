@@ -53,7 +53,7 @@ def as_graphs(X: Any, *, structure: Structure = "adjacency", directed: bool = Fa
     graphs: list[Data] = []
     for number, graph in enumerate(X):
         try:
-            if kind_of(graph) != kind_of(X[0]):
+            if number and kind_of(graph) != kind_of(X[0]):
                 raise ValueError(f"{kind_of(graph)}, but graph 0 is {kind_of(X[0])}; a list takes one kind")
             converted = convert(graph, structure=structure)
             check_graph(converted, structure=structure, directed=directed)
@@ -77,21 +77,10 @@ def check_features(graphs: Sequence[Data], expected: int) -> None:
 
 def as_dataset(graphs: Sequence[Data], y: Tensor | None = None, *, classes: Sequence[Any] = ()) -> GraphDataset:
     """Stack graphs, with one row of ``y`` each; nodes without features get the constant feature 1."""
-    complete = []
-    for number, graph in enumerate(graphs):
-        graph = graph.clone()
-        if graph.x.shape[1] == 0:
-            graph.x = graph.x.new_ones(len(graph.x), 1)
-        if y is not None:
-            graph.y = y[number : number + 1]
-        complete.append(graph)
-    return GraphDataset.from_graphs(complete, name="graphs", classes=classes)
-
-
-def median_nodes(graphs: Sequence[Data]) -> int:
-    """Median number of nodes; a number that occurs."""
-    sizes = sorted(graph.num_nodes for graph in graphs)
-    return sizes[len(sizes) // 2]
+    dataset = GraphDataset.stack(graphs, y, name="graphs", classes=classes)
+    if graphs[0].x.shape[1] == 0:
+        return dataset.with_node_features(lambda x: x.new_ones(len(x), 1))
+    return dataset
 
 
 def _check_list(X: Any) -> None:

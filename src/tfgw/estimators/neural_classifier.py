@@ -9,7 +9,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from torch import Tensor
 
-from tfgw.estimators.neural import NeuralEstimator, Validation
+from tfgw.estimators.neural_estimator import NeuralEstimator, Validation
 from tfgw.train import Task, probabilities
 
 
@@ -47,7 +47,6 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
             X,
             codes,
             task=self._task,
-            out_channels=len(self.classes_),
             classes=classes,
             validation=None if validation is None else (validation[0], self._encoded(validation[1])),
         )

@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 from torch import Tensor
 
-from tfgw.estimators.network import TemplateNetwork
-from tfgw.estimators.neural import Validation
+from tfgw.estimators.neural_estimator import Validation
+from tfgw.estimators.template_network import TemplateNetwork
 
 
 class TFGWRegressor(RegressorMixin, TemplateNetwork):
@@ -53,7 +53,6 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
             X,
             self._scaled(columns),
             task="regression",
-            out_channels=columns.shape[1],
             validation=None if validation is None else (validation[0], self._scaled(validation[1])),
         )
         return self

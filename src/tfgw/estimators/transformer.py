@@ -1,6 +1,6 @@
 """Graphs as vectors, without training."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,17 @@ from torch import Tensor
 
 from tfgw import ot
 from tfgw.estimators.base import GraphEstimator
-from tfgw.estimators.graphs import as_dataset, median_nodes
-from tfgw.estimators.sampling import draw_templates
-from tfgw.nn.tfgw_pooling import Structure
+from tfgw.estimators.graphs import as_dataset
+from tfgw.estimators.template_parameters import TemplateParameters
+from tfgw.nn import TFGWConfig, sample_templates
 from tfgw.ot.starts import start_bits
 from tfgw.train.batches import Batch, GraphStore
 
 BATCH_SIZE = 256
 
 
-class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TemplateParameters, GraphEstimator):
     """Fused Gromov–Wasserstein distances of graphs to templates that ``fit`` draws from the data.
 
     >>> make_pipeline(TFGWTransformer(num_templates=16, random_state=0), SVC()).fit(graphs, labels)
@@ -41,7 +42,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         canonical_order: Whether isomorphic graphs get the same distances.
         standardize: Whether features are brought to mean 0 and variance 1; ``None``: unless all are 0 or 1.
         num_threads: Threads of the solver.
-        random_state: Seed of the drawing.
+        random_state: Random seed for template sampling.
 
     Attributes:
         templates_: The templates; their features are standardised where those of graphs are.
@@ -49,34 +50,11 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         preprocessing_: What is done to graphs before they are compared.
     """
 
-    templates_: ot.Templates
+    alpha: float = TFGWConfig.alpha_init
+    standardize: bool | None = None
+    random_state: int | np.random.RandomState | None = None
 
-    def __init__(
-        self,
-        *,
-        num_templates: int = 8,
-        template_nodes: int | None = None,
-        structure: Structure = "adjacency",
-        directed: bool = False,
-        alpha: float = 0.5,
-        n_starts: int = 1,
-        start_kinds: Sequence[str] = ot.START_KINDS,
-        canonical_order: bool = True,
-        standardize: bool | None = None,
-        num_threads: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.num_templates = num_templates
-        self.template_nodes = template_nodes
-        self.structure = structure
-        self.directed = directed
-        self.alpha = alpha
-        self.n_starts = n_starts
-        self.start_kinds = start_kinds
-        self.canonical_order = canonical_order
-        self.standardize = standardize
-        self.num_threads = num_threads
-        self.random_state = random_state
+    templates_: ot.Templates = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> "TFGWTransformer":
         """Draw the templates from the graphs ``X``.
@@ -85,13 +63,12 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEs
         any other ``y`` is ignored.
         """
         self._check_parameters()
-        graphs = self._learn_input(X)
-        dataset = as_dataset(graphs, self._labels(X, y))
+        dataset = as_dataset(self._learn_input(X), self._labels(X, y))
         self.preprocessing_ = self._learn_preprocessing(dataset)
-        self.templates_ = draw_templates(
+        self.templates_ = sample_templates(
             list(self.preprocessing_(dataset)),
             self.num_templates,
-            median_nodes(graphs) if self.template_nodes is None else self.template_nodes,
+            self._template_nodes(dataset),
             structure=self.structure,
             directed=self.directed,
             seed=self._seed(),

@@ -4,8 +4,8 @@ x, edge_index ─ encoder ─▶ node features ─ pooling ─▶ one vector per
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict, Unpack, cast
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -18,6 +18,7 @@ from tfgw.nn.tfgw_pooling import Structure, TFGWPooling
 from tfgw.ot import START_KINDS
 
 HEAD_WIDTH = 128
+GIN_LAYERS = 4  # of GIN alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class TFGWConfig:
         learn_weights: Whether template node weights are learned.
         n_starts: Starts of the solver for each pair.
         start_kinds: What these may be.
-        max_iter: Iterations of the solver at most.
+        max_iter: Largest number of iterations of the solver.
         tol: Relative gap at which the solver stops.
     """
 
@@ -64,6 +65,29 @@ class TFGWConfig:
     max_iter: int = 1000
     tol: float = 1e-9
 
+    @property
+    def pooling(self) -> dict[str, Any]:
+        """The settings that are arguments of :class:`TFGWPooling`."""
+        others = ("in_channels", "out_channels", "num_layers", "width", "dropout")
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in others}
+
+
+class GraphInputs(TypedDict, total=False):
+    """What graphs may have besides features and edges; see :meth:`TFGWPooling.forward`."""
+
+    edge_weight: Tensor | None
+    structure: Tensor | None
+    node_weights: Tensor | None
+    batch_size: int | None
+
+
+class GINOptions(TypedDict, total=False):
+    """Settings of :class:`GINModel`."""
+
+    num_layers: int
+    width: int
+    dropout: float
+
 
 class TFGWModel(nn.Module):
     """The paper's model: GIN with Jumping Knowledge, distances to templates, a perceptron on the distances.
@@ -74,7 +98,7 @@ class TFGWModel(nn.Module):
 
     Args:
         config: The architecture.
-        encoder: Takes the GIN's place, whose ``num_layers`` and ``width`` then say nothing.
+        encoder: Replaces the GIN; ``num_layers`` and ``width`` are ignored.
     """
 
     supports_padding = True
@@ -86,87 +110,47 @@ class TFGWModel(nn.Module):
         if encoder is None:
             encoder = GINEncoder(config.in_channels, width=config.width, num_layers=config.num_layers)
         self.encoder = encoder
-        self.pool = TFGWPooling(
-            encoder.out_channels,
-            config.num_templates,
-            config.template_nodes,
-            structure=config.structure,
-            directed=config.directed,
-            alpha=config.alpha,
-            alpha_init=config.alpha_init,
-            alpha_per_template=config.alpha_per_template,
-            learn_templates=config.learn_templates,
-            learn_weights=config.learn_weights,
-            n_starts=config.n_starts,
-            start_kinds=config.start_kinds,
-            max_iter=config.max_iter,
-            tol=config.tol,
-        )
+        self.pool = TFGWPooling(encoder.out_channels, **config.pooling)
         self.head = prediction_head(config.num_templates, config.out_channels, dropout=config.dropout)
 
     def init_templates(self, graphs: Sequence[Data], *, seed: int = 0) -> "TFGWModel":
         """Put the templates at encoded training graphs; see :func:`sample_templates`."""
-        dtype = self.pool.template_features.dtype
-        graphs = [Data(x=g.x.to(dtype), edge_index=g.edge_index, y=g.get("y")) for g in graphs]
         templates = sample_templates(
             graphs,
             self.config.num_templates,
             self.config.template_nodes,
             structure=self.config.structure,
+            directed=self.config.directed,
             encoder=self.encoder,
+            dtype=self.pool.template_features.dtype,
             seed=seed,
         )
         self.pool.set_templates(cast(Tensor, templates.structure), templates.features, templates.weights)
         return self
 
     def embed(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        batch: Tensor | None = None,
-        *,
-        edge_weight: Tensor | None = None,
-        structure: Tensor | None = None,
-        node_weights: Tensor | None = None,
-        batch_size: int | None = None,
+        self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
     ) -> Tensor:
         """Distances to the templates, ``(batch_size, num_templates)``; see :meth:`TFGWPooling.forward`."""
-        return self.pool(
-            self.encoder(x, edge_index),
-            edge_index,
-            batch,
-            edge_weight=edge_weight,
-            structure=structure,
-            node_weights=node_weights,
-            batch_size=batch_size,
-        )
+        return self.pool(self.encoder(x, edge_index), edge_index, batch, **graphs)
 
     def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        batch: Tensor | None = None,
-        *,
-        edge_weight: Tensor | None = None,
-        structure: Tensor | None = None,
-        node_weights: Tensor | None = None,
-        batch_size: int | None = None,
+        self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
     ) -> Tensor:
         """Class scores (logits) or predicted values, ``(batch_size, out_channels)``."""
-        distances = self.embed(
-            x,
-            edge_index,
-            batch,
-            edge_weight=edge_weight,
-            structure=structure,
-            node_weights=node_weights,
-            batch_size=batch_size,
-        )
-        return self.head(distances)
+        return self.head(self.embed(x, edge_index, batch, **graphs))
 
 
 class GINModel(nn.Module):
-    """GIN as the paper compares with it: the same layers and head, and the sum over nodes as readout."""
+    """GIN as the paper compares with it: the same layers and head, and the sum over nodes as readout.
+
+    Args:
+        in_channels: Features per node.
+        out_channels: Number of classes, or of values to predict.
+        num_layers: GIN layers.
+        width: Features that each layer computes.
+        dropout: Share of the head's hidden units that is dropped in training.
+    """
 
     supports_padding = True
 
@@ -175,9 +159,9 @@ class GINModel(nn.Module):
         in_channels: int,
         out_channels: int,
         *,
-        num_layers: int = 4,
-        width: int = 16,
-        dropout: float = 0.0,
+        num_layers: int = GIN_LAYERS,
+        width: int = TFGWConfig.width,
+        dropout: float = TFGWConfig.dropout,
     ) -> None:
         super().__init__()
         self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers)

@@ -1,8 +1,11 @@
 """Train models, keep them in files, and run them over datasets.
 
->>> model = TFGWModel(config).init_templates(dataset[split.train])
->>> result = fit(model, dataset[split.train], dataset[split.val], config=TrainConfig(epochs=100))
->>> evaluate(model, dataset[split.test], task="classification").score
+>>> parts, config = Parts(dataset[split.train], dataset[split.val], dataset[split.test]), TrainConfig(epochs=100)
+>>> build = partial(build_tfgw, architecture=TFGWConfig(...), config=config)
+>>> model, parts, result = train_model(parts, build, config, preprocessing=Preprocessing.fit(parts.train))
+>>> evaluate(model, parts.test, task=config.task).score
+
+:func:`fit` is the training loop alone, for graphs that are prepared and any network.
 """
 
 from tfgw.train.config import TrainConfig
@@ -11,6 +14,7 @@ from tfgw.train.evaluate import Evaluation, embeddings, evaluate, outputs
 from tfgw.train.history import EpochRecord, Kept
 from tfgw.train.loop import FitResult, fit
 from tfgw.train.model_file import TrainedModel, load_model, save_model
+from tfgw.train.pipeline import Parts, Training, build_tfgw, num_outputs, train_model
 from tfgw.train.preprocessing import Preprocessing
 from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities
 from tfgw.train.tensor_file import FileError
@@ -23,17 +27,22 @@ __all__ = [
     "FitResult",
     "Kept",
     "ModelCheck",
+    "Parts",
     "Preprocessing",
     "Task",
     "TrainConfig",
     "TrainedModel",
+    "Training",
+    "build_tfgw",
     "check_model",
     "decide",
     "embeddings",
     "evaluate",
     "fit",
     "load_model",
+    "num_outputs",
     "outputs",
     "probabilities",
     "save_model",
+    "train_model",
 ]

@@ -37,6 +37,7 @@ class GraphStore:
             raise ValueError("dataset: has no graphs")
         if dataset._data.x is None:
             raise ValueError("dataset: the graphs have no features x; tfgw.datasets.from_data_list makes some")
+        self._is_whole = dataset._indices is None
         self.positions = torch.as_tensor(list(dataset.indices()), dtype=torch.int64)
         self.dtype, self.device = dtype, device
         self.tensors = {key: tensor for key, tensor in dataset._data.to_dict().items() if key in dataset.slices}
@@ -69,8 +70,25 @@ class GraphStore:
 
     def in_order(self, batch_size: int) -> Iterator[Batch]:
         """All graphs once, in their order."""
+        if self._is_whole and len(self) <= batch_size:
+            yield self._everything()
+            return
         for graphs in torch.arange(len(self)).split(batch_size):
             yield self.batch(graphs)
+
+    def _everything(self) -> Batch:
+        """All graphs as one batch: they are stacked already."""
+        nodes, edges = self._bounds["x"], self._bounds["edge_index"]
+        shift = nodes[:-1].repeat_interleave(edges.diff())
+        inputs: dict[str, Any] = {
+            "x": self.tensors["x"].to(self.device, self.dtype),
+            "edge_index": (self.tensors["edge_index"] + shift).to(self.device),
+            "batch": torch.arange(len(self)).repeat_interleave(nodes.diff()).to(self.device),
+            "batch_size": len(self),
+        }
+        optional = (key for key in OPTIONAL_INPUTS if key in self.tensors)
+        inputs |= {key: self.tensors[key].to(self.device, self.dtype) for key in optional}
+        return Batch(inputs, self.tensors["y"].to(self.device) if "y" in self.tensors else None)
 
     def lengths(self, key: str, chosen: Tensor) -> Tensor:
         """Number of rows of a stacked tensor that belong to each of the graphs at these positions."""

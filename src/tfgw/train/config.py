@@ -1,11 +1,23 @@
 """How to train, as data."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar, get_args
+
+import torch
 
 from tfgw.train.tasks import Task
 
 Precision = Literal["float64", "float32", "bf16"]
+
+DTYPES: dict[Precision, torch.dtype] = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bf16": torch.float32,
+}
+"""Of weights and batches."""
+
+Config = TypeVar("Config")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +76,12 @@ class TrainConfig:
         _one_of("precision", self.precision, get_args(Precision))
         if self.stratified and self.task != "classification":
             raise ValueError(f"stratified: needs classes, but task is {self.task!r}")
+
+
+def config_from(kind: type[Config], values: Mapping[str, Any], **known: Any) -> Config:
+    """A dataclass of settings, made of ``known`` and of those ``values`` that it has fields for."""
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in values.items() if name in names} | known)
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -59,9 +59,11 @@ def store_for(model: nn.Module, dataset: InMemoryDataset) -> GraphStore:
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
     """Inside the block there are no gradients and no dropout; afterwards the model is in its previous mode."""
     was_training = model.training
-    model.eval()
+    if was_training:  # it takes longer than to evaluate a small graph
+        model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(was_training)
+        if was_training:
+            model.train()

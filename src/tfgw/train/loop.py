@@ -18,11 +18,11 @@ from torch_geometric.data import InMemoryDataset
 
 from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.checkpoint import FILE_NAME
-from tfgw.train.config import TrainConfig
+from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.history import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.reporting import Reporter
 from tfgw.train.tensor_file import read_tensors, write_tensors
-from tfgw.train.trainer import DTYPES, Job, Trainer
+from tfgw.train.trainer import Job, Trainer
 
 
 class FitResult(NamedTuple):

@@ -55,7 +55,7 @@ class Preprocessing:
             found = dataset.num_node_features
             raise ValueError(f"dataset: nodes have {found} features, the model takes {self.in_channels}")
         if self.canonical_order:
-            dataset = dataset.map(CanonicalOrder())
+            dataset = CanonicalOrder().of_dataset(dataset)
         if self.mean is not None and self.scale is not None:
             fitted = Standardize()
             fitted.mean = torch.tensor(self.mean, dtype=torch.float64)

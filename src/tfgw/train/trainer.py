@@ -15,7 +15,7 @@ from tfgw.nn import TemplateLayer, project_after_step
 from tfgw.train.async_host_copy import AsyncHostCopy
 from tfgw.train.batches import GraphStore
 from tfgw.train.checkpoint import FILE_NAME, Progress, load_checkpoint, save_checkpoint
-from tfgw.train.config import Precision, TrainConfig
+from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.cuda_graph import (
     Pass,
     RecordedPass,
@@ -30,12 +30,6 @@ from tfgw.train.evaluate import Evaluation, evaluation_mode
 from tfgw.train.history import EpochRecord, Kept, is_worth_keeping
 from tfgw.train.reporting import template_values
 from tfgw.train.tasks import Sums, sums
-
-DTYPES: dict[Precision, torch.dtype] = {
-    "float64": torch.float64,
-    "float32": torch.float32,
-    "bf16": torch.float32,
-}
 
 
 @dataclass(frozen=True, kw_only=True)

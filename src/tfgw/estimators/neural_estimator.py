@@ -1,41 +1,44 @@
 """A network as an estimator: what everything that is trained by epochs shares, whichever the network."""
 
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-import torch
+import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from tfgw.datasets import GraphDataset, random_split
 from tfgw.estimators.base import GraphEstimator
-from tfgw.train import EpochRecord, Task, TrainConfig, fit, outputs
-from tfgw.train.config import Precision
-from tfgw.train.loop import FitResult
+from tfgw.train import EpochRecord, FitResult, Parts, Task, TrainConfig, outputs, train_model
+from tfgw.train.config import Precision, config_from
 
 Validation = tuple[Any, Any]
 """Graphs and their targets, as ``fit`` takes them."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NeuralEstimator(GraphEstimator):
     """Trains the network that ``_new_network`` makes; :class:`TFGWClassifier` documents parameters and attributes."""
 
-    standardize: bool | None
-    epochs: int
-    batch_size: int
-    lr: float
-    validation_fraction: float
-    patience: int | None
-    precision: Precision
-    accelerator: str
-    verbose: bool
+    standardize: bool | None = None
+    epochs: int = TrainConfig.epochs
+    batch_size: int = TrainConfig.batch_size
+    lr: float = TrainConfig.lr
+    validation_fraction: float = 0.0
+    patience: int | None = TrainConfig.patience
+    precision: Precision = TrainConfig.precision
+    accelerator: str = TrainConfig.accelerator
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
 
-    model_: nn.Module
-    history_: list[EpochRecord]
-    num_parameters_: int
-    validation_score_: float
+    model_: nn.Module = field(init=False)
+    history_: list[EpochRecord] = field(init=False)
+    num_parameters_: int = field(init=False)
+    validation_score_: float = field(init=False)
 
-    def _new_network(self, train: GraphDataset, out_channels: int, seed: int) -> nn.Module:
+    def _new_network(self, train: GraphDataset, config: TrainConfig) -> nn.Module:
         """The untrained network for graphs as they are after preprocessing; PyTorch is seeded when this is called."""
         raise NotImplementedError
 
@@ -56,55 +59,42 @@ class NeuralEstimator(GraphEstimator):
         y: Tensor,
         *,
         task: Task,
-        out_channels: int,
         classes: tuple[Any, ...] = (),
         validation: tuple[Any, Tensor] | None = None,
     ) -> None:
         graphs = self._learn_input(X)
-        seed = self._seed()
-        config = self._train_config(task, seed)
-        dataset = self._stack(graphs, y, classes=classes)
-        split = random_split(dataset, val=self.validation_fraction, test=0.0, seed=seed)
-        train = dataset[split.train]
-        self.preprocessing_ = self._learn_preprocessing(train)
-        held_out = self.preprocessing_(dataset[split.val]) if len(split.val) else None
+        config = config_from(TrainConfig, self.get_params(deep=False), task=task, seed=self._seed())
+        parts = self._split(self._stack(graphs, y, classes=classes), config.seed)
         if validation is not None:
-            held_out = self._read_validation(*validation)
-        train = self.preprocessing_(train)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.model_ = self._new_network(train, out_channels, seed)
+            parts = parts._replace(validation=self._read_validation(*validation))
+        self.preprocessing_ = self._learn_preprocessing(parts.train)
+        training = train_model(
+            parts,
+            partial(self._new_network, config=config),
+            config,
+            preprocessing=self.preprocessing_,
+            progress_bar=bool(self.verbose),
+        )
+        self.model_ = training.model.cpu().eval()
         self.num_parameters_ = sum(parameter.numel() for parameter in self.model_.parameters())
-        self._note(self._fit_network(train, held_out, config))
+        self._note(training.result)
 
-    def _fit_network(self, train: GraphDataset, validation: GraphDataset | None, config: TrainConfig) -> FitResult:
-        return fit(self.model_, train, validation, config=config, progress_bar=bool(self.verbose))
+    def _split(self, dataset: GraphDataset, seed: int) -> Parts:
+        split = random_split(dataset, val=self.validation_fraction, test=0.0, seed=seed)
+        return Parts(dataset[split.train], dataset[split.val] if len(split.val) else None)
 
     def _read_validation(self, X: Any, y: Tensor) -> GraphDataset:
         try:
-            return self._read_input(X, y)
+            return self._read_dataset(X, y)
         except ValueError as error:
             raise ValueError(f"validation: {error}") from None
 
     def _note(self, result: FitResult) -> None:
-        self.model_.cpu().eval()
         self.history_ = result.records
         if result.kept is not None:
             self.validation_score_ = result.kept.validation_score
         elif hasattr(self, "validation_score_"):
             del self.validation_score_  # of an earlier fit
-
-    def _train_config(self, task: Task, seed: int) -> TrainConfig:
-        return TrainConfig(
-            task=task,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            patience=self.patience,
-            precision=self.precision,
-            accelerator=self.accelerator,
-            seed=seed,
-        )
 
     def _check_validation(self, validation: Validation | None) -> None:
         if validation is None:

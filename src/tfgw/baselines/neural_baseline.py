@@ -1,13 +1,11 @@
 """What the neural baselines share: the parameters of training, and plain undirected graphs as input."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
 from torch_geometric.data import Data
 
 from tfgw.estimators.neural_classifier import NeuralClassifier
-from tfgw.train.config import Precision
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -29,19 +27,13 @@ class NeuralBaseline(NeuralClassifier):
         verbose: Whether to show a progress bar.
     """
 
-    standardize: bool | None = None
-    epochs: int = 500
-    batch_size: int = 128
-    lr: float = 0.01
-    validation_fraction: float = 0.0
-    patience: int | None = None
-    precision: Precision = "float64"
-    accelerator: str = "auto"
-    random_state: int | np.random.RandomState | None = None
-    verbose: bool = False
-
     structure = "adjacency"
     directed = False
+
+    def _architecture(self) -> dict[str, Any]:
+        """The parameters that a subclass has besides those of training: arguments of its network."""
+        shared = {field.name for field in fields(NeuralBaseline)}
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in shared}
 
     def _as_graphs(self, X: Any) -> list[Data]:
         """Features and edges alone: no baseline knows what to do with weights of edges or nodes."""

@@ -1,6 +1,8 @@
-"""What a command answers, and the plain-text tables it is shown in."""
+"""What a command gives back: an answer for machines and people, plain-text tables, CSV files."""
 
+import csv
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 
@@ -24,6 +26,16 @@ def table(rows: Sequence[Sequence[Any]]) -> str:
         ]
         lines.append("  ".join(aligned).rstrip())
     return "\n".join(lines)
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Write a new file; one that is there is left alone."""
+    try:
+        stream = path.open("x", newline="")
+    except FileExistsError as error:
+        raise FileExistsError(f"--output {path}: is there already") from error
+    with stream:
+        csv.writer(stream).writerows([header, *rows])
 
 
 def _show(cell: Any) -> str:

@@ -1,11 +1,8 @@
-"""What the commands that use a trained model share: finding the model, and the graphs to use it on."""
+"""The model and the graphs that a command was given."""
 
 import argparse
-import csv
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tfgw.cli.source import Source, portable
 from tfgw.cli.train import MODEL_FILE
@@ -30,13 +27,3 @@ def find_graphs(args: argparse.Namespace, trained: TrainedModel) -> GraphDataset
     if test is None:
         raise ValueError("--dataset: missing, and the model's own run has no test graphs")
     return test
-
-
-def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Write a new file; one that is there is left alone."""
-    try:
-        stream = path.open("x", newline="")
-    except FileExistsError as error:
-        raise FileExistsError(f"--output {path}: is there already") from error
-    with stream:
-        csv.writer(stream).writerows([header, *rows])

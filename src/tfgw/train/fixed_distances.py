@@ -1,6 +1,6 @@
 """Training where nothing before the head is learned: the distances never change, so they are computed once."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -8,25 +8,31 @@ from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWModel
-from tfgw.train import embeddings
+from tfgw.train.evaluate import embeddings
 
 
-def is_fixed(model: TFGWModel) -> bool:
+def has_fixed_distances(model: nn.Module) -> TypeGuard[TFGWModel]:
     """Whether the distances to the templates are the same before and after training."""
-    return all(name.startswith("head.") for name, _ in model.named_parameters())
+    return isinstance(model, TFGWModel) and all(name.startswith("head.") for name, _ in model.named_parameters())
 
 
-class Head(nn.Module):
-    """A model's head, called with distances in the place of node features."""
+class HeadOnly(nn.Module):
+    """A model called with distances in place of node features; its state is that of the whole model."""
 
-    def __init__(self, head: nn.Module) -> None:
+    def __init__(self, model: TFGWModel) -> None:
         super().__init__()
-        self.head = head
+        self.model = model
 
     def forward(self, x: Tensor, **_: Any) -> Tensor:
         """Outputs, one row for each of ``x``."""
-        outputs: Tensor = self.head(x)
+        outputs: Tensor = self.model.head(x)
         return outputs
+
+    def state_dict(self, *arguments: Any, **named: Any) -> Any:
+        return self.model.state_dict(*arguments, **named)
+
+    def load_state_dict(self, *arguments: Any, **named: Any) -> Any:
+        return self.model.load_state_dict(*arguments, **named)
 
 
 def as_distances(model: TFGWModel, graphs: GraphDataset) -> GraphDataset:

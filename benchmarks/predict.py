@@ -1,0 +1,40 @@
+"""Predictions of a fitted classifier: one graph at a time, and a whole dataset in one call.
+
+python benchmarks/predict.py --data-dir FOLDER
+"""
+
+from common import parser, read, seconds, table  # isort: skip  (pins BLAS threads first)
+
+import statistics
+
+import torch
+
+from tfgw.estimators import TFGWClassifier
+
+
+def main() -> None:
+    p = parser(__doc__)
+    p.set_defaults(datasets=["MUTAG", "PTC_MR"])
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--repeats", type=int, default=15, help="timed calls with the whole dataset; the median counts")
+    args = p.parse_args()
+    torch.set_num_threads(args.threads)
+    rows = []
+    for name in args.datasets:
+        graphs = list(read(name, args.data_dir))
+        labels = [int(graph.y) for graph in graphs]
+        model = TFGWClassifier(num_templates=args.templates, epochs=1, accelerator="cpu", random_state=args.seed)
+        model.fit(graphs, labels)
+        chosen = graphs[: args.graphs]
+        for graph in chosen:  # once without a clock
+            model.predict([graph])
+        one = [seconds(model.predict, [graph]) for graph in chosen for _ in range(args.repeats)]
+        whole = [seconds(model.predict, graphs) for _ in range(args.repeats)]
+        per_graph = statistics.median(whole) / len(graphs)
+        rows.append([name, str(len(graphs)), f"{1e3 * statistics.median(one):.2f}", f"{1e3 * per_graph:.3f}"])
+    print(f"milliseconds of predict; {args.templates} templates, {args.threads} threads\n")
+    table(["dataset", "graphs", "one graph", "per graph, all in one call"], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Defaults of options, read from the source of the settings that have them: importing these would load PyTorch, and
+help must come at once."""
+
+import ast
+from functools import cache
+from importlib import resources
+from typing import Any
+
+FIELDS = {"layers": "num_layers", "templates": "num_templates", "starts": "n_starts"}
+"""Fields of :class:`tfgw.nn.TFGWConfig` that have another name than their option."""
+
+TEMPLATES_PER_CLASS = 4
+
+SOURCES = {"cli/source.py": "Source", "nn/models.py": "TFGWConfig", "train/config.py": "TrainConfig"}
+
+
+def default_of(option: str) -> Any:
+    """The default of an option of ``tfgw train``; ``None`` if it depends on the data or on other options."""
+    return _defaults().get(FIELDS.get(option, option))
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for path, name in SOURCES.items():
+        for statement in _class(path, name).body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Constant):
+                found[ast.unparse(statement.target)] = statement.value.value
+    return found
+
+
+def _class(path: str, name: str) -> ast.ClassDef:
+    tree = ast.parse((resources.files("tfgw") / path).read_text())
+    return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
