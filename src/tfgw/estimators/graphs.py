@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset
-from tfgw.estimators.checks import check_graph
+from tfgw.estimators.check_graph import check_graph
 from tfgw.estimators.conversion import convert, kind_of
 from tfgw.nn.tfgw_pooling import Structure
 

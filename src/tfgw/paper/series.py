@@ -9,7 +9,7 @@ from tfgw.paper.experiment import Row
 from tfgw.paper.records import Record, Records
 
 if TYPE_CHECKING:
-    from tfgw.paper.protocols.base import Protocol
+    from tfgw.paper.protocols.protocol import Protocol
 
 
 @dataclass(frozen=True, kw_only=True)

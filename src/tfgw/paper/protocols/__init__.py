@@ -1,6 +1,6 @@
 """The protocols, one file each, and the registry that finds them by name.
 
-A protocol is an object without state. Its contract is :class:`~tfgw.paper.protocols.base.Protocol`:
+A protocol is an object without state. Its contract is :class:`~tfgw.paper.protocols.protocol.Protocol`:
 
     Protocol ─┬─ AccuracyProtocol ─┬─ DividedProtocol ─┬─ FairFolds ─┬─ Fair
               │                    │                   │             └─ Sweep
@@ -9,9 +9,9 @@ A protocol is an object without state. Its contract is :class:`~tfgw.paper.proto
               └─ Timing
 """
 
-from tfgw.paper.protocols.base import Measurement, Protocol
 from tfgw.paper.protocols.fair import Fair
 from tfgw.paper.protocols.paper import Paper
+from tfgw.paper.protocols.protocol import Measurement, Protocol
 from tfgw.paper.protocols.sweep import Sweep
 from tfgw.paper.protocols.synthetic import Synthetic
 from tfgw.paper.protocols.timing import Timing

@@ -6,7 +6,7 @@ from tfgw.paper.cell_graphs import Parts, class_labels
 from tfgw.paper.cells import Cell
 from tfgw.paper.embedding_record import describe_embedding
 from tfgw.paper.experiment import Unit
-from tfgw.paper.protocols.base import Measurement, Protocol
+from tfgw.paper.protocols.protocol import Measurement, Protocol
 from tfgw.paper.series import Series
 from tfgw.paper.summary import Summary
 from tfgw.paper.time_estimates import format_duration

@@ -9,7 +9,7 @@ from tfgw.datasets import GraphDataset, load
 from tfgw.paper.cell_graphs import Parts, cell_graphs
 from tfgw.paper.cells import Cell
 from tfgw.paper.experiment import Unit
-from tfgw.paper.protocols.base import Measurement, Protocol
+from tfgw.paper.protocols.protocol import Measurement, Protocol
 from tfgw.paper.records import Record, Records
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Series
