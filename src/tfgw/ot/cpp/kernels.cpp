@@ -67,7 +67,7 @@ struct Price {
     TFGW_UNROLL
     for (int s = 0; s < V; ++s) {
       lowest[s] = load(v + k + s * kLane) - eps;
-      index[s] = Mask{-1, -1, -1, -1};
+      index[s] = Mask{};
     }
     for (int i = first; i < last; ++i) {
       const Mask here = {i, i, i, i};

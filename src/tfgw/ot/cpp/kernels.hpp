@@ -21,7 +21,8 @@ struct Kernels {
   // max |cost[i, k]| over the first `cols` columns
   double (*largest_magnitude)(int n, int cols, int ld, const double* cost);
 
-  // For each column k, the row in [first, last) of the smallest cost[i, k] - u[i], if below v[k] - eps; else -1.
+  // For each column k, the smallest cost[i, k] - u[i] over rows in [first, last), and its row; if none is below
+  // v[k] - eps, that bound and row 0.
   void (*price)(int first, int last, int ld, const double* cost, const double* u, const double* v, double eps,
                 double* best, int64_t* row);
 

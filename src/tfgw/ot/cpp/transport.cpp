@@ -39,6 +39,7 @@ void TransportSimplex::reset(int rows, int cols, int ld, const int64_t* supply, 
   u_.resize(rows);
   best_.resize(ld);
   best_row_.resize(ld);
+  candidates_.resize(cols);
 }
 
 template <class Use>
@@ -81,15 +82,18 @@ Outcome TransportSimplex::run(Tree& tree, Interrupt& interrupt, int max_sweeps) 
 // Pivots on the best cell of each column, most negative first, while they stay improving. False if none was.
 template <class Tree>
 bool TransportSimplex::pivot_on_candidates(Tree& tree) {
-  candidates_.clear();
-  for (int k = 0; k < cols_; ++k)
-    if (best_row_[k] >= 0) candidates_.push_back({int32_t(best_row_[k]), k, cost_[best_row_[k] * ld_ + k]});
-  bool improved = false;
   const double* v = tree.col_potentials();
+  int count = 0;
+  for (int k = 0; k < cols_; ++k) {
+    candidates_[count] = {int32_t(best_row_[k]), k, cost_[best_row_[k] * ld_ + k]};
+    count += best_[k] < v[k] - eps_;  // not a branch: it would be unpredictable
+  }
+  bool improved = false;
   while (true) {
     double lowest = -eps_;
     const Cell* chosen = nullptr;
-    for (const Cell& cell : candidates_) {
+    for (int c = 0; c < count; ++c) {
+      const Cell& cell = candidates_[c];
       const double reduced = cell.cost - tree.row_potential(cell.row) - v[cell.col];
       chosen = reduced < lowest ? &cell : chosen;
       lowest = std::min(reduced, lowest);
