@@ -76,19 +76,15 @@ class MaskTree {
     potential_[root_] = 0;
     double largest = 0;
     order_slots_by_depth();
-    for (int slot : order_) {
+    for (int slot : order_) {  // without branches: which end is the child would be unpredictable
       const Ends& a = arcs_[slot];
       const double c = cost[int64_t(a.row) * ld + a.col];
+      const int below = child(slot), above = anchor_[a.row] ^ a.col ^ below;
+      potential_[below] = potential_[above] + kSign[test(row_is_child_, slot)] * c;
       largest = std::max(largest, std::abs(c));
-      if (test(row_is_child_, slot)) {
-        potential_[anchor_[a.row]] = potential_[a.col] - c;
-      } else {
-        potential_[a.col] = potential_[anchor_[a.row]] + c;
-      }
     }
     for (int row = 0; row < int(anchor_.size()); ++row) {
-      if (!is_leaf(row)) continue;
-      base_[row] = cost[int64_t(row) * ld + anchor_[row]];
+      base_[row] = is_leaf(row) * cost[int64_t(row) * ld + home(row)];
       largest = std::max(largest, std::abs(base_[row]));
     }
     return largest;
@@ -135,14 +131,15 @@ class MaskTree {
     if (loser.degree == 1) leave_core(loser.row, loser.slots);
   }
 
+  // Split rows are visited as well, as if they had an arc without flow: a branch for them would be unpredictable.
   template <class Visit>
   void for_each_arc(Visit visit) const {
-    for (int row = 0; row < int(anchor_.size()); ++row)
-      if (is_leaf(row)) visit(row, anchor_[row], supply_[row]);
+    for (int row = 0; row < int(anchor_.size()); ++row) visit(row, home(row), is_leaf(row) * supply_[row]);
     for_each_slot(used_, [&](int s) { visit(arcs_[s].row, arcs_[s].col, flow_[s]); });
   }
 
  private:
+  static constexpr double kSign[2] = {1.0, -1.0};
   using Bits = std::array<uint64_t, W>;
   struct Ends {
     int32_t row, col;
@@ -162,6 +159,7 @@ class MaskTree {
   }
 
   bool is_leaf(int row) const { return anchor_[row] < step_; }
+  int home(int row) const { return std::min(anchor_[row], root_); }  // of a split row any column
   Bits path(int node) const {
     Bits bits;
     for (int w = 0; w < W; ++w) bits[w] = mask_[int64_t(w) * 2 * step_ + node];
@@ -170,7 +168,10 @@ class MaskTree {
   void set_path(int node, const Bits& bits) {
     for (int w = 0; w < W; ++w) mask_[int64_t(w) * 2 * step_ + node] = bits[w];
   }
-  int child(int slot) const { return test(row_is_child_, slot) ? anchor_[arcs_[slot].row] : arcs_[slot].col; }
+  int child(int slot) const {
+    const int row = anchor_[arcs_[slot].row], col = arcs_[slot].col;
+    return test(row_is_child_, slot) ? row : col;
+  }
   int depth(int slot) const {
     int count = 0;
     for (uint64_t word : path(child(slot))) count += __builtin_popcountll(word);
@@ -188,9 +189,8 @@ class MaskTree {
 
   // A leaf row becomes a core node below its home. Returns the slot of the arc between them.
   int join_core(int row) {
-    const int node = step_ + int(split_.size()), home = anchor_[row];
-    const int slot = take_slot(row, home, supply_[row]);
-    Bits bits = path(home);
+    const int node = step_ + int(split_.size()), slot = take_slot(row, home(row), supply_[row]);
+    Bits bits = path(home(row));
     flip(bits, slot);
     set_path(node, bits);
     flip(row_is_child_, slot);
@@ -203,7 +203,7 @@ class MaskTree {
 
   // A core row whose only arc is `slot` becomes a leaf; the last core row takes its place.
   void leave_core(int row, int slot) {
-    const int node = anchor_[row], last = step_ + int(split_.size()) - 1, home = arcs_[slot].col;
+    const int node = anchor_[row], last = step_ + int(split_.size()) - 1;
     flip(used_, slot);
     flip(row_is_child_, slot);
     free_.push_back(slot);
@@ -215,8 +215,8 @@ class MaskTree {
     }
     set_path(last, Bits{});
     split_.pop_back();
-    anchor_[row] = home;
-    base_[row] = cost_[int64_t(row) * ld_ + home];
+    anchor_[row] = arcs_[slot].col;
+    base_[row] = cost_[int64_t(row) * ld_ + home(row)];
   }
 
   // The losing arc with the least flow. Among several it is the last one met when the cycle is walked from its apex
