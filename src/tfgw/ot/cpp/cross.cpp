@@ -3,6 +3,23 @@
 #include "kernels.hpp"
 
 namespace tfgw {
+namespace {
+
+// Entries of one row keep their order.
+void sort_by_row(const SparsePlan& plan, int rows, Csr& out) {
+  out.ptr.assign(rows + 2, 0);  // while entries are placed, ptr[i + 1] is where the next one of row i goes
+  out.col.resize(plan.count());
+  out.value.resize(plan.count());
+  for (int32_t i : plan.row) ++out.ptr[i + 2];
+  for (int i = 0; i < rows; ++i) out.ptr[i + 2] += out.ptr[i + 1];
+  for (int e = 0; e < plan.count(); ++e) {
+    const int64_t to = out.ptr[plan.row[e] + 1]++;
+    out.col[to] = plan.col[e];
+    out.value[to] = plan.mass[e];
+  }
+}
+
+}  // namespace
 
 void CrossOperator::apply(const SparsePlan& plan, std::vector<double>& out) {
   both_halves([&](bool transposed, const std::vector<double>& table,
@@ -36,9 +53,10 @@ void CrossOperator::plan_half(const SparsePlan& plan, bool transposed, const std
                               std::vector<double>& out) {
   const int n = graph_->n, m = tmpl_->m, ld = tmpl_->ld;
   if (graph_->kind == StructureKind::sparse) {
-    scratch_.assign(out.size(), 0.0);
-    kernels().gather_rows(plan.count(), ld, plan.row.data(), plan.col.data(), plan.mass.data(), table.data(),
-                          scratch_.data());
+    sort_by_row(plan, n, plan_rows_);
+    scratch_.resize(out.size());
+    kernels().csr_times(n, ld, plan_rows_.ptr.data(), plan_rows_.col.data(), plan_rows_.value.data(), table.data(),
+                        scratch_.data());
     return structure_times(transposed, scratch_, out);
   }
   scratch_.assign(size_t(m) * n, 0.0);

@@ -26,6 +26,7 @@ class CrossOperator {
 
   const Graph* graph_ = nullptr;
   const Template* tmpl_ = nullptr;
+  Csr plan_rows_;
   std::vector<double> scratch_, half_;
 };
 

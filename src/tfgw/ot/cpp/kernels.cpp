@@ -105,19 +105,6 @@ struct CsrTimes {
 };
 
 template <int V>
-struct GatherRows {
-  TFGW_INLINE void run(int k, int ld, int count, const int32_t* row, const int32_t* col, const double* w,
-                       const double* table, double* out) {
-    for (int e = 0; e < count; ++e) {
-      double* to = out + int64_t(row[e]) * ld + k;
-      const double* from = table + int64_t(col[e]) * ld + k;
-      TFGW_UNROLL
-      for (int v = 0; v < V; ++v) store(to + v * kLane, load(to + v * kLane) + w[e] * load(from + v * kLane));
-    }
-  }
-};
-
-template <int V>
 struct DenseTimes {
   TFGW_INLINE void run(int k, int ld, int n, int inner, const double* a, int64_t row_step, int64_t col_step,
                        const double* table, double* out) {
@@ -209,10 +196,6 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
                         const double* y, double* out) {                                                         \
     for_each_strip<8, CsrTimes>(ld, n, ptr, col, value, y, out);                                                \
   }                                                                                                             \
-  TARGET void gather_rows(int count, int ld, const int32_t* row, const int32_t* col, const double* w,           \
-                          const double* table, double* out) {                                                   \
-    for_each_strip<8, GatherRows>(ld, count, row, col, w, table, out);                                          \
-  }                                                                                                             \
   TARGET void dense_times(int n, int inner, int ld, const double* a, int64_t row_step, int64_t col_step,        \
                           const double* table, double* out) {                                                   \
     for_each_strip<8, DenseTimes>(ld, n, inner, a, row_step, col_step, table, out);                             \
@@ -225,8 +208,8 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
   TARGET void path_lengths(int words, int count, const uint64_t* mask, int32_t* length) {                       \
     path_lengths_body(words, count, mask, length);                                                              \
   }                                                                                                             \
-  constexpr Kernels table = {squared_distances, largest_magnitude, price,       add_scaled,   axpy,             \
-                             csr_times,         gather_rows,       dense_times, move_subtree, path_lengths};    \
+  constexpr Kernels table = {squared_distances, largest_magnitude, price,        add_scaled, axpy,              \
+                             csr_times,         dense_times,       move_subtree, path_lengths};                 \
   }
 
 TFGW_VARIANT(baseline, )

@@ -36,10 +36,6 @@ struct Kernels {
   void (*csr_times)(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value, const double* y,
                     double* out);
 
-  // out[row[e], :] += w[e] * table[col[e], :]
-  void (*gather_rows)(int count, int ld, const int32_t* row, const int32_t* col, const double* w,
-                      const double* table, double* out);
-
   // out[i, :] = sum over k < inner of a[i * row_step + k * col_step] * table[k, :]
   void (*dense_times)(int n, int inner, int ld, const double* a, int64_t row_step, int64_t col_step,
                       const double* table, double* out);
