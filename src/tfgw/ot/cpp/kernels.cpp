@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tfgw {
 namespace {
@@ -175,6 +176,42 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
   return tail;
 }
 
+TFGW_INLINE int cheapest_body(int ld, const double* cost, const double* extra) {
+  Mask here = {0, 1, 2, 3}, index = here;
+  Vec lowest = load(cost) + load(extra);
+  for (int k = kLane; k < ld; k += kLane) {
+    here += kLane;
+    const Vec c = load(cost + k) + load(extra + k);
+    const Mask less = c < lowest;
+    lowest = less ? c : lowest;
+    index = less ? here : index;
+  }
+  double least = lowest[0];
+  int64_t best = index[0];
+  for (int e = 1; e < kLane; ++e) {
+    const bool better = (lowest[e] < least) | ((lowest[e] == least) & (index[e] < best));
+    least = better ? lowest[e] : least;
+    best = better ? index[e] : best;
+  }
+  return int(best);
+}
+
+TFGW_INLINE double regret_body(int ld, const double* cost) {
+  Vec first = load(cost), second = Vec{} + std::numeric_limits<double>::infinity();
+  for (int k = kLane; k < ld; k += kLane) {
+    const Vec c = load(cost + k);
+    const Vec larger = first > c ? first : c;
+    second = second < larger ? second : larger;
+    first = first < c ? first : c;
+  }
+  double least = first[0], next = second[0];
+  for (int e = 1; e < kLane; ++e) {
+    next = std::min(std::min(next, second[e]), std::max(least, first[e]));
+    least = std::min(least, first[e]);
+  }
+  return next - least;
+}
+
 // One copy of each loop per instruction set; everything above is inlined into both.
 #define TFGW_VARIANT(NAME, TARGET)                                                                              \
   namespace NAME {                                                                                              \
@@ -188,6 +225,8 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
                     double eps, double* best, int64_t* row) {                                                   \
     for_each_strip<4, Price>(ld, first, last, cost, u, v, eps, best, row);                                      \
   }                                                                                                             \
+  TARGET int cheapest(int ld, const double* cost, const double* extra) { return cheapest_body(ld, cost, extra); }\
+  TARGET double regret(int ld, const double* cost) { return regret_body(ld, cost); }                            \
   TARGET void add_scaled(int64_t size, double a, const double* in, const double* base, double* out) {           \
     add_scaled_body(size, a, in, base, out);                                                                    \
   }                                                                                                             \
@@ -208,8 +247,9 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
   TARGET void path_lengths(int words, int count, const uint64_t* mask, int32_t* length) {                       \
     path_lengths_body(words, count, mask, length);                                                              \
   }                                                                                                             \
-  constexpr Kernels table = {squared_distances, largest_magnitude, price,        add_scaled, axpy,              \
-                             csr_times,         dense_times,       move_subtree, path_lengths};                 \
+  constexpr Kernels table = {squared_distances, largest_magnitude, price,     cheapest,    regret,              \
+                             add_scaled,        axpy,              csr_times, dense_times, move_subtree,        \
+                             path_lengths};                                                                     \
   }
 
 TFGW_VARIANT(baseline, )

@@ -26,6 +26,12 @@ struct Kernels {
   void (*price)(int first, int last, int ld, const double* cost, const double* u, const double* v, double eps,
                 double* best, int64_t* row);
 
+  // The column k of the smallest cost[k] + extra[k], the first of several; over `ld` columns
+  int (*cheapest)(int ld, const double* cost, const double* extra);
+
+  // Second smallest less smallest of `ld` costs
+  double (*regret)(int ld, const double* cost);
+
   // out = base + a * in, over `size` entries (a multiple of kLane)
   void (*add_scaled)(int64_t size, double a, const double* in, const double* base, double* out);
 

@@ -132,15 +132,8 @@ std::vector<double> TransportSimplex::centred_cost() const {
 // Rows in decreasing order of regret: the gap between their cheapest and second cheapest column.
 std::vector<int32_t> TransportSimplex::by_regret(const std::vector<double>& cost) const {
   std::vector<double> regret(rows_);
-  for (int i = 0; i < rows_; ++i) {
-    double first = std::numeric_limits<double>::infinity(), second = first;
-    for (int k = 0; k < cols_; ++k) {
-      const double c = cost[int64_t(i) * ld_ + k];
-      second = std::min(second, std::max(first, c));
-      first = std::min(first, c);
-    }
-    regret[i] = cols_ > 1 ? second - first : 0.0;
-  }
+  for (int i = 0; i < rows_; ++i)
+    regret[i] = cols_ > 1 ? kernels().regret(ld_, &cost[int64_t(i) * ld_]) : 0.0;
   std::vector<int32_t> order(rows_);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return regret[a] > regret[b]; });
@@ -155,16 +148,16 @@ std::vector<Arc> TransportSimplex::greedy_basis() const {
   std::vector<int64_t> have = supply_, want = demand_;
   std::vector<int32_t> extra_have(rows_, 1), extra_want(cols_, -1);
   extra_want[cols_ - 1] = rows_ + cols_ - 1;
-  std::vector<char> open(cols_, 1);
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> toll(ld_, infinity);  // on the cost of a column: infinite once it is full
+  std::fill_n(toll.begin(), cols_, 0.0);
   std::vector<Arc> arcs;
   arcs.reserve(rows_ + cols_);
   int open_cols = cols_;
   for (int i : by_regret(relative)) {
     const double* c = &relative[int64_t(i) * ld_];
     while (true) {
-      int k = -1;
-      for (int j = 0; j < cols_; ++j)
-        if (open[j] && (k < 0 || c[j] < c[k])) k = j;
+      const int k = kernels().cheapest(ld_, c, toll.data());
       const bool column_fills =
           open_cols > 1 && (want[k] < have[i] || (want[k] == have[i] && extra_want[k] < extra_have[i]));
       if (!column_fills) {
@@ -176,7 +169,7 @@ std::vector<Arc> TransportSimplex::greedy_basis() const {
       arcs.push_back({i, k, want[k]});
       have[i] -= want[k];
       extra_have[i] -= extra_want[k];
-      open[k] = 0;
+      toll[k] = infinity;
       --open_cols;
     }
   }
