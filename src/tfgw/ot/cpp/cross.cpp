@@ -21,15 +21,15 @@ void sort_by_row(const SparsePlan& plan, int rows, Csr& out) {
 
 }  // namespace
 
-void CrossOperator::apply(const SparsePlan& plan, std::vector<double>& out) {
-  both_halves([&](bool transposed, const std::vector<double>& table,
-                  std::vector<double>& to) { plan_half(plan, transposed, table, to); },
+void CrossOperator::apply(const SparsePlan& plan, Matrix& out) {
+  both_halves([&](bool transposed, const Matrix& table,
+                  Matrix& to) { plan_half(plan, transposed, table, to); },
               out);
 }
 
-void CrossOperator::apply(const std::vector<double>& matrix, std::vector<double>& out) {
+void CrossOperator::apply(const Matrix& matrix, Matrix& out) {
   scratch_.resize(matrix.size());
-  const auto half = [&](bool transposed, const std::vector<double>& table, std::vector<double>& to) {
+  const auto half = [&](bool transposed, const Matrix& table, Matrix& to) {
     kernels().dense_times(graph_->n, tmpl_->m, tmpl_->ld, matrix.data(), tmpl_->ld, 1, table.data(),
                           scratch_.data());
     structure_times(transposed, scratch_, to);
@@ -39,7 +39,7 @@ void CrossOperator::apply(const std::vector<double>& matrix, std::vector<double>
 
 // Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄, and one product does.
 template <class Half>
-void CrossOperator::both_halves(Half half, std::vector<double>& out) {
+void CrossOperator::both_halves(Half half, Matrix& out) {
   out.resize(size_t(graph_->n) * tmpl_->ld);
   if (graph_->symmetric) return half(false, tmpl_->mean, out);
   half(false, tmpl_->Ct, out);
@@ -49,8 +49,8 @@ void CrossOperator::both_halves(Half half, std::vector<double>& out) {
 }
 
 // C · plan · table, or with Cᵀ. A sparse C comes last, a dense one first: n (n + m) operations, not n² m.
-void CrossOperator::plan_half(const SparsePlan& plan, bool transposed, const std::vector<double>& table,
-                              std::vector<double>& out) {
+void CrossOperator::plan_half(const SparsePlan& plan, bool transposed, const Matrix& table,
+                              Matrix& out) {
   const int n = graph_->n, m = tmpl_->m, ld = tmpl_->ld;
   if (graph_->kind == StructureKind::sparse) {
     sort_by_row(plan, n, plan_rows_);
@@ -75,7 +75,7 @@ void CrossOperator::plan_half(const SparsePlan& plan, bool transposed, const std
 }
 
 // out = C · y, or Cᵀ · y
-void CrossOperator::structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out) {
+void CrossOperator::structure_times(bool transposed, const Matrix& y, Matrix& out) {
   const int n = graph_->n, ld = tmpl_->ld;
   if (graph_->kind == StructureKind::sparse) {
     const Csr& C = transposed ? graph_->Ct : graph_->C;

@@ -6,11 +6,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
 
 namespace tfgw {
 
 constexpr int kLane = 4;
 constexpr double kPadCost = 1e300;
+
+// Memory that begins with a cache line, so that no vector of a row straddles two.
+template <class T>
+struct CacheAligned {
+  using value_type = T;
+  CacheAligned() = default;
+  template <class U>
+  CacheAligned(const CacheAligned<U>&) {}
+  T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
+  void deallocate(T* memory, size_t) { ::operator delete(memory, kLine); }
+  bool operator==(const CacheAligned&) const { return true; }
+  bool operator!=(const CacheAligned&) const { return false; }
+  static constexpr std::align_val_t kLine{64};
+};
+template <class T>
+using Aligned = std::vector<T, CacheAligned<T>>;
+using Matrix = Aligned<double>;
 
 inline int padded(int columns) { return (columns + kLane - 1) / kLane * kLane; }
 

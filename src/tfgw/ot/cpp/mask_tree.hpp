@@ -259,8 +259,8 @@ class MaskTree {
   std::vector<double> base_;
   std::vector<int64_t> supply_;
   std::vector<SplitRow> split_;   // the core's rows: node step_ + index
-  std::vector<double> potential_; // by core node
-  std::vector<uint64_t> mask_;    // W blocks of one word per core node
+  Aligned<double> potential_;     // by core node
+  Aligned<uint64_t> mask_;        // W blocks of one word per core node
   std::vector<Ends> arcs_;        // by slot
   std::vector<int64_t> flow_;     // by slot
   std::vector<int32_t> free_, order_;

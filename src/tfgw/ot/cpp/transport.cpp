@@ -120,17 +120,17 @@ void TransportSimplex::flow(SparsePlan& out) const {
 }
 
 // The cost less its column means: what makes a column dear to every row does not matter to the plan.
-std::vector<double> TransportSimplex::centred_cost() const {
-  std::vector<double> mean(ld_, 0.0), out(cost_, cost_ + size_t(rows_) * ld_);
+void TransportSimplex::centre_cost(Matrix& out) const {
+  std::vector<double> mean(cols_, 0.0);
+  out.assign(cost_, cost_ + size_t(rows_) * ld_);
   for (int i = 0; i < rows_; ++i)
     for (int k = 0; k < cols_; ++k) mean[k] += cost_[int64_t(i) * ld_ + k] / rows_;
   for (int i = 0; i < rows_; ++i)
     for (int k = 0; k < cols_; ++k) out[int64_t(i) * ld_ + k] -= mean[k];
-  return out;
 }
 
 // Rows in decreasing order of regret: the gap between their cheapest and second cheapest column.
-std::vector<int32_t> TransportSimplex::by_regret(const std::vector<double>& cost) const {
+std::vector<int32_t> TransportSimplex::by_regret(const Matrix& cost) const {
   std::vector<double> regret(rows_);
   for (int i = 0; i < rows_; ++i)
     regret[i] = cols_ > 1 ? kernels().regret(ld_, &cost[int64_t(i) * ld_]) : 0.0;
@@ -143,8 +143,8 @@ std::vector<int32_t> TransportSimplex::by_regret(const std::vector<double>& cost
 // Ships greedily, each row to its cheapest open column, rows with most to lose first. Ties are decided as if every
 // node but the root had a vanishing extra supply (`extra` counts it): a basis that is feasible then is strongly
 // feasible. Every demand must be positive.
-std::vector<Arc> TransportSimplex::greedy_basis() const {
-  const std::vector<double> relative = centred_cost();
+std::vector<Arc> TransportSimplex::greedy_basis() {
+  centre_cost(relative_);
   std::vector<int64_t> have = supply_, want = demand_;
   std::vector<int32_t> extra_have(rows_, 1), extra_want(cols_, -1);
   extra_want[cols_ - 1] = rows_ + cols_ - 1;
@@ -154,8 +154,8 @@ std::vector<Arc> TransportSimplex::greedy_basis() const {
   std::vector<Arc> arcs;
   arcs.reserve(rows_ + cols_);
   int open_cols = cols_;
-  for (int i : by_regret(relative)) {
-    const double* c = &relative[int64_t(i) * ld_];
+  for (int i : by_regret(relative_)) {
+    const double* c = &relative_[int64_t(i) * ld_];
     while (true) {
       const int k = kernels().cheapest(ld_, c, toll.data());
       const bool column_fills =
