@@ -9,7 +9,7 @@ from torch_geometric.utils import to_dense_adj
 
 from tests.nn.graphs import CHANNELS, random_batch
 from tfgw.nn import TFGWPooling, sample_templates
-from tfgw.nn.structure import batched_shortest_paths
+from tfgw.nn.batched_structure import batched_shortest_paths
 
 NODES = 6
 

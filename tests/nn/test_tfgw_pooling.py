@@ -11,7 +11,7 @@ from tests.nn.graphs import CHANNELS, SIZES, random_batch, random_structure
 from tests.nn.layers import K, M, make_layer
 from tfgw import ot
 from tfgw.nn import TFGWPooling, project_after_step
-from tfgw.nn.structure import batched_shortest_paths
+from tfgw.nn.batched_structure import batched_shortest_paths
 
 
 def random_weights(seed: int, *, zeros: bool = False) -> Tensor:

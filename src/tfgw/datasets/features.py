@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tfgw.datasets.tables import GraphTables
+from tfgw.datasets.graph_tables import GraphTables
 
 Features = Literal["auto", "labels", "attributes", "degree", "degree_scalar", "constant"]
 

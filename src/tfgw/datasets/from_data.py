@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, node_features
 from tfgw.datasets.graph_dataset import GraphDataset
-from tfgw.datasets.tables import GraphTables
+from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.targets import as_targets
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
 from tfgw.datasets.graph_dataset import GraphDataset, build_dataset
-from tfgw.datasets.tables import GraphTables
+from tfgw.datasets.graph_tables import GraphTables
 
 if TYPE_CHECKING:
     import networkx

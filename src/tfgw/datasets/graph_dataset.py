@@ -10,7 +10,7 @@ from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.data.collate import collate
 
 from tfgw.datasets.features import Features, node_features, one_hot_columns
-from tfgw.datasets.tables import GraphTables
+from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.targets import as_targets
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tfgw.datasets.files import TableFiles
+from tfgw.datasets.graph_tables import GraphTables, starts
 from tfgw.datasets.numbers import Block, read_blocks, read_table
-from tfgw.datasets.tables import GraphTables, starts
 
 _EDGES_AT_ONCE = 2**20
 """COLLAB has 24.6 million edges: every temporary array of that length is 200 MB."""

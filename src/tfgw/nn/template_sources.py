@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_adj
 
-from tfgw.nn.structure import batched_shortest_paths
+from tfgw.nn.batched_structure import batched_shortest_paths
 
 NOISE = 0.1  # standard deviation, relative to that of the features; absolute for structures
 

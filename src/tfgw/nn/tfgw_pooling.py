@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from tfgw import ot
+from tfgw.nn.batched_structure import batched_shortest_paths, entry_index, entry_places
 from tfgw.nn.padding import PaddedShape, current_padding
-from tfgw.nn.structure import batched_shortest_paths, entry_index, entry_places
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.ot.checks import thread_count
 from tfgw.ot.problem import MAX_ITER, TOL, Problem, StructurePattern

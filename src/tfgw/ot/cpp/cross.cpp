@@ -3,16 +3,33 @@
 #include "kernels.hpp"
 
 namespace tfgw {
+namespace {
 
-void CrossOperator::apply(const SparsePlan& plan, std::vector<double>& out) {
-  both_halves([&](bool transposed, const std::vector<double>& table,
-                  std::vector<double>& to) { plan_half(plan, transposed, table, to); },
+// Entries of one row keep their order.
+void sort_by_row(const SparsePlan& plan, int rows, Csr& out) {
+  out.ptr.assign(rows + 2, 0);  // while entries are placed, ptr[i + 1] is where the next one of row i goes
+  out.col.resize(plan.count());
+  out.value.resize(plan.count());
+  for (int32_t i : plan.row) ++out.ptr[i + 2];
+  for (int i = 0; i < rows; ++i) out.ptr[i + 2] += out.ptr[i + 1];
+  for (int e = 0; e < plan.count(); ++e) {
+    const int64_t to = out.ptr[plan.row[e] + 1]++;
+    out.col[to] = plan.col[e];
+    out.value[to] = plan.mass[e];
+  }
+}
+
+}  // namespace
+
+void CrossOperator::apply(const SparsePlan& plan, Matrix& out) {
+  both_halves([&](bool transposed, const Matrix& table,
+                  Matrix& to) { plan_half(plan, transposed, table, to); },
               out);
 }
 
-void CrossOperator::apply(const std::vector<double>& matrix, std::vector<double>& out) {
+void CrossOperator::apply(const Matrix& matrix, Matrix& out) {
   scratch_.resize(matrix.size());
-  const auto half = [&](bool transposed, const std::vector<double>& table, std::vector<double>& to) {
+  const auto half = [&](bool transposed, const Matrix& table, Matrix& to) {
     kernels().dense_times(graph_->n, tmpl_->m, tmpl_->ld, matrix.data(), tmpl_->ld, 1, table.data(),
                           scratch_.data());
     structure_times(transposed, scratch_, to);
@@ -22,7 +39,7 @@ void CrossOperator::apply(const std::vector<double>& matrix, std::vector<double>
 
 // Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄, and one product does.
 template <class Half>
-void CrossOperator::both_halves(Half half, std::vector<double>& out) {
+void CrossOperator::both_halves(Half half, Matrix& out) {
   out.resize(size_t(graph_->n) * tmpl_->ld);
   if (graph_->symmetric) return half(false, tmpl_->mean, out);
   half(false, tmpl_->Ct, out);
@@ -32,13 +49,14 @@ void CrossOperator::both_halves(Half half, std::vector<double>& out) {
 }
 
 // C · plan · table, or with Cᵀ. A sparse C comes last, a dense one first: n (n + m) operations, not n² m.
-void CrossOperator::plan_half(const SparsePlan& plan, bool transposed, const std::vector<double>& table,
-                              std::vector<double>& out) {
+void CrossOperator::plan_half(const SparsePlan& plan, bool transposed, const Matrix& table,
+                              Matrix& out) {
   const int n = graph_->n, m = tmpl_->m, ld = tmpl_->ld;
   if (graph_->kind == StructureKind::sparse) {
-    scratch_.assign(out.size(), 0.0);
-    kernels().gather_rows(plan.count(), ld, plan.row.data(), plan.col.data(), plan.mass.data(), table.data(),
-                          scratch_.data());
+    sort_by_row(plan, n, plan_rows_);
+    scratch_.resize(out.size());
+    kernels().csr_times(n, ld, plan_rows_.ptr.data(), plan_rows_.col.data(), plan_rows_.value.data(), table.data(),
+                        scratch_.data());
     return structure_times(transposed, scratch_, out);
   }
   scratch_.assign(size_t(m) * n, 0.0);
@@ -57,7 +75,7 @@ void CrossOperator::plan_half(const SparsePlan& plan, bool transposed, const std
 }
 
 // out = C · y, or Cᵀ · y
-void CrossOperator::structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out) {
+void CrossOperator::structure_times(bool transposed, const Matrix& y, Matrix& out) {
   const int n = graph_->n, ld = tmpl_->ld;
   if (graph_->kind == StructureKind::sparse) {
     const Csr& C = transposed ? graph_->Ct : graph_->C;

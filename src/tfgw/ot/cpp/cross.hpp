@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "kernels.hpp"
 #include "problem.hpp"
 #include "transport.hpp"
 
@@ -13,20 +14,21 @@ class CrossOperator {
   void bind(const Graph& graph, const Template& tmpl) { graph_ = &graph, tmpl_ = &tmpl; }
 
   // X of a plan with few entries: (n, ld)
-  void apply(const SparsePlan& plan, std::vector<double>& out);
+  void apply(const SparsePlan& plan, Matrix& out);
 
   // X of a full (n, ld) matrix
-  void apply(const std::vector<double>& matrix, std::vector<double>& out);
+  void apply(const Matrix& matrix, Matrix& out);
 
  private:
   template <class Half>
-  void both_halves(Half half, std::vector<double>& out);
-  void plan_half(const SparsePlan& plan, bool transposed, const std::vector<double>& table, std::vector<double>& out);
-  void structure_times(bool transposed, const std::vector<double>& y, std::vector<double>& out);
+  void both_halves(Half half, Matrix& out);
+  void plan_half(const SparsePlan& plan, bool transposed, const Matrix& table, Matrix& out);
+  void structure_times(bool transposed, const Matrix& y, Matrix& out);
 
   const Graph* graph_ = nullptr;
   const Template* tmpl_ = nullptr;
-  std::vector<double> scratch_, half_;
+  Csr plan_rows_;
+  Matrix scratch_, half_;
 };
 
 }  // namespace tfgw

@@ -19,7 +19,7 @@ struct ByRow {
 
 }  // namespace
 
-Exchange best_exchange(const Graph& graph, const Template& tmpl, double alpha, const std::vector<double>& gradient,
+Exchange best_exchange(const Graph& graph, const Template& tmpl, double alpha, const Matrix& gradient,
                        const SparsePlan& plan, double least) {
   const ByRow rows(plan, graph.n);
   std::vector<double> diagonal(graph.n, 0.0);

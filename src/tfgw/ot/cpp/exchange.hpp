@@ -21,7 +21,7 @@ struct Exchange {
 
 // The exchange between linked nodes i and j that lowers E by the most, if one lowers it by more than `least`. `gradient`
 // (n, ld) is that of E at the plan.
-Exchange best_exchange(const Graph& graph, const Template& tmpl, double alpha, const std::vector<double>& gradient,
+Exchange best_exchange(const Graph& graph, const Template& tmpl, double alpha, const Matrix& gradient,
                        const SparsePlan& plan, double least);
 
 void apply(const Exchange& exchange, SparsePlan& plan);

@@ -17,7 +17,7 @@ constexpr double kBoundRounding = 1e-12;  // by which a lower bound is lowered, 
 constexpr double kFlat = 1e-12;       // relative differences of a gradient below this are none
 
 // ⟨plan, matrix⟩; four sums, because each addition would otherwise wait for the one before.
-double dot(const SparsePlan& plan, const std::vector<double>& matrix, int ld) {
+double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
   const auto term = [&](int e) { return plan.mass[e] * matrix[int64_t(plan.row[e]) * ld + plan.col[e]]; };
   double sum[4] = {};
   int e = 0;
@@ -179,7 +179,7 @@ bool FgwSolver::is_local_minimum(const PairResult& result) {
 
 bool FgwSolver::lower_bound(const StructureProfiles& graph, const StructureProfiles& tmpl, Interrupt& interrupt,
                             double& bound) {
-  std::vector<double>& cost = tie_broken_;
+  Matrix& cost = tie_broken_;
   cost = linear_cost_;
   if (alpha_ > 0) add_profile_costs(graph, tmpl, n_, m_, ld_, alpha_, cost);
   if (transport_.solve(cost.data(), interrupt) == Outcome::interrupted) return false;
@@ -414,7 +414,7 @@ const double* FgwSolver::tie_broken_gradient(int start, Interrupt& interrupt) {
       similarity_[e] = tie_similarity(alpha_, graph_->x_norm[i] + tmpl_->f_norm[k], linear_cost_[e]);
     }
   tie_broken_ = gradient_;
-  std::vector<double>& next = atoms_[count_].cross;  // free until the vertex is known
+  Matrix& next = atoms_[count_].cross;  // free until the vertex is known
   for (int hop = 0; hop < kTieHops && !interrupt.poll(); ++hop) {
     cross_.apply(similarity_, next);
     const double peak = kernels().largest_magnitude(n_, m_, ld_, next.data());

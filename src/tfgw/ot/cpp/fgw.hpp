@@ -70,7 +70,7 @@ class FgwSolver {
  private:
   struct Atom {
     SparsePlan plan;            // empty stands for hh̄ᵀ
-    std::vector<double> cross;  // X(plan): (n, ld)
+    Matrix cross;               // X(plan): (n, ld)
     double linear = 0;          // (1−α)⟨M, plan⟩
   };
 
@@ -109,8 +109,9 @@ class FgwSolver {
   double alpha_ = 0;
   TransportSimplex transport_;
   CrossOperator cross_;
-  std::vector<double> linear_cost_;  // (1−α) M: (n, ld)
-  std::vector<double> gradient_, tie_broken_, similarity_, scratch_;
+  Matrix linear_cost_;               // (1−α) M: (n, ld)
+  Matrix gradient_, tie_broken_, similarity_;
+  std::vector<double> scratch_;
   std::vector<Atom> atoms_;
   std::vector<double> weights_, Q_, linear_;
   int count_ = 0;

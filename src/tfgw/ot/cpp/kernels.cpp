@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tfgw {
 namespace {
@@ -67,7 +68,7 @@ struct Price {
     TFGW_UNROLL
     for (int s = 0; s < V; ++s) {
       lowest[s] = load(v + k + s * kLane) - eps;
-      index[s] = Mask{-1, -1, -1, -1};
+      index[s] = Mask{};
     }
     for (int i = first; i < last; ++i) {
       const Mask here = {i, i, i, i};
@@ -100,19 +101,6 @@ struct CsrTimes {
         for (int v = 0; v < V; ++v) sum[v] += value[e] * load(y + int64_t(col[e]) * ld + k + v * kLane);
       TFGW_UNROLL
       for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, sum[v]);
-    }
-  }
-};
-
-template <int V>
-struct GatherRows {
-  TFGW_INLINE void run(int k, int ld, int count, const int32_t* row, const int32_t* col, const double* w,
-                       const double* table, double* out) {
-    for (int e = 0; e < count; ++e) {
-      double* to = out + int64_t(row[e]) * ld + k;
-      const double* from = table + int64_t(col[e]) * ld + k;
-      TFGW_UNROLL
-      for (int v = 0; v < V; ++v) store(to + v * kLane, load(to + v * kLane) + w[e] * load(from + v * kLane));
     }
   }
 };
@@ -188,6 +176,42 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
   return tail;
 }
 
+TFGW_INLINE int cheapest_body(int ld, const double* cost, const double* extra) {
+  Mask here = {0, 1, 2, 3}, index = here;
+  Vec lowest = load(cost) + load(extra);
+  for (int k = kLane; k < ld; k += kLane) {
+    here += kLane;
+    const Vec c = load(cost + k) + load(extra + k);
+    const Mask less = c < lowest;
+    lowest = less ? c : lowest;
+    index = less ? here : index;
+  }
+  double least = lowest[0];
+  int64_t best = index[0];
+  for (int e = 1; e < kLane; ++e) {
+    const bool better = (lowest[e] < least) | ((lowest[e] == least) & (index[e] < best));
+    least = better ? lowest[e] : least;
+    best = better ? index[e] : best;
+  }
+  return int(best);
+}
+
+TFGW_INLINE double regret_body(int ld, const double* cost) {
+  Vec first = load(cost), second = Vec{} + std::numeric_limits<double>::infinity();
+  for (int k = kLane; k < ld; k += kLane) {
+    const Vec c = load(cost + k);
+    const Vec larger = first > c ? first : c;
+    second = second < larger ? second : larger;
+    first = first < c ? first : c;
+  }
+  double least = first[0], next = second[0];
+  for (int e = 1; e < kLane; ++e) {
+    next = std::min(std::min(next, second[e]), std::max(least, first[e]));
+    least = std::min(least, first[e]);
+  }
+  return next - least;
+}
+
 // One copy of each loop per instruction set; everything above is inlined into both.
 #define TFGW_VARIANT(NAME, TARGET)                                                                              \
   namespace NAME {                                                                                              \
@@ -201,6 +225,8 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
                     double eps, double* best, int64_t* row) {                                                   \
     for_each_strip<4, Price>(ld, first, last, cost, u, v, eps, best, row);                                      \
   }                                                                                                             \
+  TARGET int cheapest(int ld, const double* cost, const double* extra) { return cheapest_body(ld, cost, extra); }\
+  TARGET double regret(int ld, const double* cost) { return regret_body(ld, cost); }                            \
   TARGET void add_scaled(int64_t size, double a, const double* in, const double* base, double* out) {           \
     add_scaled_body(size, a, in, base, out);                                                                    \
   }                                                                                                             \
@@ -208,10 +234,6 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
   TARGET void csr_times(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value,             \
                         const double* y, double* out) {                                                         \
     for_each_strip<8, CsrTimes>(ld, n, ptr, col, value, y, out);                                                \
-  }                                                                                                             \
-  TARGET void gather_rows(int count, int ld, const int32_t* row, const int32_t* col, const double* w,           \
-                          const double* table, double* out) {                                                   \
-    for_each_strip<8, GatherRows>(ld, count, row, col, w, table, out);                                          \
   }                                                                                                             \
   TARGET void dense_times(int n, int inner, int ld, const double* a, int64_t row_step, int64_t col_step,        \
                           const double* table, double* out) {                                                   \
@@ -225,8 +247,9 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
   TARGET void path_lengths(int words, int count, const uint64_t* mask, int32_t* length) {                       \
     path_lengths_body(words, count, mask, length);                                                              \
   }                                                                                                             \
-  constexpr Kernels table = {squared_distances, largest_magnitude, price,       add_scaled,   axpy,             \
-                             csr_times,         gather_rows,       dense_times, move_subtree, path_lengths};    \
+  constexpr Kernels table = {squared_distances, largest_magnitude, price,     cheapest,    regret,              \
+                             add_scaled,        axpy,              csr_times, dense_times, move_subtree,        \
+                             path_lengths};                                                                     \
   }
 
 TFGW_VARIANT(baseline, )

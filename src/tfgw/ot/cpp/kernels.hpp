@@ -6,12 +6,31 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
 
 #include "rules.cuh"
 
 namespace tfgw {
 
 constexpr int kLane = 4;
+
+// Memory that begins with a cache line, so that no vector of a row straddles two.
+template <class T>
+struct CacheAligned {
+  using value_type = T;
+  CacheAligned() = default;
+  template <class U>
+  CacheAligned(const CacheAligned<U>&) {}
+  T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
+  void deallocate(T* memory, size_t) { ::operator delete(memory, kLine); }
+  bool operator==(const CacheAligned&) const { return true; }
+  bool operator!=(const CacheAligned&) const { return false; }
+  static constexpr std::align_val_t kLine{64};
+};
+template <class T>
+using Aligned = std::vector<T, CacheAligned<T>>;
+using Matrix = Aligned<double>;
 
 inline int padded(int columns) { return (columns + kLane - 1) / kLane * kLane; }
 
@@ -22,9 +41,16 @@ struct Kernels {
   // max |cost[i, k]| over the first `cols` columns
   double (*largest_magnitude)(int n, int cols, int ld, const double* cost);
 
-  // For each column k, the row in [first, last) of the smallest cost[i, k] - u[i], if below v[k] - eps; else -1.
+  // For each column k, the smallest cost[i, k] - u[i] over rows in [first, last), and its row; if none is below
+  // v[k] - eps, that bound and row 0.
   void (*price)(int first, int last, int ld, const double* cost, const double* u, const double* v, double eps,
                 double* best, int64_t* row);
+
+  // The column k of the smallest cost[k] + extra[k], the first of several; over `ld` columns
+  int (*cheapest)(int ld, const double* cost, const double* extra);
+
+  // Second smallest less smallest of `ld` costs
+  double (*regret)(int ld, const double* cost);
 
   // out = base + a * in, over `size` entries (a multiple of kLane)
   void (*add_scaled)(int64_t size, double a, const double* in, const double* base, double* out);
@@ -35,10 +61,6 @@ struct Kernels {
   // out[i, :] = sum over edges (i, j) of value * y[j, :]
   void (*csr_times)(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value, const double* y,
                     double* out);
-
-  // out[row[e], :] += w[e] * table[col[e], :]
-  void (*gather_rows)(int count, int ld, const int32_t* row, const int32_t* col, const double* w,
-                      const double* table, double* out);
 
   // out[i, :] = sum over k < inner of a[i * row_step + k * col_step] * table[k, :]
   void (*dense_times)(int n, int inner, int ld, const double* a, int64_t row_step, int64_t col_step,

@@ -88,7 +88,7 @@ StructureProfiles structure_profiles(const Template& t) {
 }
 
 void add_profile_costs(const StructureProfiles& graph, const StructureProfiles& tmpl, int n, int m, int ld,
-                       double scale, std::vector<double>& cost) {
+                       double scale, Matrix& cost) {
   const bool directed = !graph.columns.ptr.empty() || !tmpl.columns.ptr.empty();
   const Profiles& graph_columns = graph.columns.ptr.empty() ? graph.rows : graph.columns;
   const Profiles& template_columns = tmpl.columns.ptr.empty() ? tmpl.rows : tmpl.columns;

@@ -28,6 +28,6 @@ StructureProfiles structure_profiles(const Template& tmpl);
 
 // L: (n, ld); padding is left alone.
 void add_profile_costs(const StructureProfiles& graph, const StructureProfiles& tmpl, int n, int m, int ld,
-                       double scale, std::vector<double>& cost);
+                       double scale, Matrix& cost);
 
 }  // namespace tfgw

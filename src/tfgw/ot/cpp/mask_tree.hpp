@@ -45,7 +45,7 @@ class MaskTree {
       }
       if (anchor_[a.row] < 0) {
         anchor_[a.row] = step_ + int32_t(split_.size());
-        split_.push_back({a.row, degree[a.row]});
+        split_.push_back({a.row, degree[a.row], 0});
       }
       core_arcs.push_back({anchor_[a.row] - step_, a.col, a.flow});
     }
@@ -55,14 +55,15 @@ class MaskTree {
     free_.clear();
     for (int slot = 2 * step_ - 1; slot >= 0; --slot) free_.push_back(slot);
     arcs_.resize(2 * step_);
+    flow_.resize(2 * step_);
     used_ = {};
     for (const RootedArc& a : from_root_down(int(split_.size()), cols, core_arcs)) {
-      const Arc arc = {split_[a.arc.row].row, a.arc.col, a.arc.flow};
-      const int slot = take_slot(arc);
-      const int row = step_ + a.arc.row;
-      Bits bits = path(a.row_is_child ? arc.col : row);
+      const int row = step_ + a.arc.row, col = a.arc.col;
+      const int slot = take_slot(split_[a.arc.row].row, col, a.arc.flow);
+      split_[a.arc.row].slots ^= slot;
+      Bits bits = path(a.row_is_child ? col : row);
       flip(bits, slot);
-      set_path(a.row_is_child ? row : arc.col, bits);
+      set_path(a.row_is_child ? row : col, bits);
       if (a.row_is_child) flip(row_is_child_, slot);
     }
     root_ = cols - 1;
@@ -75,19 +76,15 @@ class MaskTree {
     potential_[root_] = 0;
     double largest = 0;
     order_slots_by_depth();
-    for (int slot : order_) {
-      const Arc& a = arcs_[slot];
+    for (int slot : order_) {  // without branches: which end is the child would be unpredictable
+      const Ends& a = arcs_[slot];
       const double c = cost[int64_t(a.row) * ld + a.col];
+      const int below = child(slot), above = anchor_[a.row] ^ a.col ^ below;
+      potential_[below] = potential_[above] + kSign[test(row_is_child_, slot)] * c;
       largest = std::max(largest, std::abs(c));
-      if (test(row_is_child_, slot)) {
-        potential_[anchor_[a.row]] = potential_[a.col] - c;
-      } else {
-        potential_[a.col] = potential_[anchor_[a.row]] + c;
-      }
     }
     for (int row = 0; row < int(anchor_.size()); ++row) {
-      if (!is_leaf(row)) continue;
-      base_[row] = cost[int64_t(row) * ld + anchor_[row]];
+      base_[row] = is_leaf(row) * cost[int64_t(row) * ld + home(row)];
       largest = std::max(largest, std::abs(base_[row]));
     }
     return largest;
@@ -100,21 +97,15 @@ class MaskTree {
   void pivot(int row, int col, double reduced) {
     const int own_arc = is_leaf(row) ? join_core(row) : -1;
     const Bits from_row = path(anchor_[row]), from_col = path(col);
-    Bits row_losing, row_gaining, col_losing, col_gaining;  // the cycle's arcs, by side and by what the flow does
+    Bits cycle, losing;  // an arc loses flow if its row is its child on the row's side, its parent on the column's
     for (int w = 0; w < W; ++w) {
-      const uint64_t cycle = from_row[w] ^ from_col[w], up_from_row = row_is_child_[w];
-      row_losing[w] = from_row[w] & cycle & up_from_row;
-      row_gaining[w] = from_row[w] & cycle & ~up_from_row;
-      col_losing[w] = from_col[w] & cycle & ~up_from_row;
-      col_gaining[w] = from_col[w] & cycle & up_from_row;
+      cycle[w] = from_row[w] ^ from_col[w];
+      losing[w] = cycle[w] & ~(from_row[w] ^ row_is_child_[w]);
     }
-    bool row_side;
-    const int leaving = blocking_slot(row_losing, col_losing, row_side);
-    const int64_t pushed = arcs_[leaving].flow;
-    for_each_slot(row_losing, [&](int s) { arcs_[s].flow -= pushed; });
-    for_each_slot(col_losing, [&](int s) { arcs_[s].flow -= pushed; });
-    for_each_slot(row_gaining, [&](int s) { arcs_[s].flow += pushed; });
-    for_each_slot(col_gaining, [&](int s) { arcs_[s].flow += pushed; });
+    const int leaving = blocking_slot(losing, from_row);
+    const bool row_side = test(from_row, leaving);
+    const int64_t pushed = flow_[leaving];
+    for_each_slot(cycle, [&](int s) { flow_[s] += test(losing, s) ? -pushed : pushed; });
     if (leaving == own_arc) {  // the row only changes its home
       arcs_[leaving].col = col;
       leave_core(row, leaving);
@@ -123,32 +114,39 @@ class MaskTree {
     // Arcs between the entering arc's end and the cut now point the other way.
     const Bits& in = row_side ? from_row : from_col;
     const Bits top = path(child(leaving));
-    Bits change;
-    for (int w = 0; w < W; ++w) {
-      row_is_child_[w] ^= in[w] ^ top[w];
-      change[w] = from_row[w] ^ from_col[w];
-    }
+    for (int w = 0; w < W; ++w) row_is_child_[w] ^= in[w] ^ top[w];
+    Bits change = cycle;
     flip(change, leaving);
     kernels().move_subtree(W, 2 * step_, leaving, change.data(), row_side ? -reduced : reduced, mask_.data(),
                            potential_.data());
     if (test(row_is_child_, leaving) != row_side) flip(row_is_child_, leaving);
-    const int loser = arcs_[leaving].row;
-    arcs_[leaving] = {int32_t(row), int32_t(col), pushed};
-    ++split_[anchor_[row] - step_].degree;
-    if (--split_[anchor_[loser] - step_].degree == 1) leave_core(loser, last_arc(loser));
+    SplitRow& winner = split_[anchor_[row] - step_];
+    SplitRow& loser = split_[anchor_[arcs_[leaving].row] - step_];
+    arcs_[leaving] = {int32_t(row), int32_t(col)};
+    flow_[leaving] = pushed;
+    ++winner.degree;
+    winner.slots ^= leaving;
+    --loser.degree;
+    loser.slots ^= leaving;
+    if (loser.degree == 1) leave_core(loser.row, loser.slots);
   }
 
+  // Split rows are visited as well, as if they had an arc without flow: a branch for them would be unpredictable.
   template <class Visit>
   void for_each_arc(Visit visit) const {
-    for (int row = 0; row < int(anchor_.size()); ++row)
-      if (is_leaf(row)) visit(row, anchor_[row], supply_[row]);
-    for_each_slot(used_, [&](int s) { visit(arcs_[s].row, arcs_[s].col, arcs_[s].flow); });
+    for (int row = 0; row < int(anchor_.size()); ++row) visit(row, home(row), is_leaf(row) * supply_[row]);
+    for_each_slot(used_, [&](int s) { visit(arcs_[s].row, arcs_[s].col, flow_[s]); });
   }
 
  private:
+  static constexpr double kSign[2] = {1.0, -1.0};
   using Bits = std::array<uint64_t, W>;
+  struct Ends {
+    int32_t row, col;
+  };
   struct SplitRow {
     int32_t row, degree;
+    int32_t slots;  // exclusive or of its arcs' slots: where one arc is left, its slot
   };
 
   static bool test(const Bits& bits, int slot) { return bits[slot / 64] >> (slot % 64) & 1; }
@@ -161,6 +159,7 @@ class MaskTree {
   }
 
   bool is_leaf(int row) const { return anchor_[row] < step_; }
+  int home(int row) const { return std::min(anchor_[row], root_); }  // of a split row any column
   Bits path(int node) const {
     Bits bits;
     for (int w = 0; w < W; ++w) bits[w] = mask_[int64_t(w) * 2 * step_ + node];
@@ -169,31 +168,34 @@ class MaskTree {
   void set_path(int node, const Bits& bits) {
     for (int w = 0; w < W; ++w) mask_[int64_t(w) * 2 * step_ + node] = bits[w];
   }
-  int child(int slot) const { return test(row_is_child_, slot) ? anchor_[arcs_[slot].row] : arcs_[slot].col; }
+  int child(int slot) const {
+    const int row = anchor_[arcs_[slot].row], col = arcs_[slot].col;
+    return test(row_is_child_, slot) ? row : col;
+  }
   int depth(int slot) const {
     int count = 0;
     for (uint64_t word : path(child(slot))) count += __builtin_popcountll(word);
     return count;
   }
 
-  int take_slot(const Arc& arc) {
+  int take_slot(int row, int col, int64_t flow) {
     const int slot = free_.back();
     free_.pop_back();
     flip(used_, slot);
-    arcs_[slot] = arc;
+    arcs_[slot] = {int32_t(row), int32_t(col)};
+    flow_[slot] = flow;
     return slot;
   }
 
   // A leaf row becomes a core node below its home. Returns the slot of the arc between them.
   int join_core(int row) {
-    const int node = step_ + int(split_.size()), home = anchor_[row];
-    const int slot = take_slot({int32_t(row), int32_t(home), supply_[row]});
-    Bits bits = path(home);
+    const int node = step_ + int(split_.size()), slot = take_slot(row, home(row), supply_[row]);
+    Bits bits = path(home(row));
     flip(bits, slot);
     set_path(node, bits);
     flip(row_is_child_, slot);
     potential_[node] = -row_potential(row);
-    split_.push_back({int32_t(row), 1});
+    split_.push_back({int32_t(row), 1, int32_t(slot)});
     anchor_[row] = node;
     base_[row] = 0;
     return slot;
@@ -201,7 +203,7 @@ class MaskTree {
 
   // A core row whose only arc is `slot` becomes a leaf; the last core row takes its place.
   void leave_core(int row, int slot) {
-    const int node = anchor_[row], last = step_ + int(split_.size()) - 1, home = arcs_[slot].col;
+    const int node = anchor_[row], last = step_ + int(split_.size()) - 1;
     flip(used_, slot);
     flip(row_is_child_, slot);
     free_.push_back(slot);
@@ -213,35 +215,23 @@ class MaskTree {
     }
     set_path(last, Bits{});
     split_.pop_back();
-    anchor_[row] = home;
-    base_[row] = cost_[int64_t(row) * ld_ + home];
-  }
-
-  // The arc of a core row that has only one: the first on its path.
-  int last_arc(int row) const {
-    int slot = -1;
-    for_each_slot(path(anchor_[row]), [&](int s) {
-      if (arcs_[s].row == row) slot = s;
-    });
-    return slot;
+    anchor_[row] = arcs_[slot].col;
+    base_[row] = cost_[int64_t(row) * ld_ + home(row)];
   }
 
   // The losing arc with the least flow. Among several it is the last one met when the cycle is walked from its apex
   // in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
-  int blocking_slot(const Bits& row_losing, const Bits& col_losing, bool& row_side) const {
-    int best = -1;
+  int blocking_slot(const Bits& losing, const Bits& from_row) const {
     int64_t least = std::numeric_limits<int64_t>::max();
-    row_side = true;
-    for_each_slot(row_losing, [&](int s) {
-      const int64_t flow = arcs_[s].flow;
-      if (flow < least || (flow == least && depth(s) > depth(best))) best = s, least = flow;
-    });
-    for_each_slot(col_losing, [&](int s) {
-      const int64_t flow = arcs_[s].flow;
-      if (flow < least || (flow == least && (row_side || depth(s) < depth(best)))) {
-        best = s, least = flow;
-        row_side = false;
-      }
+    for_each_slot(losing, [&](int s) { least = std::min(least, flow_[s]); });
+    Bits tied{};
+    for_each_slot(losing, [&](int s) { tied[s / 64] |= uint64_t(flow_[s] == least) << (s % 64); });
+    Bits on_column_side;
+    uint64_t any = 0;
+    for (int w = 0; w < W; ++w) any |= on_column_side[w] = tied[w] & ~from_row[w];
+    int best = -1;
+    for_each_slot(any ? on_column_side : tied, [&](int s) {
+      if (best < 0 || (depth(s) < depth(best)) == bool(any)) best = s;
     });
     return best;
   }
@@ -269,9 +259,10 @@ class MaskTree {
   std::vector<double> base_;
   std::vector<int64_t> supply_;
   std::vector<SplitRow> split_;   // the core's rows: node step_ + index
-  std::vector<double> potential_; // by core node
-  std::vector<uint64_t> mask_;    // W blocks of one word per core node
-  std::vector<Arc> arcs_;         // by slot
+  Aligned<double> potential_;     // by core node
+  Aligned<uint64_t> mask_;        // W blocks of one word per core node
+  std::vector<Ends> arcs_;        // by slot
+  std::vector<int64_t> flow_;     // by slot
   std::vector<int32_t> free_, order_;
   Bits used_{}, row_is_child_{};
 };

@@ -62,7 +62,7 @@ std::vector<int> patch(const Graph& graph, const std::vector<int32_t>& places, i
 
 }  // namespace
 
-void LowestMinima::add(double value, const std::vector<double>& gradient) {
+void LowestMinima::add(double value, const Matrix& gradient) {
   const auto place = std::find_if(found_.begin(), found_.end(), [&](const Minimum& m) {
     return value <= m.value + kSameValue * std::abs(m.value);
   });
@@ -72,7 +72,7 @@ void LowestMinima::add(double value, const std::vector<double>& gradient) {
   if (found_.size() > kKept) found_.pop_back();
 }
 
-std::vector<int32_t> node_places(const Graph& graph, const Template& tmpl, const std::vector<double>& feature_cost) {
+std::vector<int32_t> node_places(const Graph& graph, const Template& tmpl, const Matrix& feature_cost) {
   const int n = graph.n;
   std::vector<double> own(n), look(n), around(n);
   for (int i = 0; i < n; ++i) {
@@ -94,17 +94,17 @@ std::vector<int32_t> node_places(const Graph& graph, const Template& tmpl, const
   return places;
 }
 
-void add_noise(const std::vector<int32_t>& places, int index, double scale, int m, int ld, std::vector<double>& cost) {
+void add_noise(const std::vector<int32_t>& places, int index, double scale, int m, int ld, Matrix& cost) {
   for (size_t i = 0; i < places.size(); ++i)
     for (int k = 0; k < m; ++k) cost[i * ld + k] += scale * noise(index, places[i], k);
 }
 
 void perturbed_cost(const Graph& graph, const Template& tmpl, const LowestMinima& minima,
-                    const std::vector<int32_t>& places, int index, std::vector<double>& cost) {
+                    const std::vector<int32_t>& places, int index, Matrix& cost) {
   const auto& found = minima.found();
   cost = found[draw_below(std::min(found.size(), kLowest), index, kMinimum)].gradient;
   if (index % 2) {
-    const std::vector<double>& other = found[draw_below(found.size(), index, kOther)].gradient;
+    const Matrix& other = found[draw_below(found.size(), index, kOther)].gradient;
     for (size_t e = 0; e < cost.size(); ++e) cost[e] = 0.5 * (cost[e] + other[e]);
   }
   const double largest = kernels().largest_magnitude(graph.n, tmpl.m, tmpl.ld, cost.data());

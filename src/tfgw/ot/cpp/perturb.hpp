@@ -20,12 +20,12 @@ class LowestMinima {
  public:
   struct Minimum {
     double value;
-    std::vector<double> gradient;  // of E there: (n, ld)
+    Matrix gradient;  // of E there: (n, ld)
   };
 
   void clear() { found_.clear(); }
   bool empty() const { return found_.empty(); }
-  void add(double value, const std::vector<double>& gradient);
+  void add(double value, const Matrix& gradient);
   const std::vector<Minimum>& found() const { return found_; }
 
  private:
@@ -33,13 +33,13 @@ class LowestMinima {
 };
 
 // Place of each node of the graph when nodes are sorted by what they and their surroundings look like from the template.
-std::vector<int32_t> node_places(const Graph& graph, const Template& tmpl, const std::vector<double>& feature_cost);
+std::vector<int32_t> node_places(const Graph& graph, const Template& tmpl, const Matrix& feature_cost);
 
 // Adds numbers between −scale and scale to a cost (n, ld), which depend on start number `index`.
-void add_noise(const std::vector<int32_t>& places, int index, double scale, int m, int ld, std::vector<double>& cost);
+void add_noise(const std::vector<int32_t>& places, int index, double scale, int m, int ld, Matrix& cost);
 
 // Fills `cost` (n, ld) such that its optimal transport plan is start number `index`, near one of the minima or between two.
 void perturbed_cost(const Graph& graph, const Template& tmpl, const LowestMinima& minima,
-                    const std::vector<int32_t>& places, int index, std::vector<double>& cost);
+                    const std::vector<int32_t>& places, int index, Matrix& cost);
 
 }  // namespace tfgw

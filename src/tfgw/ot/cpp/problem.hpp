@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels.hpp"
+
 namespace tfgw {
 
 // Rows of a sparse matrix; the columns of a row are sorted and distinct.
@@ -87,8 +89,8 @@ struct Template {
   std::vector<int32_t> live;        // original index of each kept node
   std::vector<double> h;
   std::vector<int64_t> demand;
-  std::vector<double> C, Ct, mean;  // C̄, C̄ᵀ and their mean
-  std::vector<double> ft;           // F̄ᵀ: (features, ld)
+  Matrix C, Ct, mean;               // C̄, C̄ᵀ and their mean
+  Matrix ft;                        // F̄ᵀ: (features, ld)
   std::vector<double> f_norm;       // |f̄_k|²
   std::vector<double> square;       // sum_l (C̄_kl² + C̄_lk²) h̄_l, for every original node
   std::vector<double> out_mean, in_mean;  // C̄ h̄ and C̄ᵀ h̄, of the kept nodes

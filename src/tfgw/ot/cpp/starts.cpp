@@ -57,7 +57,7 @@ Link template_link(const Template& t, const Pin& pin) {
 }
 
 // A link of the graph that is like the template's: by features and by how strongly nodes are tied to the rest.
-Link graph_link(const Graph& g, const Template& t, double alpha, const std::vector<double>& feature_cost,
+Link graph_link(const Graph& g, const Template& t, double alpha, const Matrix& feature_cost,
                 const Link& target, const Pin& pin) {
   const auto mismatch = [&](int i, int k) {
     const double degree = 0.5 * (g.out_mean[i] + g.in_mean[i] - t.out_mean[k] - t.in_mean[k]);
@@ -135,13 +135,14 @@ SparsePlan round_to_marginals(const Graph& graph, const Template& tmpl, const do
   return plan;
 }
 
-void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const std::vector<double>& feature_cost,
-                   int index, std::vector<double>& cost) {
+void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const Matrix& feature_cost,
+                   int index, Matrix& cost) {
   const int n = graph.n, m = tmpl.m, ld = tmpl.ld;
   const Pin chosen = pin(index);
   const Link to = template_link(tmpl, chosen), from = graph_link(graph, tmpl, alpha, feature_cost, to, chosen);
   const int anchors = from.to < 0 || to.to < 0 ? 1 : 2, width = anchors * kLooks;
-  std::vector<double> graph_signature(size_t(n) * width), template_signature(size_t(width) * ld, 0.0);
+  std::vector<double> graph_signature(size_t(n) * width);
+  Matrix template_signature(size_t(width) * ld, 0.0);
   for (int a = 0; a < anchors; ++a) {
     const auto graph_step = [&](const std::vector<double>& in, std::vector<double>& out) {
       graph.for_each_entry([&](int i, int j, double c) { out[i] += c * in[j], out[j] += c * in[i]; });

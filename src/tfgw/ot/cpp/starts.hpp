@@ -29,7 +29,7 @@ SparsePlan round_to_marginals(const Graph& graph, const Template& tmpl, const do
 // Fills `cost` (n, ld) such that its optimal transport plan is start number `index` (0, 1, …). `feature_cost` is
 // (1−α) M. The first four starts pin the link of the graph that fits best to four links of the template's strongest
 // node; then, two links each, other nodes of template and graph are pinned to each other, those that rank first first.
-void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const std::vector<double>& feature_cost,
-                   int index, std::vector<double>& cost);
+void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const Matrix& feature_cost,
+                   int index, Matrix& cost);
 
 }  // namespace tfgw

@@ -38,6 +38,7 @@ void TransportSimplex::reset(int rows, int cols, int ld, const int64_t* supply, 
   u_.resize(rows);
   best_.resize(ld);
   best_row_.resize(ld);
+  candidates_.resize(cols);
 }
 
 template <class Use>
@@ -80,15 +81,18 @@ Outcome TransportSimplex::run(Tree& tree, Interrupt& interrupt, int max_sweeps) 
 // Pivots on the best cell of each column, most negative first, while they stay improving. False if none was.
 template <class Tree>
 bool TransportSimplex::pivot_on_candidates(Tree& tree) {
-  candidates_.clear();
-  for (int k = 0; k < cols_; ++k)
-    if (best_row_[k] >= 0) candidates_.push_back({int32_t(best_row_[k]), k, cost_[best_row_[k] * ld_ + k]});
-  bool improved = false;
   const double* v = tree.col_potentials();
+  int count = 0;
+  for (int k = 0; k < cols_; ++k) {
+    candidates_[count] = {int32_t(best_row_[k]), k, cost_[best_row_[k] * ld_ + k]};
+    count += best_[k] < v[k] - eps_;  // not a branch: it would be unpredictable
+  }
+  bool improved = false;
   while (true) {
     double lowest = -eps_;
     const Cell* chosen = nullptr;
-    for (const Cell& cell : candidates_) {
+    for (int c = 0; c < count; ++c) {
+      const Cell& cell = candidates_[c];
       const double reduced = cell.cost - tree.row_potential(cell.row) - v[cell.col];
       chosen = reduced < lowest ? &cell : chosen;
       lowest = std::min(reduced, lowest);
@@ -115,27 +119,20 @@ void TransportSimplex::flow(SparsePlan& out) const {
 }
 
 // The cost less its column means: what makes a column dear to every row does not matter to the plan.
-std::vector<double> TransportSimplex::centred_cost() const {
-  std::vector<double> mean(ld_, 0.0), out(cost_, cost_ + size_t(rows_) * ld_);
+void TransportSimplex::centre_cost(Matrix& out) const {
+  std::vector<double> mean(cols_, 0.0);
+  out.assign(cost_, cost_ + size_t(rows_) * ld_);
   for (int i = 0; i < rows_; ++i)
     for (int k = 0; k < cols_; ++k) mean[k] += cost_[int64_t(i) * ld_ + k] / rows_;
   for (int i = 0; i < rows_; ++i)
     for (int k = 0; k < cols_; ++k) out[int64_t(i) * ld_ + k] -= mean[k];
-  return out;
 }
 
 // Rows in decreasing order of regret: the gap between their cheapest and second cheapest column.
-std::vector<int32_t> TransportSimplex::by_regret(const std::vector<double>& cost) const {
+std::vector<int32_t> TransportSimplex::by_regret(const Matrix& cost) const {
   std::vector<double> regret(rows_);
-  for (int i = 0; i < rows_; ++i) {
-    double first = std::numeric_limits<double>::infinity(), second = first;
-    for (int k = 0; k < cols_; ++k) {
-      const double c = cost[int64_t(i) * ld_ + k];
-      second = std::min(second, std::max(first, c));
-      first = std::min(first, c);
-    }
-    regret[i] = cols_ > 1 ? second - first : 0.0;
-  }
+  for (int i = 0; i < rows_; ++i)
+    regret[i] = cols_ > 1 ? kernels().regret(ld_, &cost[int64_t(i) * ld_]) : 0.0;
   std::vector<int32_t> order(rows_);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return regret[a] > regret[b]; });
@@ -145,21 +142,21 @@ std::vector<int32_t> TransportSimplex::by_regret(const std::vector<double>& cost
 // Ships greedily, each row to its cheapest open column, rows with most to lose first. Ties are decided as if every
 // node but the root had a vanishing extra supply (`extra` counts it): a basis that is feasible then is strongly
 // feasible. Every demand must be positive.
-std::vector<Arc> TransportSimplex::greedy_basis() const {
-  const std::vector<double> relative = centred_cost();
+std::vector<Arc> TransportSimplex::greedy_basis() {
+  centre_cost(relative_);
   std::vector<int64_t> have = supply_, want = demand_;
   std::vector<int32_t> extra_have(rows_, 1), extra_want(cols_);
   for (int k = 0; k < cols_; ++k) extra_want[k] = extra_demand(k == cols_ - 1, rows_, cols_);
-  std::vector<char> open(cols_, 1);
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> toll(ld_, infinity);  // on the cost of a column: infinite once it is full
+  std::fill_n(toll.begin(), cols_, 0.0);
   std::vector<Arc> arcs;
   arcs.reserve(rows_ + cols_);
   int open_cols = cols_;
-  for (int i : by_regret(relative)) {
-    const double* c = &relative[int64_t(i) * ld_];
+  for (int i : by_regret(relative_)) {
+    const double* c = &relative_[int64_t(i) * ld_];
     while (true) {
-      int k = -1;
-      for (int j = 0; j < cols_; ++j)
-        if (open[j] && (k < 0 || c[j] < c[k])) k = j;
+      const int k = kernels().cheapest(ld_, c, toll.data());
       if (open_cols == 1 || !fills_column(want[k], have[i], extra_want[k], extra_have[i])) {
         arcs.push_back({i, k, have[i]});
         want[k] -= have[i];
@@ -169,7 +166,7 @@ std::vector<Arc> TransportSimplex::greedy_basis() const {
       arcs.push_back({i, k, want[k]});
       have[i] -= want[k];
       extra_have[i] -= extra_want[k];
-      open[k] = 0;
+      toll[k] = infinity;
       --open_cols;
     }
   }

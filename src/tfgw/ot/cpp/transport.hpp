@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "interrupt.hpp"
+#include "kernels.hpp"
 #include "linked_tree.hpp"
 #include "mask_tree.hpp"
 #include "rules.cuh"
@@ -61,9 +62,9 @@ class TransportSimplex {
 
   double rounding(double largest) const { return reduced_cost_rounding(rows_, cols_) * largest; }
 
-  std::vector<Arc> greedy_basis() const;
-  std::vector<double> centred_cost() const;
-  std::vector<int32_t> by_regret(const std::vector<double>& cost) const;
+  std::vector<Arc> greedy_basis();
+  void centre_cost(Matrix& out) const;
+  std::vector<int32_t> by_regret(const Matrix& cost) const;
 
   int rows_ = 0, cols_ = 0, ld_ = 0;
   bool has_basis_ = false;
@@ -74,8 +75,9 @@ class TransportSimplex {
   mutable MaskTree<2> medium_;
   mutable MaskTree<4> wide_;
   mutable LinkedTree widest_;
-  std::vector<double> u_, v_, best_;
-  std::vector<int64_t> best_row_;
+  std::vector<double> u_, v_;
+  Matrix relative_, best_;
+  Aligned<int64_t> best_row_;
   std::vector<Cell> candidates_;
 };
 

@@ -5,7 +5,7 @@ import torch
 from torch_geometric.data import Batch
 from torch_geometric.utils import from_networkx
 
-from tfgw.nn.structure import batched_shortest_paths, entry_index
+from tfgw.nn.batched_structure import batched_shortest_paths, entry_index
 
 GRAPHS = [nx.path_graph(5), nx.cycle_graph(7), nx.star_graph(3), nx.empty_graph(1), nx.petersen_graph()]
 
