@@ -47,7 +47,7 @@ void run(const uint8_t* data, size_t size) {
   if (spoilt) p.values = Values::extreme;
   Solved solved(p);
   Limited interrupt(bytes.one_in(8) ? bytes.below(20) : 1 << 30);
-  const PreparedBatch batch(p.graphs_input(), p.templates_input());
+  const PreparedBatch batch(p.graphs_input(), p.templates_input(), p.threads);
   const double* start = p.start.empty() ? nullptr : p.start.data();
   if (!solve_batch(batch, p.options, start, p.threads, interrupt, solved.output())) return;
   if (!spoilt) check_solved(p, solved);

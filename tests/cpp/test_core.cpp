@@ -22,7 +22,7 @@ std::vector<uint8_t> random_bytes(uint32_t seed, size_t count) {
   return bytes;
 }
 
-PreparedBatch prepared(const RandomProblem& p) { return PreparedBatch(p.graphs_input(), p.templates_input()); }
+PreparedBatch prepared(const RandomProblem& p) { return PreparedBatch(p.graphs_input(), p.templates_input(), p.threads); }
 
 Solved solve(const RandomProblem& p, int threads) {
   Solved solved(p);

@@ -73,7 +73,7 @@ class CpuProblem {
     validate_rows("cost", graphs_.cost, pairs, graphs_);
   }
 
-  void prepare() { batch_.emplace(graphs_, templates_); }
+  void prepare(int threads) { batch_.emplace(graphs_, templates_, threads); }
   const PreparedBatch& batch() const { return *batch_; }
   int64_t pairs() const { return graphs_.graphs * templates_.count; }
   const double* start() const { return pointer<double>(given_.facts[kInitialPlans]); }
@@ -225,7 +225,7 @@ class SolvedProblem {
   // False if interrupted.
   bool solve(const SolveOptions& options, double weight_tolerance, int threads, int wanted, Interrupt& interrupt) {
     problem_.check(weight_tolerance);
-    problem_.prepare();
+    problem_.prepare(threads);
     SolveOutput out{};
     out.distance = allocated(distance_, pairs()), out.gap = allocated(gap_, pairs());
     out.structure_cost = allocated(structure_cost_, pairs()), out.feature_cost = allocated(feature_cost_, pairs());
@@ -348,7 +348,7 @@ nb::tuple solve(nb::tuple given, int wanted, double weight_tolerance, int thread
 // templates. What the solve had prepared is prepared again.
 nb::list backward(nb::tuple given, nb::handle grad, nb::tuple results, nb::sequence needs, int threads) {
   CpuProblem problem(given);
-  problem.prepare();
+  problem.prepare(threads);
   std::array<nb::object, 5> read;
   std::array<const double*, 5> values;
   for (size_t i = 0; i < read.size(); ++i) {

@@ -11,14 +11,15 @@ namespace tfgw {
 
 // The graphs and templates of a batch, ready to be solved and differentiated. It points into both inputs.
 struct PreparedBatch {
-  PreparedBatch(const BatchInput& graphs, const TemplatesInput& templates)
-      : graphs_input(graphs), templates_input(templates), graphs(prepare_graphs(graphs)),
-        templates(prepare_templates(templates)) {}
+  PreparedBatch(const BatchInput& batch, const TemplatesInput& compared, int threads)
+      : graphs_input(batch), templates_input(compared) {
+    prepare(graphs_input, templates_input, threads, graphs, templates);
+  }
 
   const BatchInput graphs_input;
   const TemplatesInput templates_input;
-  const std::vector<Graph> graphs;
-  const std::vector<Template> templates;
+  std::vector<Graph> graphs;
+  std::vector<Template> templates;
 };
 
 // What the backward pass reads from the solve.

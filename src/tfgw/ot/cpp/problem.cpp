@@ -5,6 +5,7 @@
 
 #include "canonical.hpp"
 #include "kernels.hpp"
+#include "parallel.hpp"
 #include "transport.hpp"
 
 namespace tfgw {
@@ -224,21 +225,24 @@ double Graph::at(int i, int j) const {
   return found != last && *found == j ? C.value[size_t(found - C.col.begin())] : 0.0;
 }
 
-std::vector<Graph> prepare_graphs(const BatchInput& in) {
+void prepare(const BatchInput& in, const TemplatesInput& templates_in, int threads, std::vector<Graph>& graphs,
+             std::vector<Template>& templates) {
   const Csr adjacency = in.kind == StructureKind::sparse ? build_adjacency(in) : Csr{};
-  const double* dense = in.dense;
-  std::vector<Graph> graphs;
+  std::vector<int64_t> dense_at(size_t(in.graphs) + 1, 0);
   for (int64_t b = 0; b < in.graphs; ++b) {
-    graphs.push_back(prepare_graph(in, b, adjacency, dense));
-    if (dense) dense += int64_t(graphs.back().n) * graphs.back().n;
+    const int64_t n = in.ptr[b + 1] - in.ptr[b];
+    dense_at[b + 1] = dense_at[b] + n * n;
   }
-  return graphs;
-}
-
-std::vector<Template> prepare_templates(const TemplatesInput& in) {
-  std::vector<Template> templates;
-  for (int64_t k = 0; k < in.count; ++k) templates.push_back(prepare_template(in, k));
-  return templates;
+  graphs.resize(size_t(in.graphs));
+  templates.resize(size_t(templates_in.count));
+  const auto prepare_one = [&](int64_t item) {
+    const int64_t b = item - templates_in.count;  // templates first: they take longer
+    if (b < 0)
+      templates[item] = prepare_template(templates_in, item);
+    else
+      graphs[b] = prepare_graph(in, b, adjacency, in.dense ? in.dense + dense_at[b] : nullptr);
+  };
+  parallel_for(templates_in.count + in.graphs, threads, [&] { return prepare_one; }, [] {});
 }
 
 }  // namespace tfgw

@@ -97,7 +97,8 @@ struct Template {
   double constant = 0;
 };
 
-std::vector<Graph> prepare_graphs(const BatchInput& in);
-std::vector<Template> prepare_templates(const TemplatesInput& in);
+// Everything that a batch is solved with, prepared on several threads.
+void prepare(const BatchInput& in, const TemplatesInput& templates_in, int threads, std::vector<Graph>& graphs,
+             std::vector<Template>& templates);
 
 }  // namespace tfgw
