@@ -38,9 +38,9 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
     if protocol.depends_on_epochs and (longer := _longer_training(experiment, summaries, options.preset)):
         lines.append(f"Trained for fewer `epochs` than the paper's {' or '.join(map(str, longer))}.")
     if any(summary.gpu != "no" for summary in found):
-        lines.append("Cells of rows whose time is marked * ran on a GPU, all or some.")
+        lines.append("Rows whose time is marked * were run on a GPU, entirely or in part.")
     if machines := sorted({name for summary in found for name in summary.machines}):
-        lines.append(f"Machines: {'; '.join(machines)}. `time` is that of all cells together.")
+        lines.append(f"Machines: {'; '.join(machines)}. `time` is the total over all cells.")
     notes = {series.row.title: series.row.note for series, _ in summaries if series.row.note}
     return lines + [f"{title}: {note}." for title, note in notes.items()]
 

@@ -18,8 +18,8 @@ from tfgw.paper.series import Series
 from tfgw.train import Preprocessing
 
 VALIDATION_CAPTION = (
-    "`validation` is the accuracy at the checkpoint that it chose: it overstates, and is no result. "
-    "`train` is the accuracy on the training graphs of the same models."
+    "`validation` is the accuracy on the graphs that selected the checkpoint: it is optimistic, and is no result. "
+    "`train` is the accuracy of the same models on their training graphs."
 )
 
 

@@ -39,7 +39,7 @@ class Fair(FairFolds):
     name = "fair"
     over = "folds"
     caption = (
-        "Ours: mean over the test folds of the mean of the final runs; ± the standard deviation over folds.",
+        "Ours: mean over the test folds of the mean over the final runs; ± is the standard deviation over folds.",
         VALIDATION_CAPTION,
     )
     takes_splits = True

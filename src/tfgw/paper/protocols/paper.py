@@ -23,8 +23,8 @@ class Paper(DividedProtocol):
     name = "paper"
     over = "hold-outs"
     caption = (
-        "Ours: mean over hold-outs of the mean of the fold models that predict them; ± the standard deviation over "
-        "hold-outs, then in brackets that over the folds around one hold-out.",
+        "Ours: mean over hold-outs of the mean accuracy of the models of the folds; ± is the standard deviation over "
+        "hold-outs, and in brackets that over the folds of one hold-out.",
         VALIDATION_CAPTION,
     )
     shows_fold_deviation = True

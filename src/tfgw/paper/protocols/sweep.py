@@ -11,7 +11,7 @@ class Sweep(FairFolds):
     name = "sweep"
     cell_name = Fair.name
     over = "runs"
-    caption = ("Ours: mean and standard deviation over all configurations and test folds; nothing is chosen.",)
+    caption = ("Ours: mean and standard deviation over all configurations and test folds; nothing is selected.",)
 
     def first_cells(self, series: Series) -> list[Cell]:
         return [cell for fold in range(series.sizes["folds"]) for cell in self.configuration_cells(series, fold)]
