@@ -158,7 +158,7 @@ def _forward(*arguments: Any) -> tuple[Tensor, ...]:
 
 def _alone(tensor: Tensor) -> Tensor:
     """The result of an operator, which may not share its memory with another."""
-    return tensor if tensor._base is None else tensor.clone()
+    return tensor if tensor.untyped_storage().nbytes() == tensor.nbytes else tensor.clone()
 
 
 fgw_op = torch.library.custom_op(
