@@ -2,6 +2,7 @@
 ``paper``; only ``cli`` sees everything; a backend knows the problem and nothing else; nobody imports private names."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,19 @@ def test_modules_that_a_reader_may_confuse_have_different_names() -> None:
 def test_oracles_are_for_tests_only() -> None:
     for path in files_of("ot") + files_of("nn"):
         assert not {name.split(".")[0] for name in imported_modules(path)} & TEST_ONLY, path
+
+
+WALKS = re.findall(r"^- `(src/\S+\.py):([\w.]+)`$", (ROOT.parents[1] / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+
+
+def test_there_are_three_walks() -> None:
+    assert len(WALKS) > 30
+
+
+@pytest.mark.parametrize(("file", "name"), WALKS)
+def test_a_station_of_a_walk_exists(file: str, name: str) -> None:
+    body: list[ast.stmt] = ast.parse((ROOT.parents[1] / file).read_text()).body
+    for part in name.split("."):
+        kinds = (ast.FunctionDef, ast.ClassDef)
+        (found,) = [node for node in body if isinstance(node, kinds) and node.name == part]
+        body = found.body
