@@ -278,6 +278,14 @@ def test_extreme_values_do_no_harm(argument: str, scale: float) -> None:
     assert bool(distances.isfinite().all())
 
 
+def test_extreme_values_together_do_no_harm() -> None:
+    """Products of four of them overflow, so the costs that break ties at the first step are NaN."""
+    good = arguments()
+    extreme = ("x", "edge_weight", "template_structure", "template_features")
+    distances = call({**good, **{argument: 1e99 * good[argument] for argument in extreme}})
+    assert bool(distances.isfinite().all())
+
+
 @pytest.mark.parametrize("argument", ["x", "edge_weight", "template_structure", "template_features"])
 def test_values_whose_squares_overflow_are_refused(argument: str) -> None:
     good = arguments()

@@ -118,14 +118,18 @@ void TransportSimplex::flow(SparsePlan& out) const {
   out.resize(count);
 }
 
-// The cost less its column means: what makes a column dear to every row does not matter to the plan.
+// The cost less its column means: what makes a column dear to every row does not matter to the plan. Costs of extreme
+// input that overflowed become kPadCost, since the choice of columns needs values that compare.
 void TransportSimplex::centre_cost(Matrix& out) const {
   std::vector<double> mean(cols_, 0.0);
-  out.assign(cost_, cost_ + size_t(rows_) * ld_);
+  out.resize(size_t(rows_) * ld_);
   for (int i = 0; i < rows_; ++i)
     for (int k = 0; k < cols_; ++k) mean[k] += cost_[int64_t(i) * ld_ + k] / rows_;
   for (int i = 0; i < rows_; ++i)
-    for (int k = 0; k < cols_; ++k) out[int64_t(i) * ld_ + k] -= mean[k];
+    for (int k = 0; k < ld_; ++k) {
+      const double c = k < cols_ ? cost_[int64_t(i) * ld_ + k] - mean[k] : kPadCost;
+      out[int64_t(i) * ld_ + k] = std::abs(c) < kPadCost ? c : kPadCost;
+    }
 }
 
 // Rows in decreasing order of regret: the gap between their cheapest and second cheapest column.
