@@ -71,6 +71,7 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def _check_same_run(path: Path, stored: dict[str, Any], config: TrainConfig) -> None:
     """Settings that did not affect the run so far may differ, so that a finished run can be continued."""
     wanted = asdict(config) | {"betas": list(config.betas)}
-    for name in wanted:
-        if name not in ("epochs", "checkpoint_seconds") and stored.get(name) != wanted[name]:
+    may_differ = {"checkpoint_seconds"} | ({"epochs"} if config.schedule == "constant" else set())
+    for name in wanted.keys() - may_differ:
+        if stored.get(name) != wanted[name]:
             raise FileError(f"{path}: made with {name}={stored.get(name)!r}, cannot continue with {wanted[name]!r}")

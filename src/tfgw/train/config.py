@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import torch
 
+from tfgw.train.schedules import Schedule
 from tfgw.train.tasks import Task
 
 Precision = Literal["float64", "float32", "bf16"]
@@ -32,6 +33,12 @@ class TrainConfig:
         lr: Learning rate of Adam.
         template_lr: Learning rate of the templates (structure, features, weights and α); ``None``: the same.
         betas: Decay rates of Adam.
+        weight_decay: Decoupled weight decay (AdamW) of the networks; templates do not decay.
+        schedule: How learning rates change: ``"constant"``, or ``"one_cycle"``, up from 0 during the first tenth of
+            all steps and then down to 0 along a cosine.
+        label_smoothing: Share of a training target that is spread evenly over all classes.
+        fresh_statistics: Whether the statistics of batch normalisation are computed anew from the training graphs
+            before the model is evaluated, rather than as moving averages, which lag behind the weights.
         validate_every: Epochs between two validations.
         checkpoint_seconds: Time between two checkpoints, the most that a killed run loses (up to a whole epoch).
         patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
@@ -51,6 +58,10 @@ class TrainConfig:
     lr: float = 0.01
     template_lr: float | None = None
     betas: tuple[float, float] = (0.9, 0.99)
+    weight_decay: float = 0.0
+    schedule: Schedule = "constant"
+    label_smoothing: float = 0.0
+    fresh_statistics: bool = False
     validate_every: int = 5
     checkpoint_seconds: float = 10.0
     patience: int | None = None
@@ -68,14 +79,19 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name}: must be positive, got {value}")
+        for name in ("weight_decay", "label_smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name}: must be at least 0 and below 1, got {getattr(self, name)}")
         if self.patience is not None and self.patience < 1:
             raise ValueError(f"patience: must be at least 1, got {self.patience}")
         if self.seed < 0:
             raise ValueError(f"seed: must not be negative, got {self.seed}")
         _one_of("task", self.task, get_args(Task))
         _one_of("precision", self.precision, get_args(Precision))
-        if self.stratified and self.task != "classification":
-            raise ValueError(f"stratified: needs classes, but task is {self.task!r}")
+        _one_of("schedule", self.schedule, get_args(Schedule))
+        for name in ("stratified", "label_smoothing"):
+            if getattr(self, name) and self.task != "classification":
+                raise ValueError(f"{name}: needs classes, but task is {self.task!r}")
 
 
 def config_from(kind: type[Config], values: Mapping[str, Any], **known: Any) -> Config:

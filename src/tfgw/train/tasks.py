@@ -22,7 +22,7 @@ class Sums(NamedTuple):
     score: Tensor
 
 
-def sums(task: Task, outputs: Tensor, y: Tensor) -> Sums:
+def sums(task: Task, outputs: Tensor, y: Tensor, *, label_smoothing: float = 0.0) -> Sums:
     """Loss (differentiable) and score of the ``outputs`` of a model for the targets ``y``.
 
     ==================  ===================================  ==============================================
@@ -30,10 +30,12 @@ def sums(task: Task, outputs: Tensor, y: Tensor) -> Sums:
     ``multilabel``      binary cross-entropy                 correct labels, as a share of a graph's labels
     ``regression``      squared error                        minus the squared error
     ==================  ===================================  ==============================================
+
+    ``label_smoothing`` is the share of a target that is spread evenly over all classes.
     """
     if task == "classification":
-        correct = (outputs.detach().argmax(1) == y).sum()
-        return Sums(functional.cross_entropy(outputs, y, reduction="sum"), correct.to(outputs))
+        loss = functional.cross_entropy(outputs, y, reduction="sum", label_smoothing=label_smoothing)
+        return Sums(loss, (outputs.detach().argmax(1) == y).sum().to(outputs))
     target = y.to(outputs).reshape(len(y), -1)
     if target.shape != outputs.shape:
         raise ValueError(f"y: {target.shape[1]} values per graph, but the model gives {outputs.shape[1]}")

@@ -4,15 +4,15 @@ import logging
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch_geometric.data import InMemoryDataset
 
-from tfgw.nn import TemplateLayer, project_after_step
 from tfgw.train.async_host_copy import AsyncHostCopy
+from tfgw.train.batch_statistics import refresh_statistics
 from tfgw.train.batches import GraphStore
 from tfgw.train.checkpoint import FILE_NAME, Progress, load_checkpoint, save_checkpoint
 from tfgw.train.config import DTYPES, TrainConfig
@@ -28,6 +28,7 @@ from tfgw.train.cuda_graph import (
 from tfgw.train.epoch_plan import EpochPlan
 from tfgw.train.evaluate import Evaluation, evaluation_mode
 from tfgw.train.history import EpochRecord, Kept, is_worth_keeping
+from tfgw.train.optimizer import LearningRates, new_optimizer
 from tfgw.train.reporting import template_values
 from tfgw.train.tasks import Sums, sums
 
@@ -58,7 +59,8 @@ class Trainer:
         self.validation = None
         if job.validation is not None:
             self.validation = GraphStore(job.validation, dtype=dtype, device=fabric.device)
-        self.plain_optimizer = _optimizer(self.module, job.config)
+        self.plain_optimizer = new_optimizer(self.module, job.config)
+        self.rates = LearningRates(self.plain_optimizer, job.config)
         self.model, self.optimizer = fabric.setup(self.module, self.plain_optimizer)
         self.progress = Progress()
         if job.resume and job.folder is not None and (job.folder / FILE_NAME).exists():
@@ -70,6 +72,7 @@ class Trainer:
         if not self.is_finished():
             self.plain_optimizer.zero_grad()
             self.model.train()
+            self.rates.set(self.plan.epoch, 0, len(self.plan.batches))
             self.recorded_training, self.recorded_validation = self._record()
 
     def is_finished(self) -> bool:
@@ -98,7 +101,10 @@ class Trainer:
 
     def final_weights(self) -> dict[str, Tensor]:
         """The kept weights; without validation, the current ones."""
-        return self.progress.kept_weights if self.progress.kept else self.module.state_dict()
+        if self.progress.kept:
+            return self.progress.kept_weights
+        self._refresh_statistics()
+        return self.module.state_dict()
 
     def _record(self) -> tuple[RecordedPass | None, RecordedPass | None]:
         """Training and validation as CUDA graphs, where that is possible."""
@@ -129,7 +135,8 @@ class Trainer:
         with recording() as recorder, restored(self.module, optimizer):
             # Before any padding, so that input errors are raised as usual.
             self._raise_input_errors(passes[0].store, passes[0].examples())
-            training = RecordedPass(training_step(self.module, optimizer, task), passes[0], recorder)
+            step = training_step(self.module, optimizer, task, label_smoothing=self.config.label_smoothing)
+            training = RecordedPass(step, passes[0], recorder)
             if self.validation is None:
                 return training, None
             with evaluation_mode(self.model):
@@ -159,7 +166,8 @@ class Trainer:
         plan, recorded = self.plan, self.recorded_training
         plan.seed_generators(self.fabric.device)
         total = torch.zeros(2, dtype=torch.float64)
-        for graphs in plan.batches:
+        for number, graphs in enumerate(plan.batches):
+            self.rates.set(plan.epoch, number, len(plan.batches))
             if recorded is None or not recorded.replay(graphs):
                 total += self._step(graphs, plan.epoch)
         copies = {name: AsyncHostCopy(value) for name, value in template_values(self.module).items()}
@@ -190,7 +198,13 @@ class Trainer:
         self.optimizer.zero_grad()
         return found
 
+    def _refresh_statistics(self) -> None:
+        if self.config.fresh_statistics:
+            batches = (self.train.batch(self._share(graphs)) for graphs in self._plan(self.progress.epoch).batches)
+            refresh_statistics(self.model, batches)
+
     def _validate(self) -> Evaluation:
+        self._refresh_statistics()
         store, recorded = cast(GraphStore, self.validation), self.recorded_validation
         batches = self._validation_batches()
         if recorded is not None:
@@ -216,7 +230,8 @@ class Trainer:
         batch = store.batch(graphs)
         if batch.y is None:
             raise ValueError("validation: the graphs have no target y to compare with")
-        return sums(self.config.task, self.model(**batch.inputs), batch.y)
+        smoothing = self.config.label_smoothing if self.model.training else 0.0
+        return sums(self.config.task, self.model(**batch.inputs), batch.y, label_smoothing=smoothing)
 
     def _share(self, graphs: Tensor) -> Tensor:
         return graphs[self.fabric.global_rank :: self.fabric.world_size]
@@ -226,20 +241,6 @@ class Trainer:
             total = cast(Tensor, self.fabric.all_reduce(total.to(self.fabric.device), reduce_op="sum"))
         loss, score = (total / count).tolist()
         return Evaluation(loss, score)
-
-
-def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Adam:
-    layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
-    templates = [parameter for layer in layers for parameter in layer.parameters()]
-    in_templates = {id(parameter) for parameter in templates}
-    networks = [parameter for parameter in model.parameters() if id(parameter) not in in_templates]
-    groups: list[dict[str, Any]] = [{"params": networks}]
-    if templates:
-        groups.append({"params": templates, "lr": config.template_lr or config.lr})
-    optimizer = torch.optim.Adam(groups, lr=config.lr, betas=config.betas, fused=True)
-    if layers:
-        project_after_step(optimizer, model)
-    return optimizer
 
 
 def _finite(measured: Tensor, epoch: int) -> Tensor:

@@ -16,14 +16,14 @@ Step = Callable[[PaddedBatch], Tensor]
 """Returns the sums of loss and score over the graphs of a batch, in float64."""
 
 
-def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task) -> Step:
+def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task, *, label_smoothing: float = 0.0) -> Step:
     """A step of a fused optimiser, which leaves everything as it was where the loss is not finite."""
     for group in optimizer.param_groups:
         group["capturable"] = True
 
     def step(batch: PaddedBatch) -> Tensor:
         with use_padding(batch.rows):
-            measured = sums(task, model(**batch.inputs), batch.y)
+            measured = sums(task, model(**batch.inputs), batch.y, label_smoothing=label_smoothing)
         loss = measured.loss / len(batch.y)
         if hasattr(model, "auxiliary_loss"):
             loss = loss + cast(Tensor, model.auxiliary_loss)
