@@ -6,7 +6,7 @@ NeurIPS 2018.
 
 from dataclasses import dataclass
 from math import ceil
-from typing import cast
+from typing import Any, ClassVar, Unpack, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +15,7 @@ from torch_geometric.utils import to_dense_adj, to_dense_batch
 
 from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.datasets import GraphDataset
-from tfgw.nn import TFGWConfig
-from tfgw.nn.models import prediction_head
+from tfgw.nn.heads import HeadOptions, prediction_head
 from tfgw.train import TrainConfig, num_outputs
 
 
@@ -33,21 +32,23 @@ class DiffPool(NeuralBaseline):
         ratio: Clusters of a level, as a share of the nodes of the largest training graph, or of the clusters before.
         num_layers: Layers of each network.
         width: Features that each layer computes.
-        dropout: Share of the head's hidden units that is dropped in training.
+        dropout: Share of the head's hidden units that is dropped in training; ``None``: as in the recipe.
     """
 
     num_pools: int = 1
     ratio: float = 0.25
     num_layers: int = 3
     width: int = 32
-    dropout: float = TFGWConfig.dropout
-    batch_size: int = 32
-    lr: float = 0.001
+    dropout: float | None = None
 
-    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "DiffPoolModel":
+    original_settings: ClassVar = {"batch_size": 32, "lr": 0.001}
+
+    recipe_options: ClassVar = ("hidden_layers", "normalize")
+
+    def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "DiffPoolModel":
         nodes = max(graph.num_nodes for graph in train)
-        outputs = num_outputs(train, config.task)
-        return DiffPoolModel(train.num_node_features, outputs, max_nodes=nodes, **self._architecture())
+        options = self._architecture(settings)
+        return DiffPoolModel(train.num_node_features, num_outputs(train, config.task), max_nodes=nodes, **options)
 
 
 class DiffPoolModel(nn.Module):
@@ -69,7 +70,7 @@ class DiffPoolModel(nn.Module):
         ratio: float = DiffPool.ratio,
         num_layers: int = DiffPool.num_layers,
         width: int = DiffPool.width,
-        dropout: float = DiffPool.dropout,
+        **head: Unpack[HeadOptions],
     ) -> None:
         super().__init__()
         for name, value in (("num_pools", num_pools), ("num_layers", num_layers), ("width", width)):
@@ -85,7 +86,7 @@ class DiffPoolModel(nn.Module):
             self.assignments.append(DenseSAGE(channels, width, num_layers, out_channels=clusters))
             channels = num_layers * width
             self.embeddings.append(DenseSAGE(channels, width, num_layers))
-        self.head = prediction_head((num_pools + 1) * num_layers * width, out_channels, dropout=dropout)
+        self.head = prediction_head((num_pools + 1) * num_layers * width, out_channels, **head)
 
     def forward(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None

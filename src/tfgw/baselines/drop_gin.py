@@ -6,7 +6,7 @@ NeurIPS 2021.
 
 import warnings
 from dataclasses import dataclass
-from typing import Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from torch_geometric.nn import global_add_pool
 
 from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.datasets import GraphDataset
-from tfgw.nn import GINModel, TFGWConfig
+from tfgw.nn import GINModel
 from tfgw.nn.models import GIN_LAYERS, GINOptions
 from tfgw.train import TrainConfig, num_outputs
 
@@ -33,25 +33,28 @@ class DropGIN(NeuralBaseline):
     Args:
         num_layers: GIN layers.
         width: Features that each layer computes.
-        dropout: Share of the head's hidden units that is dropped in training.
+        dropout: Share of the head's hidden units that is dropped in training; ``None``: as in the recipe.
         num_runs: Copies of each graph; ``None``: the mean number of nodes m of the training graphs.
         drop_probability: Of each node in each run; ``None``: 2/m, at most one half.
     """
 
     num_layers: int = GIN_LAYERS
     width: int = 32
-    dropout: float = TFGWConfig.dropout
+    dropout: float | None = None
     num_runs: int | None = None
     drop_probability: float | None = None
 
-    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "DropGINModel":
+    recipe_options: ClassVar = ("hidden_layers", "normalize", "activation")
+
+    def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "DropGINModel":
         nodes = sum(graph.num_nodes for graph in train) / len(train)
         runs = {
             "num_runs": round(nodes) if self.num_runs is None else self.num_runs,
             "drop_probability": min(2 / nodes, 0.5) if self.drop_probability is None else self.drop_probability,
             "seed": config.seed,
         }
-        return DropGINModel(train.num_node_features, num_outputs(train, config.task), **self._architecture() | runs)
+        options = self._architecture(settings) | runs
+        return DropGINModel(train.num_node_features, num_outputs(train, config.task), **options)
 
 
 class DropGINModel(GINModel):

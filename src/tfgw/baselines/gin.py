@@ -4,10 +4,11 @@ Xu, Hu, Leskovec, Jegelka: How Powerful are Graph Neural Networks? ICLR 2019.
 """
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.datasets import GraphDataset
-from tfgw.nn import GINModel, TFGWConfig
+from tfgw.nn import GINModel
 from tfgw.nn.models import GIN_LAYERS
 from tfgw.train import TrainConfig, num_outputs
 
@@ -22,13 +23,16 @@ class GIN(NeuralBaseline):
 
     Args:
         num_layers: GIN layers.
-        width: Features that each layer computes.
-        dropout: Share of the head's hidden units that is dropped in training.
+        width: Features that each layer computes; ``None``: as in the recipe.
+        dropout: Share of the head's hidden units that is dropped in training; ``None``: as in the recipe.
     """
 
     num_layers: int = GIN_LAYERS
-    width: int = TFGWConfig.width
-    dropout: float = TFGWConfig.dropout
+    width: int | None = None
+    dropout: float | None = None
 
-    def _new_network(self, train: GraphDataset, config: TrainConfig) -> GINModel:
-        return GINModel(train.num_node_features, num_outputs(train, config.task), **self._architecture())
+    recipe_options: ClassVar = ("hidden_layers", "normalize", "activation")
+
+    def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> GINModel:
+        options = self._architecture(settings)
+        return GINModel(train.num_node_features, num_outputs(train, config.task), **options)

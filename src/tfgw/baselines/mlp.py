@@ -5,7 +5,7 @@ Classification. ICLR 2020.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +14,7 @@ from torch_geometric.data import Data
 from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.baselines.summaries import summaries
 from tfgw.datasets import GraphDataset
-from tfgw.nn import TFGWConfig
-from tfgw.nn.models import prediction_head
+from tfgw.nn.heads import HeadOptions, prediction_head
 from tfgw.train import TrainConfig, num_outputs
 
 
@@ -26,10 +25,12 @@ class MLP(NeuralBaseline):
     Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
 
     Args:
-        dropout: Share of the hidden units that is dropped in training.
+        dropout: Share of the hidden units that is dropped in training; ``None``: as in the recipe.
     """
 
-    dropout: float = TFGWConfig.dropout
+    dropout: float | None = None
+
+    recipe_options: ClassVar = ("hidden_layers", "normalize")
 
     def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
         """Every graph replaced by a single node, whose features are the graph's summary."""
@@ -37,8 +38,8 @@ class MLP(NeuralBaseline):
         nodes = [Data(x=row[None], edge_index=no_edges) for row in summaries(graphs)]
         return super()._stack(nodes, y, classes=classes)
 
-    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "MLPModel":
-        return MLPModel(train.num_node_features, num_outputs(train, config.task), **self._architecture())
+    def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "MLPModel":
+        return MLPModel(train.num_node_features, num_outputs(train, config.task), **self._architecture(settings))
 
 
 class MLPModel(nn.Module):
@@ -46,9 +47,9 @@ class MLPModel(nn.Module):
 
     supports_padding = True
 
-    def __init__(self, in_channels: int, out_channels: int, *, dropout: float) -> None:
+    def __init__(self, in_channels: int, out_channels: int, **head: Unpack[HeadOptions]) -> None:
         super().__init__()
-        self.head = prediction_head(in_channels, out_channels, dropout=dropout)
+        self.head = prediction_head(in_channels, out_channels, **head)
 
     def forward(self, x: Tensor, *, batch_size: int | None = None, **_: Any) -> Tensor:
         """Class scores, ``(batch_size, out_channels)``."""

@@ -1,11 +1,12 @@
 """What the neural baselines share: the parameters of training, and plain undirected graphs as input."""
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from torch_geometric.data import Data
 
 from tfgw.estimators.neural_classifier import NeuralClassifier
+from tfgw.train.recipes import Recipe
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -30,10 +31,20 @@ class NeuralBaseline(NeuralClassifier):
     structure = "adjacency"
     directed = False
 
-    def _architecture(self) -> dict[str, Any]:
-        """The parameters that a subclass has besides those of training: arguments of its network."""
+    original_settings: ClassVar[Recipe] = {}
+    """Settings of the publication where they differ from those of the recipe ``"paper"``, which are TFGW's."""
+    recipe_options: ClassVar[tuple[str, ...]] = ()
+    """Arguments of the network that a recipe may have, besides the parameters of the class."""
+
+    def _recipe(self) -> Recipe:
+        return self.original_settings if self.recipe == "paper" else super()._recipe()
+
+    def _architecture(self, settings: Recipe) -> dict[str, Any]:
+        """Arguments of the network: the parameters that a subclass has besides those of training, and what it takes
+        from the recipe."""
         shared = {field.name for field in fields(NeuralBaseline)}
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in shared}
+        own = {field.name for field in fields(self)} - shared
+        return {name: value for name, value in settings.items() if name in own or name in self.recipe_options}
 
     def _as_graphs(self, X: Any) -> list[Data]:
         """Features and edges alone: no baseline knows what to do with weights of edges or nodes."""

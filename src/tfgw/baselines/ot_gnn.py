@@ -4,6 +4,7 @@ Chen, Bécigneul, Ganea, Barzilay, Jaakkola: Optimal Transport Graph Neural Netw
 """
 
 from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -11,7 +12,7 @@ from torch_geometric.data import Data
 from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.datasets import GraphDataset, median_nodes
 from tfgw.nn import GINEncoder, TFGWConfig, TWPooling, sample_templates
-from tfgw.nn.models import prediction_head
+from tfgw.nn.heads import HeadOptions, prediction_head
 from tfgw.train import TrainConfig, num_outputs
 from tfgw.train.config import DTYPES
 
@@ -26,31 +27,35 @@ class OTGNN(NeuralBaseline):
     Args:
         num_templates: Number of clouds.
         template_nodes: Points per cloud; ``None``: the median number of nodes of the training graphs.
-        num_layers: GIN layers.
-        width: Features that each layer computes.
-        dropout: Share of the head's hidden units that is dropped in training.
+        num_layers: GIN layers; ``None``: as in the recipe.
+        width: Features that each layer computes; ``None``: as in the recipe.
+        dropout: Share of the head's hidden units that is dropped in training; ``None``: as in the recipe.
         learn_weights: Whether the points' weights are learned.
         num_threads: Threads of the solver; ``None`` follows :func:`torch.get_num_threads`.
     """
 
     num_templates: int = 16
     template_nodes: int | None = None
-    num_layers: int = TFGWConfig.num_layers
-    width: int = TFGWConfig.width
-    dropout: float = TFGWConfig.dropout
+    num_layers: int | None = None
+    width: int | None = None
+    dropout: float | None = None
     learn_weights: bool = TFGWConfig.learn_weights
     num_threads: int | None = None
 
-    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "OTGNNModel":
-        points = median_nodes(train) if self.template_nodes is None else self.template_nodes
-        encoder = GINEncoder(train.num_node_features, width=self.width, num_layers=self.num_layers)
-        pool = TWPooling(encoder.out_channels, self.num_templates, points, learn_weights=self.learn_weights)
-        pool.num_threads = self.num_threads
-        dtype = DTYPES[config.precision]
-        model = OTGNNModel(encoder, pool, num_outputs(train, config.task), dropout=self.dropout).to(dtype)
+    recipe_options: ClassVar = ("hidden_layers", "normalize", "activation")
+
+    def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "OTGNNModel":
+        options = self._architecture(settings)
+        points = options.pop("template_nodes", None) or median_nodes(train)
+        threads = options.pop("num_threads", None)
+        outputs, dtype = num_outputs(train, config.task), DTYPES[config.precision]
+        model = OTGNNModel(train.num_node_features, outputs, template_nodes=points, **options).to(dtype)
+        model.pool.num_threads = threads
         graphs = [Data(x=graph.x, edge_index=graph.edge_index, y=graph.y) for graph in train]
-        drawn = sample_templates(graphs, self.num_templates, points, encoder=encoder, dtype=dtype, seed=config.seed)
-        pool.set_templates(drawn.features)
+        drawn = sample_templates(
+            graphs, model.pool.num_templates, points, encoder=model.encoder, dtype=dtype, seed=config.seed
+        )
+        model.pool.set_templates(drawn.features)
         return model
 
 
@@ -60,12 +65,22 @@ class OTGNNModel(nn.Module):
     supports_padding = True
 
     def __init__(
-        self, encoder: GINEncoder, pool: TWPooling, out_channels: int, *, dropout: float = TFGWConfig.dropout
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        num_templates: int,
+        template_nodes: int,
+        num_layers: int = TFGWConfig.num_layers,
+        width: int = TFGWConfig.width,
+        activation: bool = TFGWConfig.activation,
+        learn_weights: bool = TFGWConfig.learn_weights,
+        **head: Unpack[HeadOptions],
     ) -> None:
         super().__init__()
-        self.encoder = encoder
-        self.pool = pool
-        self.head = prediction_head(pool.num_templates, out_channels, dropout=dropout)
+        self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers, activation=activation)
+        self.pool = TWPooling(self.encoder.out_channels, num_templates, template_nodes, learn_weights=learn_weights)
+        self.head = prediction_head(num_templates, out_channels, **head)
 
     def embed(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None

@@ -70,7 +70,7 @@ class PatchySAN(NeuralBaseline):
             graph, num_fields=self.num_fields_, field_size=self.field_size, edge_channels=self.edge_channels
         ).float()
 
-    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "PatchySANModel":
+    def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "PatchySANModel":
         channels = train.num_node_features
         node_values = self.field_size * max(1, self.n_features_in_)
         sizes = (node_values, channels - node_values) if self.edge_channels else (channels,)

@@ -6,6 +6,7 @@ Maron, Ben-Hamu, Serviansky, Lipman: Provably Powerful Graph Networks. NeurIPS 2
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -41,8 +42,8 @@ class PPGN(NeuralBaseline):
     lr: float = 0.0001
     precision: Precision = "float32"
 
-    def _new_network(self, train: GraphDataset, config: TrainConfig) -> "PPGNModel":
-        return PPGNModel(train.num_node_features, num_outputs(train, config.task), **self._architecture())
+    def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "PPGNModel":
+        return PPGNModel(train.num_node_features, num_outputs(train, config.task), **self._architecture(settings))
 
 
 class PPGNModel(nn.Module):

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, distributed, nn
+from torch.nn import functional
 
 from tfgw.nn.padding import Rows, bessel_correction, current_padding
 
@@ -18,7 +19,7 @@ class BatchNorm(nn.BatchNorm1d):
     supports_padding = True
 
     def forward(self, x: Tensor) -> Tensor:
-        rows = current_padding()
+        rows = self._padding()
         if self.training and rows is not None:
             normalised, mean, variance = _NormOfNodes.apply(x, rows, self.weight, self.bias, self.eps)
             self._track(mean, variance * rows.correction)
@@ -29,14 +30,41 @@ class BatchNorm(nn.BatchNorm1d):
         mean = _SumOverProcesses.apply(x.sum(0)) / count
         variance = _SumOverProcesses.apply((x - mean).square().sum(0)) / count
         self._track(mean.detach(), variance.detach() * bessel_correction(count))
-        return (x - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias
+        normalised = (x - mean) * (variance + self.eps).rsqrt()
+        return normalised * self.weight + self.bias if self.affine else normalised
+
+    def _padding(self) -> Rows | None:
+        """Which rows of the input are nodes; ``None`` if all are."""
+        return current_padding()
 
     @torch.no_grad()
     def _track(self, mean: Tensor, variance: Tensor) -> None:
+        count = cast(Tensor, self.num_batches_tracked).add_(1)
+        share = 1 / int(count) if self.momentum is None else self.momentum  # None: the mean over all batches
         for running, value in ((self.running_mean, mean), (self.running_var, variance)):
             assert running is not None
-            running.lerp_(value.to(running), cast(float, self.momentum))
-        cast(Tensor, self.num_batches_tracked).add_(1)
+            running.lerp_(value.to(running), share)
+
+
+class GraphVectorNorm(BatchNorm):
+    """Batch normalisation of one vector per graph, without learned scales: each entry has mean 0 and variance 1.
+
+    Batches are padded with nodes, never with graphs. A training batch of a single graph, which has no variance, is
+    normalised with the running statistics.
+    """
+
+    supports_padding = True
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels, affine=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if len(x) > 1 or _is_shared():
+            return super().forward(x)
+        return functional.batch_norm(x, self.running_mean, self.running_var, eps=self.eps)
+
+    def _padding(self) -> Rows | None:
+        return None
 
 
 class _NormOfNodes(torch.autograd.Function):

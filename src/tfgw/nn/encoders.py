@@ -28,6 +28,7 @@ class GINEncoder(nn.Module):
         in_channels: Features per node.
         width: Features that each layer computes.
         num_layers: Number of layers L; with 0, the raw features are the encoding.
+        activation: Whether a ReLU follows the batch normalisation at the end of each layer.
 
     Attributes:
         out_channels: ``in_channels + num_layers * width``.
@@ -35,7 +36,7 @@ class GINEncoder(nn.Module):
 
     supports_padding = True
 
-    def __init__(self, in_channels: int, *, width: int = 16, num_layers: int = 2) -> None:
+    def __init__(self, in_channels: int, *, width: int = 16, num_layers: int = 2, activation: bool = False) -> None:
         super().__init__()
         if num_layers < 0:
             raise ValueError(f"num_layers: must not be negative, got {num_layers}")
@@ -45,7 +46,8 @@ class GINEncoder(nn.Module):
         self.out_channels = in_channels + num_layers * width
         inputs = [in_channels, *[width] * num_layers]
         self.convs = nn.ModuleList(GINConv(_perceptron(size, width)) for size in inputs[:num_layers])
-        self.norms = nn.ModuleList(BatchNorm(width) for _ in range(num_layers))
+        norms = [BatchNorm(width) for _ in range(num_layers)]
+        self.norms = nn.ModuleList(nn.Sequential(norm, nn.ReLU()) if activation else norm for norm in norms)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Encode the nodes ``(num_nodes, in_channels)`` of one graph or of a batch."""

@@ -5,20 +5,21 @@ x, edge_index ─ encoder ─▶ node features ─ pooling ─▶ one vector per
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack, cast, get_args
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from tfgw.nn.encoders import Encoder, GINEncoder
-from tfgw.nn.linear import Linear
-from tfgw.nn.readout import sum_over_graphs
+from tfgw.nn.heads import HeadOptions, prediction_head
+from tfgw.nn.readout import Readout, mean_over_graphs, sum_over_graphs
 from tfgw.nn.templates import sample_templates
 from tfgw.nn.tfgw_pooling import Structure, TFGWPooling
 from tfgw.ot import START_KINDS
 
-HEAD_WIDTH = 128
 GIN_LAYERS = 4  # of GIN alone
+ROOT_OFFSET = 1e-6  # keeps the slope of the square root finite at distance 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,13 @@ class TFGWConfig:
         template_nodes: Nodes per template.
         num_layers: GIN layers L.
         width: Features that each GIN layer computes.
+        activation: Whether each GIN layer ends with a ReLU.
         dropout: Share of the head's hidden units that is dropped in training.
+        hidden_layers: Hidden layers of the head.
+        normalize: Whether each entry of the vector that enters the head has mean 0 and variance 1 over a batch.
+        readout: What enters the head: ``"distances"``, or the sum or mean of the encoded nodes beside them,
+            ``"distances+sum"`` or ``"distances+mean"``.
+        square_root: Whether the head is given the square roots of the distances.
         structure: As in :class:`TFGWPooling`, like everything that follows.
         directed: Whether templates may be asymmetric.
         alpha: Fixed trade-off between features (0) and structure (1); ``None``: learned from ``alpha_init``.
@@ -52,7 +59,12 @@ class TFGWConfig:
     template_nodes: int
     num_layers: int = 2
     width: int = 16
+    activation: bool = False
     dropout: float = 0.0
+    hidden_layers: int = 2
+    normalize: bool = False
+    readout: Readout = "distances"
+    square_root: bool = False
     structure: Structure = "adjacency"
     directed: bool = False
     alpha: float | None = None
@@ -65,11 +77,26 @@ class TFGWConfig:
     max_iter: int = 1000
     tol: float = 1e-9
 
+    def __post_init__(self) -> None:
+        if self.readout not in get_args(Readout):
+            raise ValueError(f"readout: must be one of {', '.join(get_args(Readout))}, got {self.readout!r}")
+
     @property
     def pooling(self) -> dict[str, Any]:
         """The settings that are arguments of :class:`TFGWPooling`."""
-        others = ("in_channels", "out_channels", "num_layers", "width", "dropout")
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in others}
+        names = [field.name for field in fields(self)]
+        of_pooling = ["num_templates", "template_nodes", *names[names.index("structure") :]]
+        return {name: getattr(self, name) for name in of_pooling}
+
+    @property
+    def encoder(self) -> dict[str, Any]:
+        """The settings that are arguments of :class:`GINEncoder`."""
+        return {"num_layers": self.num_layers, "width": self.width, "activation": self.activation}
+
+    @property
+    def head(self) -> HeadOptions:
+        """The settings that are arguments of :func:`prediction_head`."""
+        return {"dropout": self.dropout, "hidden_layers": self.hidden_layers, "normalize": self.normalize}
 
 
 class GraphInputs(TypedDict, total=False):
@@ -81,12 +108,12 @@ class GraphInputs(TypedDict, total=False):
     batch_size: int | None
 
 
-class GINOptions(TypedDict, total=False):
+class GINOptions(HeadOptions, total=False):
     """Settings of :class:`GINModel`."""
 
     num_layers: int
     width: int
-    dropout: float
+    activation: bool
 
 
 class TFGWModel(nn.Module):
@@ -108,10 +135,11 @@ class TFGWModel(nn.Module):
         self.config = config
         self.has_own_encoder = encoder is not None
         if encoder is None:
-            encoder = GINEncoder(config.in_channels, width=config.width, num_layers=config.num_layers)
+            encoder = GINEncoder(config.in_channels, **config.encoder)
         self.encoder = encoder
         self.pool = TFGWPooling(encoder.out_channels, **config.pooling)
-        self.head = prediction_head(config.num_templates, config.out_channels, dropout=config.dropout)
+        channels = config.num_templates + (0 if config.readout == "distances" else encoder.out_channels)
+        self.head = prediction_head(channels, config.out_channels, **config.head)
 
     def init_templates(self, graphs: Sequence[Data], *, seed: int = 0) -> "TFGWModel":
         """Put the templates at encoded training graphs; see :func:`sample_templates`."""
@@ -134,11 +162,24 @@ class TFGWModel(nn.Module):
         """Distances to the templates, ``(batch_size, num_templates)``; see :meth:`TFGWPooling.forward`."""
         return self.pool(self.encoder(x, edge_index), edge_index, batch, **graphs)
 
+    def readout(
+        self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
+    ) -> Tensor:
+        """What enters the head: the distances, and what else ``config.readout`` names, ``(batch_size, channels)``."""
+        encoded = self.encoder(x, edge_index)
+        distances = self.pool(encoded, edge_index, batch, **graphs)
+        if self.config.square_root:
+            distances = (distances + ROOT_OFFSET).sqrt()
+        if self.config.readout == "distances":
+            return distances
+        over_graphs = sum_over_graphs if self.config.readout == "distances+sum" else mean_over_graphs
+        return torch.cat([distances, over_graphs(encoded, batch, graphs.get("batch_size"))], dim=1)
+
     def forward(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
     ) -> Tensor:
         """Class scores (logits) or predicted values, ``(batch_size, out_channels)``."""
-        return self.head(self.embed(x, edge_index, batch, **graphs))
+        return self.head(self.readout(x, edge_index, batch, **graphs))
 
 
 class GINModel(nn.Module):
@@ -149,7 +190,8 @@ class GINModel(nn.Module):
         out_channels: Number of classes, or of values to predict.
         num_layers: GIN layers.
         width: Features that each layer computes.
-        dropout: Share of the head's hidden units that is dropped in training.
+        activation: Whether each layer ends with a ReLU.
+        **head: As in :func:`prediction_head`.
     """
 
     supports_padding = True
@@ -161,11 +203,12 @@ class GINModel(nn.Module):
         *,
         num_layers: int = GIN_LAYERS,
         width: int = TFGWConfig.width,
-        dropout: float = TFGWConfig.dropout,
+        activation: bool = TFGWConfig.activation,
+        **head: Unpack[HeadOptions],
     ) -> None:
         super().__init__()
-        self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers)
-        self.head = prediction_head(self.encoder.out_channels, out_channels, dropout=dropout)
+        self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers, activation=activation)
+        self.head = prediction_head(self.encoder.out_channels, out_channels, **head)
 
     def embed(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None
@@ -178,20 +221,3 @@ class GINModel(nn.Module):
     ) -> Tensor:
         """Class scores (logits) or predicted values, ``(batch_size, out_channels)``."""
         return self.head(self.embed(x, edge_index, batch, batch_size=batch_size))
-
-
-def prediction_head(in_channels: int, out_channels: int, *, dropout: float) -> nn.Sequential:
-    """The paper's ψ: two hidden layers of 128."""
-    if out_channels < 1:
-        raise ValueError(f"out_channels: must be at least 1, got {out_channels}")
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout: must be at least 0 and below 1, got {dropout}")
-    return nn.Sequential(
-        Linear(in_channels, HEAD_WIDTH),
-        nn.ReLU(),
-        nn.Dropout(dropout),
-        Linear(HEAD_WIDTH, HEAD_WIDTH),
-        nn.ReLU(),
-        nn.Dropout(dropout),
-        Linear(HEAD_WIDTH, out_channels),
-    )

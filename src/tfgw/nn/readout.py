@@ -1,9 +1,15 @@
 """From node features to one vector per graph."""
 
+from typing import Literal
+
+import torch
 from torch import Tensor
 from torch_geometric.nn import global_add_pool
 
 from tfgw.nn.padding import current_padding
+
+Readout = Literal["distances", "distances+sum", "distances+mean"]
+"""What enters the head of a TFGW model."""
 
 
 def sum_over_graphs(x: Tensor, batch: Tensor | None = None, batch_size: int | None = None) -> Tensor:
@@ -13,3 +19,9 @@ def sum_over_graphs(x: Tensor, batch: Tensor | None = None, batch_size: int | No
     if batch_size is None:
         raise ValueError("batch_size: missing; the graphs of a padded batch cannot be counted")
     return global_add_pool(x, batch, size=batch_size + 1)[:batch_size]  # the last sum is that of padding
+
+
+def mean_over_graphs(x: Tensor, batch: Tensor | None = None, batch_size: int | None = None) -> Tensor:
+    """Mean of the rows of each graph, ``(batch_size, channels)``; 0 for a graph without nodes."""
+    sums = sum_over_graphs(torch.cat([x, torch.ones_like(x[:, :1])], dim=1), batch, batch_size)
+    return sums[:, :-1] / sums[:, -1:].clamp_min(1)

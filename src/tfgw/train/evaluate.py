@@ -41,6 +41,11 @@ def embeddings(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = 
     return _over_batches(model, cast(Callable[..., Tensor], model.embed), dataset, batch_size)
 
 
+def readouts(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
+    """What enters the head of a TFGW model for each graph, ``(num_graphs, channels)``."""
+    return _over_batches(model, cast(Callable[..., Tensor], model.readout), dataset, batch_size)
+
+
 def _over_batches(
     model: nn.Module, compute: Callable[..., Tensor], dataset: InMemoryDataset, batch_size: int
 ) -> Tensor:

@@ -1,4 +1,4 @@
-"""Training where nothing before the head is learned: the distances never change, so they are computed once."""
+"""Training where nothing before the head is learned: what enters it never changes, so it is computed once."""
 
 from typing import Any, TypeGuard
 
@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWModel
-from tfgw.train.evaluate import embeddings
+from tfgw.train.evaluate import readouts
 
 
 def has_fixed_distances(model: nn.Module) -> TypeGuard[TFGWModel]:
@@ -17,7 +17,7 @@ def has_fixed_distances(model: nn.Module) -> TypeGuard[TFGWModel]:
 
 
 class HeadOnly(nn.Module):
-    """A model called with distances in place of node features; its state is that of the whole model."""
+    """A model called with what enters its head in place of node features; its state is that of the whole model."""
 
     def __init__(self, model: TFGWModel) -> None:
         super().__init__()
@@ -36,10 +36,10 @@ class HeadOnly(nn.Module):
 
 
 def as_distances(model: TFGWModel, graphs: GraphDataset) -> GraphDataset:
-    """Every graph replaced by a single node, whose features are its distances to the templates."""
+    """Every graph replaced by a single node, whose features are what enters the head of the model."""
     no_edges = torch.zeros(2, 0, dtype=torch.int64)
     nodes = [
         Data(x=row[None], edge_index=no_edges, y=graph.y)
-        for row, graph in zip(embeddings(model, graphs), graphs, strict=True)
+        for row, graph in zip(readouts(model, graphs), graphs, strict=True)
     ]
     return GraphDataset.from_graphs(nodes, name=graphs.name, classes=graphs.classes)

@@ -17,7 +17,7 @@ from tfgw.baselines.drop_gin import DropGINModel
 from tfgw.baselines.ot_gnn import OTGNNModel
 from tfgw.baselines.ppgn import PPGNModel
 from tfgw.datasets import GraphDataset, ShortestPaths
-from tfgw.nn import GINEncoder, TFGWModel, TFGWPooling, TWPooling
+from tfgw.nn import GINEncoder, TFGWModel, TFGWPooling
 from tfgw.nn.linear import Linear
 from tfgw.train.batches import GraphStore
 from tfgw.train.cuda_graph import ROW_WISE, Pass, unsupported_reason
@@ -48,9 +48,9 @@ def test_models_that_take_part(name: str) -> None:
 
 
 def test_ot_gnn_takes_part_within_the_limits_of_its_layer() -> None:
-    assert unsupported_reason(OTGNNModel(GINEncoder(3), TWPooling(35, 2, 5), 2), passes()) is None
+    assert unsupported_reason(OTGNNModel(3, 2, num_templates=2, template_nodes=5), passes()) is None
     reason = "pool (TWPooling): templates have 129 nodes, more than 128"
-    assert unsupported_reason(OTGNNModel(GINEncoder(3), TWPooling(35, 2, 129), 2), passes()) == reason
+    assert unsupported_reason(OTGNNModel(3, 2, num_templates=2, template_nodes=129), passes()) == reason
 
 
 def test_data_that_cannot_be_recorded() -> None:

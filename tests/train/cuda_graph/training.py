@@ -13,7 +13,7 @@ from tests.train.small import cycles_and_stars, small_model
 from tfgw.baselines.mlp import MLPModel
 from tfgw.baselines.ot_gnn import OTGNNModel
 from tfgw.datasets import GraphDataset
-from tfgw.nn import GINEncoder, GINModel, TFGWConfig, TFGWModel, TWPooling
+from tfgw.nn import GINModel, TFGWConfig, TFGWModel
 from tfgw.nn.batch_norm import BatchNorm
 from tfgw.nn.padding import current_padding
 from tfgw.train import FitResult, TrainConfig, fit
@@ -54,7 +54,7 @@ NEW_MODELS: dict[str, Callable[[GraphDataset], nn.Module]] = {
     "auxiliary loss": lambda data: RegularisedModel(CONFIG).init_templates(data),
     "GIN": lambda data: GINModel(3, 2, num_layers=3, width=4),
     "MLP": lambda data: MLPModel(3, 2, dropout=0.0),
-    "OT-GNN": lambda data: OTGNNModel(GINEncoder(3), TWPooling(35, 2, 5), 2),
+    "OT-GNN": lambda data: OTGNNModel(3, 2, num_templates=2, template_nodes=5),
 }
 """Models that are recorded, besides the plain one."""
 

@@ -1,0 +1,44 @@
+"""The perceptron between the vector of a graph and what is predicted."""
+
+from itertools import pairwise
+from typing import TypedDict
+
+from torch import nn
+
+from tfgw.nn.batch_norm import GraphVectorNorm
+from tfgw.nn.linear import Linear
+
+WIDTH = 128
+
+
+class HeadOptions(TypedDict, total=False):
+    """Settings of :func:`prediction_head`."""
+
+    dropout: float
+    hidden_layers: int
+    normalize: bool
+
+
+def prediction_head(
+    in_channels: int, out_channels: int, *, dropout: float = 0.0, hidden_layers: int = 2, normalize: bool = False
+) -> nn.Sequential:
+    """The paper's ψ: hidden layers of 128.
+
+    Args:
+        in_channels: Entries of the vector of a graph.
+        out_channels: Number of classes, or of values to predict.
+        dropout: Share of the hidden units that is dropped in training.
+        hidden_layers: Hidden layers; with 0, the head is a linear map.
+        normalize: Whether each entry of the vector is brought to mean 0 and variance 1 over a batch.
+    """
+    if out_channels < 1:
+        raise ValueError(f"out_channels: must be at least 1, got {out_channels}")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout: must be at least 0 and below 1, got {dropout}")
+    if hidden_layers < 0:
+        raise ValueError(f"hidden_layers: must not be negative, got {hidden_layers}")
+    layers: list[nn.Module] = [GraphVectorNorm(in_channels)] if normalize else []
+    sizes = [in_channels, *[WIDTH] * hidden_layers]
+    for size, next_size in pairwise(sizes):
+        layers += [Linear(size, next_size), nn.ReLU(), nn.Dropout(dropout)]
+    return nn.Sequential(*layers, Linear(sizes[-1], out_channels))
