@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tfgw.cli.number_arguments import alpha, count, positive, seconds, share
-from tfgw.cli.option_defaults import TEMPLATES_PER_CLASS, default_of
+from tfgw.cli.option_defaults import TEMPLATES_PER_CLASS, default_of, recipes
 from tfgw.cli.paper_arguments import add_paper_commands
 
 DATASET_HELP = (
@@ -55,8 +55,11 @@ def _train(parser: argparse.ArgumentParser) -> None:
         "--dataset", default="SKIP-CIRCLES", metavar="NAME|PATH", help=_with_default(DATASET_HELP, "%(default)s")
     )
     _loading(data)
-    _share(data, "validation", "share of the graphs held out to select the best epoch")
-    _share(data, "test", "share of the graphs held out to measure the model")
+    text = _with_default("share of the graphs held out to select the best epoch", "0, with --recipe paper 0.1")
+    data.add_argument("--validation", type=share, metavar="SHARE", help=text)
+    default = default_of("test")
+    text = _with_default("share of the graphs held out to measure the model", default)
+    data.add_argument("--test", type=share, default=default, metavar="SHARE", help=text)
     data.add_argument(
         "--standardize",
         action=argparse.BooleanOptionalAction,
@@ -90,11 +93,6 @@ def _setting(group: Any, option: str, text: str, *, default: str | None = None, 
     """
     shown = default_of(option.replace("-", "_")) if default is None else default
     group.add_argument(f"--{option}", help=_with_default(text, shown), **arguments)
-
-
-def _share(group: Any, option: str, text: str) -> None:
-    default = default_of(option)
-    group.add_argument(f"--{option}", type=share, default=default, metavar="SHARE", help=_with_default(text, default))
 
 
 def _loading(group: Any) -> None:
@@ -136,10 +134,15 @@ def _model(group: Any) -> None:
 
 
 def _training(group: Any) -> None:
-    _setting(group, "epochs", "passes over the training graphs", **NUMBER)
+    text = "default for accuracy on new graphs, paper as in the publication"
+    _setting(group, "recipe", text, default="default, for generated graphs paper", choices=list(recipes()))
+    epochs = f"{default_of('epochs')}, fewer for more than 2,000 graphs"
+    _setting(group, "epochs", "passes over the training graphs", default=epochs, **NUMBER)
     _setting(group, "batch-size", "graphs per optimiser step", **NUMBER)
     _setting(group, "lr", "learning rate of Adam", **RATE)
     _setting(group, "template-lr", "learning rate of the templates", default="the same", **RATE)
+    _setting(group, "weight-decay", "weight decay of the networks", type=share, metavar="DECAY")
+    _setting(group, "label-smoothing", "share of a target spread over all classes", type=share, metavar="SHARE")
     _setting(group, "patience", "stop after N epochs without a better model", default="never", **NUMBER)
     text = "give every batch the class proportions of the training graphs"
     _setting(group, "stratified", text, default="no", action=argparse.BooleanOptionalAction)

@@ -16,7 +16,19 @@ SOURCES = {"cli/source.py": "Source", "nn/models.py": "TFGWConfig", "train/confi
 
 def default_of(option: str) -> Any:
     """The default of an option of ``tfgw train``; ``None`` if it depends on the data or on other options."""
-    return _defaults().get(FIELDS.get(option, option))
+    field = FIELDS.get(option, option)
+    return recipes()["default"].get(field, _defaults().get(field))
+
+
+@cache
+def recipes() -> dict[str, dict[str, Any]]:
+    """The recipes by name."""
+    tree = ast.parse((resources.files("tfgw") / "train/recipes.py").read_text())
+    assignments = (node for node in tree.body if isinstance(node, ast.AnnAssign))
+    table = next(node.value for node in assignments if ast.unparse(node.target) == "RECIPES")
+    assert table is not None
+    found: dict[str, dict[str, Any]] = ast.literal_eval(table)
+    return found
 
 
 @cache

@@ -1,7 +1,7 @@
 """Settings of a run from the options of ``tfgw train``.
 
-What a user leaves out has the default of the models and of training, which are the paper's, or that of the recipe of a
-generated dataset.
+What a user leaves out has the value of the recipe, then the default of the models and of training, which are the
+paper's. A generated dataset has settings of its own.
 """
 
 from typing import Any
@@ -9,12 +9,12 @@ from typing import Any
 from tfgw.cli.option_defaults import FIELDS, TEMPLATES_PER_CLASS
 from tfgw.datasets import GraphDataset, median_nodes
 from tfgw.nn import TFGWConfig
-from tfgw.train import TrainConfig, num_outputs
+from tfgw.train import Task, TrainConfig, num_outputs, recipes
 from tfgw.train.config import config_from
 
 MODEL_OPTIONS = ("structure", "layers", "width", "alpha", "dropout", "starts", "start_kinds")
-TRAINING_OPTIONS = ("epochs", "batch_size", "lr", "template_lr", "patience", "checkpoint_seconds", "stratified",
-                    "precision", "accelerator", "devices")  # fmt: skip
+TRAINING_OPTIONS = ("epochs", "batch_size", "lr", "template_lr", "weight_decay", "label_smoothing", "patience",
+                    "checkpoint_seconds", "stratified", "precision", "accelerator", "devices")  # fmt: skip
 LEARNED = "learned"
 
 PAPER: dict[str, Any] = {
@@ -26,21 +26,31 @@ PAPER: dict[str, Any] = {
 
 # Regular graphs without features. Several starts, because the first is a saddle point for such graphs; slow
 # templates, because they start at graphs of the classes, where they can hardly be better.
-REGULAR = PAPER | {"layers": 0, "alpha": 1.0, "stratified": True, "template_lr": 0.001}
+REGULAR = {"layers": 0, "alpha": 1.0, "stratified": True, "template_lr": 0.001}
 
-RECIPES: dict[str, dict[str, Any]] = {
+GENERATED: dict[str, dict[str, Any]] = {
     "SKIP-CIRCLES": REGULAR | {"starts": 4, "epochs": 20, "batch_size": 20},
     "4-CYCLES": REGULAR | {"starts": 8, "epochs": 200, "batch_size": 50},
 }
 
 FEWER_TEMPLATES_PER_CLASS = {"SKIP-CIRCLES": 1, "4-CYCLES": 2}
+VALIDATION = {"default": 0.0, "paper": 0.1}
+
+
+def with_recipe(chosen: dict[str, Any], *, dataset: str) -> dict[str, Any]:
+    """The chosen options with a recipe and its share of validation graphs: what the split depends on."""
+    recipe = chosen["recipe"] or ("paper" if dataset in GENERATED else "default")
+    validation = VALIDATION[recipe] if chosen["validation"] is None else chosen["validation"]
+    return chosen | {"recipe": recipe, "validation": validation}
 
 
 def complete(chosen: dict[str, Any], *, dataset: str, train: GraphDataset) -> dict[str, Any]:
-    """The chosen options, and the dataset's recipe where an option is missing."""
-    options = {**chosen, **{k: v for k, v in RECIPES.get(dataset, PAPER).items() if chosen.get(k) is None}}
-    if options["task"] is None:
-        options["task"] = "classification" if train.classes else "regression"
+    """All options of a run, and the settings of its recipe that are no options."""
+    task: Task = chosen["task"] or ("classification" if train.classes else "regression")
+    recipe = recipes.complete({}, chosen.get("recipe", "paper"), num_graphs=len(train), task=task)
+    options = PAPER | {_option(field): value for field, value in recipe.items()} | GENERATED.get(dataset, {})
+    options |= {option: value for option, value in chosen.items() if value is not None or option not in options}
+    options["task"] = task
     if options["templates"] is None:
         per_class = FEWER_TEMPLATES_PER_CLASS.get(dataset, TEMPLATES_PER_CLASS)
         options["templates"] = per_class * max(2, train.num_classes)
@@ -66,3 +76,7 @@ def model_config(options: dict[str, Any], train: GraphDataset) -> TFGWConfig:
 def train_config(options: dict[str, Any]) -> TrainConfig:
     """The training that complete options describe."""
     return config_from(TrainConfig, options)
+
+
+def _option(field: str) -> str:
+    return next((option for option, name in FIELDS.items() if name == field), field)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tfgw.cli.output import Answer, table
-from tfgw.cli.recipes import complete, model_config, train_config
+from tfgw.cli.settings import complete, model_config, train_config, with_recipe
 from tfgw.cli.source import Source, portable
 from tfgw.nn import TFGWModel
 from tfgw.train import (
@@ -76,7 +76,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     left_out = ("command", "json", "debug", "output", "resume")
     options = {name: value for name, value in vars(args).items() if name not in left_out}
     data_dir = None if args.data_dir is None else str(args.data_dir.expanduser().resolve())
-    return options | {"dataset": portable(args.dataset), "data_dir": data_dir}
+    return with_recipe(options, dataset=args.dataset) | {"dataset": portable(args.dataset), "data_dir": data_dir}
 
 
 def _new_folder(args: argparse.Namespace) -> Path:

@@ -13,6 +13,7 @@ from tfgw.datasets import GraphDataset, random_split
 from tfgw.estimators.base import GraphEstimator
 from tfgw.train import EpochRecord, FitResult, Parts, Task, TrainConfig, outputs, train_model
 from tfgw.train.config import Precision, config_from
+from tfgw.train.recipes import Recipe, complete, recipe_of
 
 Validation = tuple[Any, Any]
 """Graphs and their targets, as ``fit`` takes them."""
@@ -23,9 +24,12 @@ class NeuralEstimator(GraphEstimator):
     """Trains the network that ``_new_network`` makes; :class:`TFGWClassifier` documents parameters and attributes."""
 
     standardize: bool | None = None
-    epochs: int = TrainConfig.epochs
-    batch_size: int = TrainConfig.batch_size
-    lr: float = TrainConfig.lr
+    recipe: str | Recipe = "default"
+    epochs: int | None = None
+    batch_size: int | None = None
+    lr: float | None = None
+    weight_decay: float | None = None
+    label_smoothing: float | None = None
     validation_fraction: float = 0.0
     patience: int | None = TrainConfig.patience
     precision: Precision = TrainConfig.precision
@@ -38,8 +42,11 @@ class NeuralEstimator(GraphEstimator):
     num_parameters_: int = field(init=False)
     validation_score_: float = field(init=False)
 
-    def _new_network(self, train: GraphDataset, config: TrainConfig) -> nn.Module:
-        """The untrained network for graphs as they are after preprocessing; PyTorch is seeded when this is called."""
+    def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> nn.Module:
+        """The untrained network for graphs as they are after preprocessing; PyTorch is seeded when this is called.
+
+        ``settings`` are the estimator's parameters, completed by its recipe.
+        """
         raise NotImplementedError
 
     @property
@@ -63,14 +70,16 @@ class NeuralEstimator(GraphEstimator):
         validation: tuple[Any, Tensor] | None = None,
     ) -> None:
         graphs = self._learn_input(X)
-        config = config_from(TrainConfig, self.get_params(deep=False), task=task, seed=self._seed())
-        parts = self._split(self._stack(graphs, y, classes=classes), config.seed)
+        seed = self._seed()
+        parts = self._split(self._stack(graphs, y, classes=classes), seed)
+        settings = complete(self.get_params(deep=False), self._recipe(), num_graphs=len(parts.train), task=task)
+        config = config_from(TrainConfig, settings, task=task, seed=seed)
         if validation is not None:
             parts = parts._replace(validation=self._read_validation(*validation))
         self.preprocessing_ = self._learn_preprocessing(parts.train)
         training = train_model(
             parts,
-            partial(self._new_network, config=config),
+            partial(self._new_network, config=config, settings=settings),
             config,
             preprocessing=self.preprocessing_,
             progress_bar=bool(self.verbose),
@@ -78,6 +87,9 @@ class NeuralEstimator(GraphEstimator):
         self.model_ = training.model.cpu().eval()
         self.num_parameters_ = sum(parameter.numel() for parameter in self.model_.parameters())
         self._note(training.result)
+
+    def _recipe(self) -> Recipe:
+        return recipe_of(self.recipe)
 
     def _split(self, dataset: GraphDataset, seed: int) -> Parts:
         split = random_split(dataset, val=self.validation_fraction, test=0.0, seed=seed)

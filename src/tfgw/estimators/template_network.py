@@ -20,9 +20,9 @@ from tfgw.train.config import config_from
 class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TemplateParameters, NeuralEstimator):
     """Stores the parameters that :class:`TFGWClassifier` documents, trains, and gives outputs and distances."""
 
-    num_layers: int = TFGWConfig.num_layers
-    width: int = TFGWConfig.width
-    dropout: float = TFGWConfig.dropout
+    num_layers: int | None = None
+    width: int | None = None
+    dropout: float | None = None
     alpha: float | None = TFGWConfig.alpha
     learn_templates: bool = TFGWConfig.learn_templates
     learn_weights: bool = TFGWConfig.learn_weights
@@ -53,10 +53,10 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
         dataset = self._read_input(X)
         return embeddings(self.model_, dataset).double().numpy()
 
-    def _new_network(self, train: GraphDataset, config: TrainConfig) -> TFGWModel:
+    def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> TFGWModel:
         architecture = config_from(
             TFGWConfig,
-            self.get_params(deep=False),
+            settings,
             in_channels=train.num_node_features,
             out_channels=num_outputs(train, config.task),
             template_nodes=self._template_nodes(train),

@@ -20,13 +20,16 @@ def classifier_class(path: str) -> Any:
 def new_classifier(cell: Cell, *, accelerator: str, preprocessed: bool) -> Any:
     """The untrained classifier of a cell, its random state drawn from the cell's seeds.
 
-    One that can put graphs in canonical order does not do so again where they are ``preprocessed``, nor does it
-    standardise their features again, unless its configuration says so. Others keep their default of ``standardize``:
-    what they standardise may be computed from the features.
+    Unless its configuration names another recipe, it is trained by the paper's. One that can put graphs in canonical
+    order does not do so again where they are ``preprocessed``, nor does it standardise their features again, unless its
+    configuration says so. Others keep their default of ``standardize``: what they standardise may be computed from the
+    features.
     """
     kind = classifier_class(cell.model)
     known = kind().get_params()
     settings: dict[str, Any] = {"accelerator": accelerator} if "accelerator" in known else {}
+    if "recipe" in known:
+        settings["recipe"] = "paper"
     if preprocessed and "canonical_order" in known:
         settings |= {name: False for name in ("canonical_order", "standardize") if name in known}
     return kind(**(settings | cell.configuration), random_state=_random_state(cell))

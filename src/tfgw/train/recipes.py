@@ -1,0 +1,67 @@
+"""Recipes: how networks are trained and what their heads are, as data, the same for every network of the package.
+
+A recipe gives values to settings: fields of :class:`TrainConfig`, arguments of :func:`tfgw.nn.heads.prediction_head`,
+fields of :class:`tfgw.nn.TFGWConfig`. A network takes those that it knows; what a user sets comes first. Settings that
+neither has keep the defaults of these classes, which are the paper's. docs/recipe.md tells how the default was found.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfgw.train.tasks import Task
+
+Recipe = Mapping[str, Any]
+
+RECIPES: dict[str, Recipe] = {
+    "default": {
+        "epochs": 200,
+        "largest_work": 400_000,
+        "batch_size": 64,
+        "lr": 0.01,
+        "weight_decay": 0.1,
+        "label_smoothing": 0.1,
+        "schedule": "one_cycle",
+        "fresh_statistics": True,
+        "activation": True,
+        "dropout": 0.5,
+        "hidden_layers": 1,
+        "normalize": True,
+        "readout": "distances+sum",
+    },
+    "paper": {},
+}
+"""``largest_work`` bounds epochs × training graphs: large datasets are trained for fewer epochs, but never for fewer
+than :data:`FEWEST_EPOCHS`."""
+
+FEWEST_EPOCHS = 20
+
+
+def recipe_of(recipe: str | Recipe) -> Recipe:
+    """A recipe by its name; one that is given as settings stays as it is."""
+    if not isinstance(recipe, str):
+        return recipe
+    if recipe not in RECIPES:
+        raise ValueError(f"recipe: must be one of {', '.join(RECIPES)}, or a mapping of settings, got {recipe!r}")
+    return RECIPES[recipe]
+
+
+def complete(
+    chosen: Mapping[str, Any], recipe: str | Recipe, *, num_graphs: int, task: Task = "classification"
+) -> dict[str, Any]:
+    """The chosen settings, and those of the recipe where one is missing or ``None``.
+
+    Settings that neither has are left out: they keep the defaults of the classes that they are fields of.
+
+    Args:
+        chosen: Settings that come before those of the recipe.
+        recipe: Name of a recipe, or its settings.
+        num_graphs: Number of training graphs.
+        task: What is learned; only classes have labels to smooth.
+    """
+    settings = dict(recipe_of(recipe))
+    if task != "classification":
+        settings.pop("label_smoothing", None)
+    largest_work = settings.pop("largest_work", None)
+    if largest_work is not None:
+        settings["epochs"] = min(settings["epochs"], max(FEWEST_EPOCHS, largest_work // num_graphs))
+    return settings | {name: value for name, value in chosen.items() if value is not None}
