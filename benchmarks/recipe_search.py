@@ -1,0 +1,134 @@
+"""Search for a training recipe on development splits: test folds that are not those of the protocol ``fair``.
+
+python benchmarks/recipe_search.py run configurations.toml --results FILE --data-dir FOLDER
+python benchmarks/recipe_search.py show --results FILE --against NAME
+
+A file of configurations has a table for each: ``model = "TFGW"`` or ``"GIN"``, parameters of the estimator, and
+``recipe.SETTING``, changes of the default recipe. Results are lines of JSON with the probabilities of all test graphs,
+so that votes of several seeds and calibration can be computed afterwards. Runs that are in the file are not made again.
+"""
+
+from common import parser, table  # isort: skip  (pins BLAS threads first)
+
+import argparse
+import json
+import time
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from recipe_runs import FOLDS, Run, train
+
+
+def read(path: Path) -> dict[Run, dict[str, Any]]:
+    lines = path.read_text().splitlines() if path.exists() else []
+    records = [json.loads(line) for line in lines]
+    return {Run(*(record[name] for name in Run._fields)): record for record in records}
+
+
+def run_all(args: argparse.Namespace) -> None:
+    configurations = tomllib.loads(args.configurations.read_text())
+    chosen = args.only or list(configurations)
+    wanted = [
+        Run(name, dataset, fold, seed)
+        for seed in args.seeds
+        for dataset in args.datasets
+        for name in chosen
+        for fold in range(args.folds)
+    ]
+    done = read(args.results)
+    missing = [run for run in wanted if run not in done]
+    tasks = (delayed(train)(run, configurations[run.configuration], args) for run in missing)
+    end = time.monotonic() + args.minutes * 60
+    with args.results.open("a") as file:
+        for record in Parallel(n_jobs=args.jobs, batch_size=1, return_as="generator_unordered")(tasks):
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+            if time.monotonic() > end:
+                print("time is up")
+                break
+
+
+def show(args: argparse.Namespace) -> None:
+    """Mean accuracy over folds and seeds; the difference to a configuration, paired over folds; votes; calibration."""
+    records = read(args.results)
+    for dataset in sorted({run.dataset for run in records}):
+        by_fold: dict[str, dict[int, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+        for run, record in sorted(records.items()):
+            if run.dataset == dataset:
+                by_fold[run.configuration][run.fold].append(record)
+        rows = [[name, *_row(folds, by_fold.get(args.against, {}))] for name, folds in by_fold.items()]
+        print(f"\n{dataset}\n")
+        header = [
+            "configuration",
+            "folds × seeds",
+            "accuracy",
+            f"less {args.against}",
+            "vote of seeds",
+            "ECE",
+            "train",
+            "α",
+            "s",
+        ]
+        table(header, sorted(rows, key=lambda row: row[2], reverse=True))
+
+
+def _row(folds: dict[int, list[dict[str, Any]]], against: dict[int, list[dict[str, Any]]]) -> list[str]:
+    means = {fold: np.mean([record["accuracy"] for record in records]) for fold, records in folds.items()}
+    votes = [_vote(records) for records in folds.values()]
+    everything = [record for records in folds.values() for record in records]
+    seeds = f"{len(everything) / len(folds):.0f}"
+    both = [fold for fold in folds if fold in against]
+    differences = [means[fold] - np.mean([record["accuracy"] for record in against[fold]]) for fold in both]
+    deviation = np.std(differences, ddof=1) / np.sqrt(len(both)) if len(both) > 1 else np.nan
+    alphas = [record["alpha"] for record in everything if record["alpha"] is not None]
+    return [
+        f"{len(folds)} × {seeds}",
+        f"{100 * np.mean(list(means.values())):.1f}",
+        f"{100 * np.mean(differences):+.1f} ± {100 * deviation:.1f}" if both else "",
+        f"{100 * np.mean(votes):.1f}",
+        f"{100 * _calibration_error(everything):.1f}",
+        f"{100 * np.mean([record['train_accuracy'] for record in everything]):.1f}",
+        f"{np.mean(alphas):.2f}" if alphas else "",
+        f"{np.median([record['seconds'] for record in everything]):.1f}",
+    ]
+
+
+def _vote(records: list[dict[str, Any]]) -> float:
+    mean = np.mean([record["probabilities"] for record in records], axis=0)
+    return float((mean.argmax(1) == records[0]["labels"]).mean())
+
+
+def _calibration_error(records: list[dict[str, Any]], bins: int = 15) -> float:
+    """Expected calibration error: the gap between confidence and accuracy, over bins of equal width."""
+    probabilities = np.concatenate([record["probabilities"] for record in records])
+    correct = probabilities.argmax(1) == np.concatenate([record["labels"] for record in records])
+    confidence = probabilities.max(1)
+    place = np.minimum((confidence * bins).astype(int), bins - 1)
+    gaps = [abs((correct[place == b] - confidence[place == b]).sum()) for b in range(bins)]
+    return float(sum(gaps) / len(correct))
+
+
+def main() -> None:
+    p = parser(__doc__)
+    p.set_defaults(datasets=["MUTAG", "PTC_MR", "ENZYMES", "IMDB-BINARY"])
+    p.add_argument("what", choices=["run", "show"])
+    p.add_argument("configurations", type=Path, nargs="?", default=Path(__file__).with_name("recipes.toml"))
+    p.add_argument("--results", type=Path, default=Path("recipe_search.jsonl"))
+    p.add_argument("--only", nargs="+", metavar="NAME", help="configurations; all by default")
+    p.add_argument("--against", default="base", help="the configuration that others are compared with")
+    p.add_argument("--seeds", type=int, nargs="+", default=[0])
+    p.add_argument("--folds", type=int, default=FOLDS, help="how many of the ten test folds")
+    p.add_argument("--jobs", type=int, default=1)
+    p.add_argument("--threads", type=int, default=2, help="threads of each job")
+    p.add_argument("--minutes", type=float, default=1e6, help="stop after this time")
+    p.add_argument("--accelerator", default="auto")
+    args = p.parse_args()
+    {"run": run_all, "show": show}[args.what](args)
+
+
+if __name__ == "__main__":
+    main()
