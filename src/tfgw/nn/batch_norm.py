@@ -4,6 +4,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, distributed, nn
+from torch.nn.functional import batch_norm
 
 from tfgw.nn.padding import Rows, bessel_correction, current_padding
 
@@ -18,12 +19,14 @@ class BatchNorm(nn.BatchNorm1d):
     supports_padding = True
 
     def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
         rows = current_padding()
-        if self.training and rows is not None:
+        if rows is not None:
             normalised, mean, variance = _NormOfNodes.apply(x, rows, self.weight, self.bias, self.eps)
             self._track(mean, variance * rows.correction)
             return normalised
-        if not (self.training and _is_shared()):
+        if not _is_shared():
             return super().forward(x)
         count = _SumOverProcesses.apply(x.new_tensor(len(x)))
         mean = _SumOverProcesses.apply(x.sum(0)) / count

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from tfgw.nn.encoders import Encoder, GINEncoder
-from tfgw.nn.linear import Linear
+from tfgw.nn.linear import Linear, Perceptron
 from tfgw.nn.readout import sum_over_graphs
 from tfgw.nn.templates import sample_templates
 from tfgw.nn.tfgw_pooling import Structure, TFGWPooling
@@ -180,13 +180,13 @@ class GINModel(nn.Module):
         return self.head(self.embed(x, edge_index, batch, batch_size=batch_size))
 
 
-def prediction_head(in_channels: int, out_channels: int, *, dropout: float) -> nn.Sequential:
+def prediction_head(in_channels: int, out_channels: int, *, dropout: float) -> Perceptron:
     """The paper's ψ: two hidden layers of 128."""
     if out_channels < 1:
         raise ValueError(f"out_channels: must be at least 1, got {out_channels}")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout: must be at least 0 and below 1, got {dropout}")
-    return nn.Sequential(
+    return Perceptron(
         Linear(in_channels, HEAD_WIDTH),
         nn.ReLU(),
         nn.Dropout(dropout),
