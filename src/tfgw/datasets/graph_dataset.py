@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
@@ -63,6 +64,11 @@ class GraphDataset(InMemoryDataset):
         return len(self.classes)
 
     @property
+    def num_node_features(self) -> int:
+        """Features per node; PyTorch Geometric takes a graph out of the dataset to count them."""
+        return int(self._data.num_node_features)
+
+    @property
     def y(self) -> Tensor | None:
         """The targets of the selected graphs, stacked; None for unlabelled graphs."""
         y = self._data.y
@@ -113,7 +119,9 @@ def build_dataset(tables: GraphTables, *, name: str, features: Features, max_deg
 
 def _bounds(counts: Any) -> Tensor:
     """Where each of several consecutive runs starts, and the end of the last: PyTorch Geometric's slices."""
-    return torch.cat([torch.zeros(1, dtype=torch.long), torch.as_tensor(counts, dtype=torch.long).cumsum(0)])
+    bounds = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=bounds[1:])
+    return torch.from_numpy(bounds)
 
 
 def _edge_features(tables: GraphTables) -> Tensor | None:
