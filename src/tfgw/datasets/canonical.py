@@ -44,8 +44,8 @@ class CanonicalOrder(BaseTransform):
         graphs = dataset.compact()
         parts, slices = graphs._data.to_dict(), graphs.slices
         nodes, edges = slices["x"].numpy(), slices["edge_index"].numpy()
-        sizes, first_node = np.diff(nodes), nodes[:-1]
-        shift = torch.from_numpy(np.repeat(first_node, np.diff(edges)))
+        sizes, first_node = nodes[1:] - nodes[:-1], nodes[:-1]
+        shift = torch.from_numpy(np.repeat(first_node, edges[1:] - edges[:-1]))
         edge_index = parts["edge_index"] + shift
         order = self._order(parts, edge_index, sizes)
         edge_index, edge_order = _moved_edges(edge_index, order, parts)
@@ -111,13 +111,13 @@ def _moved_edges(edge_index: Tensor, order: Tensor, parts: Mapping[str, Any]) ->
     nodes = len(order)
     place = np.empty(nodes, dtype=np.int64)
     place[order.numpy()] = np.arange(nodes)
-    source, target = place[edge_index.numpy()]
-    keys = [source * nodes + target]
+    moved = place[edge_index.numpy()]
+    keys = [moved[0] * nodes + moved[1]]
     for name in ("edge_weight", "edge_attr"):
         if (value := _numbers(parts.get(name))) is not None:
             keys += list(value.reshape(len(value), -1).numpy().T)
     edges = np.lexsort(keys[::-1])  # the last key is the most important one
-    return torch.from_numpy(np.stack([source[edges], target[edges]])), torch.from_numpy(edges)
+    return torch.from_numpy(moved.take(edges, axis=1)), torch.from_numpy(edges)
 
 
 def _reordered_matrix(matrix: Tensor, order: Tensor) -> Tensor:

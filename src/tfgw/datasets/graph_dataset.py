@@ -84,10 +84,11 @@ class GraphDataset(InMemoryDataset):
 
     def with_tensors(self, changed: Mapping[str, Tensor]) -> "GraphDataset":
         """The same graphs with other attributes, each of which stacks as many rows as before."""
-        dataset = copy.copy(self)
-        dataset.data = copy.copy(self._data)
+        data = copy.copy(self._data)
         for key, tensor in changed.items():
-            dataset._data[key] = tensor
+            data[key] = tensor
+        dataset = GraphDataset(data, self.slices, name=self.name, classes=self.classes)
+        dataset._indices = self._indices
         return dataset
 
     def compact(self) -> "GraphDataset":

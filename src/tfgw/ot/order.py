@@ -66,7 +66,8 @@ def canonical_order(
     if graphs.edge_index is not None:
         edge_index = _integers(graphs.edge_index)
         _check_edges(edge_index, nodes, batch)
-        edge_rows = _rows(edge_index.shape[1], graphs.edge_weight, edge_attr)
+        if graphs.edge_weight is not None or edge_attr is not None:
+            edge_rows = _rows(edge_index.shape[1], graphs.edge_weight, edge_attr)
     order, exact = np.empty(nodes, dtype=np.int64), np.empty(graphs.num_graphs, dtype=np.int32)
     _core.canonical_orders(
         ptr=ptr,
@@ -79,7 +80,7 @@ def canonical_order(
         exact=exact,
     )
     device = graphs.x.device
-    return NodeOrder(torch.from_numpy(order).to(device), torch.from_numpy(exact).bool().to(device))
+    return NodeOrder(torch.from_numpy(order).to(device), torch.from_numpy(exact == 1).to(device))
 
 
 def _rows(count: int, *parts: Tensor | None) -> np.ndarray:
