@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class GraphDataset(InMemoryDataset):
         for key in graphs[0].keys():  # noqa: SIM118
             parts, axis = [graph[key] for graph in graphs], 1 if key == "edge_index" else 0
             stacked[key] = torch.cat(parts, dim=axis)
-            slices[key] = _bounds([part.shape[axis] for part in parts])
+            slices[key] = torch.tensor([0, *accumulate(part.shape[axis] for part in parts)])
         if y is not None:
             stacked["y"], slices["y"] = y, torch.arange(len(graphs) + 1)
         return cls(Data(**stacked), slices, name=name, classes=classes)

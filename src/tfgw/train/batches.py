@@ -33,16 +33,16 @@ class GraphStore:
     """
 
     def __init__(self, dataset: InMemoryDataset, *, dtype: torch.dtype, device: torch.device | str = "cpu") -> None:
-        stacked, indices = dataset._data.to_dict(), dataset.indices()
-        if not len(indices):
+        stacked, chosen = dataset._data.to_dict(), dataset._indices
+        if chosen is not None and not len(chosen):
             raise ValueError("dataset: has no graphs")
         if stacked.get("x") is None:
             raise ValueError("dataset: the graphs have no features x; tfgw.datasets.from_data_list makes some")
-        self._is_whole = dataset._indices is None
-        self.positions = torch.tensor(indices, dtype=torch.int64)
         self.dtype, self.device = dtype, device
         self.tensors = {key: tensor for key, tensor in stacked.items() if key in dataset.slices}
         self._bounds = {key: torch.as_tensor(dataset.slices[key]) for key in self.tensors}
+        self._is_whole = chosen is None
+        self.positions = torch.arange(len(self._bounds["x"]) - 1) if chosen is None else torch.tensor(list(chosen))
 
     def __len__(self) -> int:
         return len(self.positions)
