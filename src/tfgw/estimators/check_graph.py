@@ -1,5 +1,6 @@
 """What every graph must fulfil, whatever it was converted from."""
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.utils import is_undirected
@@ -48,8 +49,6 @@ def _is_symmetric(graph: Attributes, nodes: int) -> bool:
         return torch.allclose(matrix, matrix.T, rtol=1e-7, atol=0)
     if "edge_weight" in graph:
         return bool(is_undirected(graph["edge_index"], graph["edge_weight"], num_nodes=nodes))
-    source, target = graph["edge_index"].numpy()
-    forth, back = nodes * source + target, nodes * target + source
-    forth.sort()
-    back.sort()
-    return bool((forth == back).all())
+    numbers = np.array([[nodes, 1], [1, nodes]]) @ graph["edge_index"].numpy()  # of each edge, and of its reverse
+    numbers.sort()
+    return bool((numbers[0] == numbers[1]).all())

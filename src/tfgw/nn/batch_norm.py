@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, distributed, nn
-from torch.nn.functional import batch_norm
+from torch.backends import cudnn
 
 from tfgw.nn.padding import Rows, bessel_correction, current_padding
 
@@ -20,7 +20,8 @@ class BatchNorm(nn.BatchNorm1d):
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
-            return batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+            mean, variance = self.running_mean, self.running_var
+            return torch.batch_norm(x, self.weight, self.bias, mean, variance, False, 0.0, self.eps, cudnn.enabled)
         rows = current_padding()
         if rows is not None:
             normalised, mean, variance = _NormOfNodes.apply(x, rows, self.weight, self.bias, self.eps)

@@ -55,8 +55,8 @@ def canonical_order(
     """
     nodes = graphs.x.shape[0]
     batch = None if graphs.batch is None else _integers(graphs.batch)
-    ptr = np.full(graphs.num_graphs + 1, nodes, dtype=np.int64)
-    ptr[0] = 0
+    ptr = np.zeros(graphs.num_graphs + 1, dtype=np.int64)
+    ptr[1:] = nodes
     if batch is not None:
         _core.offsets(batch, ptr)
     structure = graphs.structure if structure is None else structure

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import InMemoryDataset
 
+from tfgw.datasets import GraphDataset
+
 OPTIONAL_INPUTS = ("edge_weight", "structure", "node_weights")
 
 
@@ -33,7 +35,8 @@ class GraphStore:
     """
 
     def __init__(self, dataset: InMemoryDataset, *, dtype: torch.dtype, device: torch.device | str = "cpu") -> None:
-        stacked, chosen = dataset._data.to_dict(), dataset._indices
+        stacked = dataset.stacked if isinstance(dataset, GraphDataset) else dataset._data.to_dict()
+        chosen = dataset._indices
         if chosen is not None and not len(chosen):
             raise ValueError("dataset: has no graphs")
         if stacked.get("x") is None:
