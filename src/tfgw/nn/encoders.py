@@ -29,6 +29,9 @@ class GINLayer(GINConv):
 
     supports_padding = True
 
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__(network)
+
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         if self.explain:  # an explainer of PyTorch Geometric weighs the messages
             return super().forward(x, edge_index)
