@@ -1,3 +1,5 @@
+import copy
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,3 +75,19 @@ def test_stacked_graphs_are_those_that_pyg_collates(y: torch.Tensor | None) -> N
         expected = graph.to_dict() | ({} if y is None else {"y": y[number : number + 1]})
         assert set(stacked[number].keys()) == set(expected)
         assert all(torch.equal(stacked[number][key], value) for key, value in expected.items())
+
+
+def test_stacked_graphs_become_data_when_asked_for() -> None:
+    graphs = [Data(x=torch.ones(n, 2), edge_index=torch.tensor([[0], [n - 1]])) for n in (2, 3)]
+    dataset = GraphDataset.stack(graphs, torch.tensor([1, 0]), name="two")
+    doubled = dataset.with_node_features(lambda x: 2 * x)
+    assert doubled.stacked.keys() == {"x", "edge_index", "y"}
+    assert torch.equal(doubled.x, torch.full((5, 2), 2.0))  # as PyTorch Geometric's datasets have it
+    assert torch.equal(doubled.stacked["x"], doubled.x)
+    for copied in (copy.copy(dataset), copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
+        assert torch.equal(copied[1].x, graphs[1].x)
+        assert not hasattr(copied, "z")
+    part = dataset[[1]]
+    assert part.num_node_features == 2
+    assert part.y is not None
+    assert part.y.tolist() == [0]

@@ -1,8 +1,10 @@
 """Graphs in an order of nodes and edges that does not depend on how they were numbered."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -34,48 +36,55 @@ class CanonicalOrder(BaseTransform):
         self.effort = effort
 
     def forward(self, data: Data) -> Data:
-        return reordered(data, self._order(data, data.edge_index, torch.tensor([data.num_nodes])))
+        parts = data.to_dict()
+        return reordered(data, self._order(parts, data.edge_index, np.array([data.num_nodes])))
 
     def of_dataset(self, dataset: GraphDataset) -> GraphDataset:
         """The same as ``dataset.map(self)``, for all graphs at once."""
         graphs = dataset.compact()
-        data, nodes, edges = graphs._data, graphs.slices["x"], graphs.slices["edge_index"]
-        sizes, first_node = nodes.diff(), nodes[:-1]
-        shift = first_node.repeat_interleave(edges.diff())
-        order = self._order(data, data.edge_index + shift, sizes)
-        edge_index = _positions(order)[data.edge_index + shift]
-        edge_order = _sorted_edges(edge_index, data)
-        changed: dict[str, Tensor] = {"edge_index": edge_index[:, edge_order] - shift, "x": data.x[order]}
-        if "structure" in graphs.slices:
-            local = order - first_node.repeat_interleave(sizes)
-            blocks = zip(data.structure.split((sizes**2).tolist()), local.split(sizes.tolist()), strict=True)
+        parts, slices = graphs.stacked, graphs.slices
+        nodes, edges = slices["x"].numpy(), slices["edge_index"].numpy()
+        sizes, first_node = nodes[1:] - nodes[:-1], nodes[:-1]
+        shift = np.repeat(first_node, edges[1:] - edges[:-1])
+        edge_index = parts["edge_index"].numpy() + shift
+        order = self._order(parts, torch.from_numpy(edge_index), sizes)
+        edge_index, edge_order = _moved_edges(edge_index, order, parts)
+        changed: dict[str, Tensor] = {
+            "edge_index": torch.from_numpy(edge_index - shift),
+            "x": parts["x"].index_select(0, order),
+        }
+        if "structure" in slices:
+            local = order - torch.from_numpy(np.repeat(first_node, sizes))
+            blocks = zip(parts["structure"].split((sizes**2).tolist()), local.split(sizes.tolist()), strict=True)
             changed["structure"] = torch.cat([_reordered_matrix(matrix, part) for matrix, part in blocks])
-        for key in graphs.slices.keys() - changed.keys():
-            bounds, value = graphs.slices[key], data[key]
+        for key in slices.keys() - changed.keys():
+            bounds, value = slices[key].numpy(), parts[key]
             if not isinstance(value, Tensor):
                 continue
-            if torch.equal(bounds, edges) and ("edge" in key or not torch.equal(bounds, nodes)):
+            if np.array_equal(bounds, edges) and ("edge" in key or not np.array_equal(bounds, nodes)):
                 changed[key] = value[edge_order]
-            elif torch.equal(bounds, nodes):
+            elif np.array_equal(bounds, nodes):
                 changed[key] = value[order]
         return graphs.with_tensors(changed)
 
-    def _order(self, data: Data, edge_index: Tensor, sizes: Tensor) -> Tensor:
+    def _order(self, parts: Mapping[str, Any], edge_index: Tensor, sizes: np.ndarray) -> Tensor:
         """Canonical order of the nodes of one graph or of several, whose ``edge_index`` counts through all nodes."""
-        nodes = int(sizes.sum())
+        x = parts.get("x")
+        batch = np.repeat(np.arange(len(sizes)), sizes) if len(sizes) > 1 else None
         found = canonical_order(
             GraphBatch(
-                data.x.double() if data.x is not None else torch.zeros(nodes, 0, dtype=torch.float64),
-                batch=torch.arange(len(sizes)).repeat_interleave(sizes) if len(sizes) > 1 else None,
+                torch.zeros(int(sizes.sum()), 0, dtype=torch.float64) if x is None else x.double(),
+                batch=None if batch is None else torch.from_numpy(batch),
                 edge_index=edge_index,
-                edge_weight=_numbers(data.get("edge_weight")),
-                node_weights=_numbers(data.get("node_weights")),
+                edge_weight=_numbers(parts.get("edge_weight")),
+                node_weights=_numbers(parts.get("node_weights")),
             ),
-            edge_attr=_numbers(data.get("edge_attr")) if self.edge_attr else None,
-            structure=_numbers(data.get("structure")),
+            edge_attr=_numbers(parts.get("edge_attr")) if self.edge_attr else None,
+            structure=_numbers(parts.get("structure")),
             effort=self.effort,
         )
-        for size in [] if bool(found.exact.all()) else sizes[~found.exact].tolist():
+        exact = found.exact.numpy()
+        for size in () if exact.all() else sizes[~exact]:
             warnings.warn(
                 f"a graph of {size} nodes is too symmetric to be put in canonical order; its embedding may depend"
                 " on how its nodes are numbered",
@@ -86,11 +95,11 @@ class CanonicalOrder(BaseTransform):
 
 def reordered(data: Data, order: Tensor) -> Data:
     """The same graph with its nodes in this order, and its edges sorted by their ends (then by what they carry)."""
-    edge_index = _positions(order)[data.edge_index]
-    edges = _sorted_edges(edge_index, data)
-    for key, value in data.to_dict().items():
+    parts = data.to_dict()
+    edge_index, edges = _moved_edges(data.edge_index.numpy(), order, parts)
+    for key, value in parts.items():
         if key == "edge_index":
-            data[key] = edge_index[:, edges]
+            data[key] = torch.from_numpy(edge_index)
         elif key == "structure":
             data[key] = _reordered_matrix(value, order)
         elif isinstance(value, Tensor) and data.is_edge_attr(key):
@@ -100,20 +109,19 @@ def reordered(data: Data, order: Tensor) -> Data:
     return data
 
 
-def _sorted_edges(edge_index: Tensor, data: Data) -> Tensor:
-    keys = [edge_index[0] * (int(edge_index.max()) + 1) + edge_index[1]] if edge_index.numel() else []
+def _moved_edges(edge_index: np.ndarray, order: Tensor, parts: Mapping[str, Any]) -> tuple[np.ndarray, Tensor]:
+    """The edges between nodes in this order, sorted, and the edge that comes at each place."""
+    # In NumPy, whose functions take a fraction of the time of PyTorch's on a small graph.
+    nodes = len(order)
+    place = np.empty(nodes, dtype=np.int64)
+    place[order.numpy()] = np.arange(nodes)
+    moved = place[edge_index]
+    keys = [moved[0] * nodes + moved[1]]
     for name in ("edge_weight", "edge_attr"):
-        if data.get(name) is not None:
-            keys += list(data[name].flatten(1).T if data[name].dim() > 1 else [data[name]])
-    order = torch.arange(edge_index.shape[1])
-    for key in reversed(keys):  # the least important first: each sort keeps the order of the one before
-        order = order[key[order].argsort(stable=True)]
-    return order
-
-
-def _positions(order: Tensor) -> Tensor:
-    """Where each node stands in an order."""
-    return torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
+        if (value := _numbers(parts.get(name))) is not None:
+            keys += list(value.reshape(len(value), -1).numpy().T)
+    edges = np.lexsort(keys[::-1])  # the last key is the most important one
+    return moved.take(edges, axis=1), torch.from_numpy(edges)
 
 
 def _reordered_matrix(matrix: Tensor, order: Tensor) -> Tensor:

@@ -1,9 +1,10 @@
 """The dataset that every loader returns."""
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
@@ -27,12 +28,30 @@ class GraphDataset(InMemoryDataset):
             for regression.
     """
 
-    def __init__(self, data: Data, slices: dict[str, Tensor], *, name: str, classes: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, data: Data | dict[str, Tensor], slices: dict[str, Tensor], *, name: str, classes: Sequence[Any] = ()
+    ) -> None:
         super().__init__()
         self.name = name
         self.classes = tuple(classes)
-        self._data = data
         self.slices = slices
+        if isinstance(data, dict):
+            del self.__dict__["_data"]
+            self._tensors = data
+        else:
+            self._data = data
+
+    def __getattr__(self, key: str) -> Any:
+        # A ``Data`` of all graphs is made when first asked for: to make it takes longer than many a step on the way.
+        if "_tensors" in self.__dict__:
+            self._data = Data(**self.__dict__.pop("_tensors"))
+            return getattr(self, key)
+        return super().__getattr__(key)
+
+    @property
+    def stacked(self) -> dict[str, Any]:
+        """The attributes of all graphs, each stacked; ``slices`` says where those of each graph begin."""
+        return self._tensors if "_tensors" in self.__dict__ else self._data.to_dict()
 
     @classmethod
     def from_graphs(cls, graphs: Sequence[Data], *, name: str, classes: Sequence[Any] = ()) -> "GraphDataset":
@@ -49,13 +68,14 @@ class GraphDataset(InMemoryDataset):
         PyTorch Geometric's own function takes attributes of any kind, which for small graphs costs more than a solve.
         """
         stacked, slices = {}, {}
-        for key in graphs[0].keys():  # noqa: SIM118
-            parts, axis = [graph[key] for graph in graphs], 1 if key == "edge_index" else 0
-            stacked[key] = torch.cat(parts, dim=axis)
-            slices[key] = _bounds([part.shape[axis] for part in parts])
+        attributes = [graph.to_dict() for graph in graphs]
+        for key in attributes[0]:
+            parts, axis = [graph[key] for graph in attributes], 1 if key == "edge_index" else 0
+            stacked[key] = torch.cat(parts, dim=axis) if len(parts) > 1 else parts[0]
+            slices[key] = torch.tensor([0, *accumulate(part.shape[axis] for part in parts)])
         if y is not None:
             stacked["y"], slices["y"] = y, torch.arange(len(graphs) + 1)
-        return cls(Data(**stacked), slices, name=name, classes=classes)
+        return cls(stacked, slices, name=name, classes=classes)
 
     @property
     def num_classes(self) -> int:
@@ -63,9 +83,15 @@ class GraphDataset(InMemoryDataset):
         return len(self.classes)
 
     @property
+    def num_node_features(self) -> int:
+        """Features per node; PyTorch Geometric takes a graph out of the dataset to count them."""
+        x = self.stacked.get("x")
+        return 0 if x is None else 1 if x.dim() == 1 else int(x.shape[-1])
+
+    @property
     def y(self) -> Tensor | None:
         """The targets of the selected graphs, stacked; None for unlabelled graphs."""
-        y = self._data.y
+        y = self.stacked.get("y")
         return y if y is None or self._indices is None else y[list(self._indices)]
 
     def map(self, transform: Callable[[Data], Data]) -> "GraphDataset":
@@ -74,14 +100,12 @@ class GraphDataset(InMemoryDataset):
 
     def with_node_features(self, change: Callable[[Tensor], Tensor]) -> "GraphDataset":
         """The same graphs with ``change(x)`` as features, where ``x`` stacks the nodes of all graphs."""
-        return self.with_tensors({"x": change(self._data.x)})
+        return self.with_tensors({"x": change(self.stacked["x"])})
 
-    def with_tensors(self, changed: Mapping[str, Tensor]) -> "GraphDataset":
+    def with_tensors(self, changed: dict[str, Tensor]) -> "GraphDataset":
         """The same graphs with other attributes, each of which stacks as many rows as before."""
-        dataset = copy.copy(self)
-        dataset.data = copy.copy(self._data)
-        for key, tensor in changed.items():
-            dataset._data[key] = tensor
+        dataset = GraphDataset(self.stacked | changed, self.slices, name=self.name, classes=self.classes)
+        dataset._indices = self._indices
         return dataset
 
     def compact(self) -> "GraphDataset":
@@ -106,14 +130,16 @@ def build_dataset(tables: GraphTables, *, name: str, features: Features, max_deg
         "y": (targets.y, torch.arange(len(nodes))),
     }
     present = {key: pair for key, pair in stored.items() if pair[0] is not None}
-    data = Data(**{key: tensor for key, (tensor, _) in present.items()})
+    data = {key: tensor for key, (tensor, _) in present.items()}
     slices = {key: slice_ for key, (_, slice_) in present.items()}
     return GraphDataset(data, slices, name=name, classes=targets.classes)
 
 
 def _bounds(counts: Any) -> Tensor:
     """Where each of several consecutive runs starts, and the end of the last: PyTorch Geometric's slices."""
-    return torch.cat([torch.zeros(1, dtype=torch.long), torch.as_tensor(counts, dtype=torch.long).cumsum(0)])
+    bounds = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=bounds[1:])
+    return torch.from_numpy(bounds)
 
 
 def _edge_features(tables: GraphTables) -> Tensor | None:

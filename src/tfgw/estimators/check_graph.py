@@ -3,19 +3,20 @@
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 from torch_geometric.utils import is_undirected
 
+from tfgw.estimators.conversion import Attributes
 
-def check_graph(graph: Data, *, structure: str, directed: bool) -> None:
+
+def check_graph(graph: Attributes, *, structure: str, directed: bool) -> None:
     """Raise ``ValueError`` if a graph cannot be compared with templates; scales node weights to sum to 1 exactly."""
-    nodes = len(graph.x)
-    _check_edges(graph.edge_index, nodes)
-    if graph.get("edge_weight") is not None:
-        _check_edge_weights(graph.edge_weight, graph.edge_index.shape[1], structure)
-    if graph.get("node_weights") is not None:
-        _check_node_weights(graph.node_weights, nodes)
-        graph.node_weights /= graph.node_weights.sum()
+    nodes, edges = len(graph["x"]), graph["edge_index"]
+    _check_edges(edges, nodes)
+    if "edge_weight" in graph:
+        _check_edge_weights(graph["edge_weight"], edges.shape[1], structure)
+    if "node_weights" in graph:
+        _check_node_weights(graph["node_weights"], nodes)
+        graph["node_weights"] /= graph["node_weights"].sum()
     if not directed and not _is_symmetric(graph, nodes):
         raise ValueError("the structure is not symmetric; directed=True takes such graphs")
 
@@ -42,12 +43,12 @@ def _check_node_weights(weights: Tensor, nodes: int) -> None:
         raise ValueError("node weights: must not be negative, and sum to 1")
 
 
-def _is_symmetric(graph: Data, nodes: int) -> bool:
-    if graph.get("structure") is None and graph.get("edge_weight") is None:
-        source, target = graph.edge_index.numpy()
-        forth, back = nodes * source + target, nodes * target + source
-        return np.array_equal(np.sort(forth), np.sort(back))
-    if graph.get("structure") is None:
-        return bool(is_undirected(graph.edge_index, graph.edge_weight, num_nodes=nodes))
-    matrix = graph.structure.reshape(nodes, nodes)
-    return torch.allclose(matrix, matrix.T, rtol=1e-7, atol=0)
+def _is_symmetric(graph: Attributes, nodes: int) -> bool:
+    if "structure" in graph:
+        matrix = graph["structure"].reshape(nodes, nodes)
+        return torch.allclose(matrix, matrix.T, rtol=1e-7, atol=0)
+    if "edge_weight" in graph:
+        return bool(is_undirected(graph["edge_index"], graph["edge_weight"], num_nodes=nodes))
+    numbers = np.array([[nodes, 1], [1, nodes]]) @ graph["edge_index"].numpy()  # of each edge, and of its reverse
+    numbers.sort()
+    return bool((numbers[0] == numbers[1]).all())

@@ -1,4 +1,4 @@
-"""One graph of each kind that the estimators take, as ``Data`` with only the attributes that they use."""
+"""One graph of each kind that the estimators take, as tensors: only the attributes that they use."""
 
 import sys
 from typing import Any
@@ -9,6 +9,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from tfgw.datasets import from_networkx
+
+Attributes = dict[str, Tensor]
+"""What ``Data`` holds. It is made when all graphs are checked, as its own dictionary takes longer to read."""
 
 
 def kind_of(graph: Any) -> str:
@@ -24,7 +27,7 @@ def kind_of(graph: Any) -> str:
     raise ValueError(f"expected a Data, a networkx graph, or a tuple (C, F) or (C, F, h), got {described}")
 
 
-def convert(graph: Any, *, structure: str) -> Data:
+def convert(graph: Any, *, structure: str) -> Attributes:
     """Take a graph apart; messages of errors do not say which graph it is."""
     kind = kind_of(graph)
     if kind == "a Data":
@@ -36,26 +39,34 @@ def convert(graph: Any, *, structure: str) -> Data:
     return _from_networkx(graph)
 
 
-def _from_data(graph: Data, *, precomputed: bool) -> Data:
-    nodes = graph.num_nodes
+def _from_data(graph: Data, *, precomputed: bool) -> Attributes:
+    given = graph.to_dict()
+    nodes = _num_nodes(graph, given)
     if not nodes:
         raise ValueError("no nodes")
-    x = _features("x", graph.x, nodes)
-    weights = _optional("node_weights", graph.get("node_weights"))
+    x = _features("x", given.get("x"), nodes)
+    weights = _optional("node_weights", given.get("node_weights"))
     if not precomputed:
-        edge_weight = _optional("edge_weight", graph.get("edge_weight"))
-        return _data(x, _edges(graph.edge_index), edge_weight=edge_weight, node_weights=weights)
-    if graph.get("structure") is None:
+        edge_weight = _optional("edge_weight", given.get("edge_weight"))
+        return _attributes(x, _edges(given.get("edge_index")), edge_weight=edge_weight, node_weights=weights)
+    if given.get("structure") is None:
         raise ValueError("structure: missing, but structure='precomputed' needs it")
-    matrix = _numbers("structure", graph.structure)
+    matrix = _numbers("structure", given["structure"])
     if matrix.numel() != nodes**2:
         raise ValueError(f"structure: expected {nodes} × {nodes} numbers, got shape {tuple(matrix.shape)}")
     matrix = matrix.reshape(nodes, nodes)
-    edges = _off_diagonal(matrix) if graph.edge_index is None else _edges(graph.edge_index)
-    return _data(x, edges, structure=matrix.flatten(), node_weights=weights)
+    edges = _off_diagonal(matrix) if given.get("edge_index") is None else _edges(given["edge_index"])
+    return _attributes(x, edges, structure=matrix.flatten(), node_weights=weights)
 
 
-def _from_matrices(C: Any, F: Any, h: Any = None, *, precomputed: bool) -> Data:
+def _num_nodes(graph: Data, given: dict[str, Any]) -> int | None:
+    x = given.get("x")
+    if isinstance(x, Tensor) and x.dim() and "num_nodes" not in given:
+        return x.shape[0]
+    return graph.num_nodes
+
+
+def _from_matrices(C: Any, F: Any, h: Any = None, *, precomputed: bool) -> Attributes:
     matrix = _numbers("C", C)
     if matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"C: expected a square matrix, got shape {tuple(matrix.shape)}")
@@ -67,14 +78,14 @@ def _from_matrices(C: Any, F: Any, h: Any = None, *, precomputed: bool) -> Data:
     x, weights = _features("F", F, nodes), _optional("h", h)
     edges = _off_diagonal(matrix)
     if precomputed:
-        return _data(x, edges, structure=matrix.flatten(), node_weights=weights)
+        return _attributes(x, edges, structure=matrix.flatten(), node_weights=weights)
     if bool(matrix.diagonal().any()):
         raise ValueError("C: an adjacency matrix has no diagonal; structure='precomputed' takes any matrix")
     values = matrix[edges[0], edges[1]]
-    return _data(x, edges, edge_weight=None if bool((values == 1).all()) else values, node_weights=weights)
+    return _attributes(x, edges, edge_weight=None if bool((values == 1).all()) else values, node_weights=weights)
 
 
-def _from_networkx(graph: Any) -> Data:
+def _from_networkx(graph: Any) -> Attributes:
     weighted = any("weight" in attributes for *_, attributes in graph.edges(data=True))
     try:
         edges = from_networkx([graph], weight="weight" if weighted else None, features="constant")[0]
@@ -85,11 +96,12 @@ def _from_networkx(graph: Any) -> Data:
     if missing and len(missing) < len(values):
         raise ValueError(f"node {missing[0]!r} has no attribute 'x', but others have one")
     x = _features("x", None if missing else list(values.values()), len(values))
-    return _data(x, edges.edge_index, edge_weight=_optional("weight", edges.get("edge_weight")))
+    return _attributes(x, edges.edge_index, edge_weight=_optional("weight", edges.get("edge_weight")))
 
 
-def _data(x: Tensor, edge_index: Tensor, **optional: Tensor | None) -> Data:
-    return Data(x=x, edge_index=edge_index, **{key: value for key, value in optional.items() if value is not None})
+def _attributes(x: Tensor, edge_index: Tensor, **optional: Tensor | None) -> Attributes:
+    present = {key: value for key, value in optional.items() if value is not None}
+    return {"x": x, "edge_index": edge_index, **present}
 
 
 def _features(name: str, values: Any, nodes: int) -> Tensor:
@@ -124,9 +136,9 @@ def _numbers(name: str, values: Any) -> Tensor:
             values = values.detach().cpu().numpy()
         if np.iscomplexobj(values):
             raise TypeError
-        numbers = torch.from_numpy(np.array(values, dtype=np.float64))
+        numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected an array of numbers") from None
-    if not bool(numbers.isfinite().all()):
+    if not np.isfinite(numbers).all():
         raise ValueError(f"{name}: has a value that is not finite")
-    return numbers
+    return torch.from_numpy(numbers)

@@ -3,18 +3,17 @@
 list of Data | networkx | (C, F[, h]) ─ conversion ─▶ x, edge_index, … ─ checks ─▶ list of equal attributes
 """
 
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset
 from tfgw.estimators.check_graph import check_graph
-from tfgw.estimators.conversion import convert, kind_of
-from tfgw.nn.tfgw_pooling import Structure
+from tfgw.estimators.conversion import Attributes, convert, kind_of
+from tfgw.nn.tfgw_pooling import STRUCTURES, Structure
 
 
 def as_graphs(X: Any, *, structure: Structure = "adjacency", directed: bool = False) -> list[Data]:
@@ -47,24 +46,25 @@ def as_graphs(X: Any, *, structure: Structure = "adjacency", directed: bool = Fa
     Raises:
         ValueError: If ``X`` is no list of graphs; if a graph is invalid, the message begins with its number.
     """
-    if structure not in get_args(Structure):
-        raise ValueError(f"structure: must be one of {', '.join(get_args(Structure))}, got {structure!r}")
+    if structure not in STRUCTURES:
+        raise ValueError(f"structure: must be one of {', '.join(STRUCTURES)}, got {structure!r}")
     _check_list(X)
-    graphs: list[Data] = []
+    graphs: list[Attributes] = []
     for number, graph in enumerate(X):
         try:
             if number and kind_of(graph) != kind_of(X[0]):
                 raise ValueError(f"{kind_of(graph)}, but graph 0 is {kind_of(X[0])}; a list takes one kind")
             converted = convert(graph, structure=structure)
             check_graph(converted, structure=structure, directed=directed)
-            if graphs and converted.x.shape[1] != graphs[0].x.shape[1]:
-                raise ValueError(f"{_features(converted)}, but graph 0 has {_features(graphs[0])}")
+            columns, expected = converted["x"].shape[1], graphs[0]["x"].shape[1] if graphs else None
+            if expected is not None and columns != expected:
+                raise ValueError(f"{_features(columns)}, but graph 0 has {_features(expected)}")
         except ValueError as error:
             raise ValueError(f"graph {number}: {error}") from None
         graphs.append(converted)
-    _fill(graphs, "edge_weight", lambda graph: graph.x.new_ones(graph.edge_index.shape[1]))
-    _fill(graphs, "node_weights", lambda graph: graph.x.new_full((len(graph.x),), 1 / len(graph.x)))
-    return graphs
+    _fill(graphs, "edge_weight", lambda graph: graph["x"].new_ones(graph["edge_index"].shape[1]))
+    _fill(graphs, "node_weights", lambda graph: graph["x"].new_full((len(graph["x"]),), 1 / len(graph["x"])))
+    return [Data(**graph) for graph in graphs]
 
 
 def check_features(graphs: Sequence[Data], expected: int) -> None:
@@ -72,7 +72,7 @@ def check_features(graphs: Sequence[Data], expected: int) -> None:
     found = graphs[0].x.shape[1]
     if found != expected:
         noun = "no features" if expected == 0 else f"{expected} features per node"
-        raise ValueError(f"graph 0: {_features(graphs[0])}, but the estimator was fitted on graphs with {noun}")
+        raise ValueError(f"graph 0: {_features(found)}, but the estimator was fitted on graphs with {noun}")
 
 
 def as_dataset(graphs: Sequence[Data], y: Tensor | None = None, *, classes: Sequence[Any] = ()) -> GraphDataset:
@@ -85,7 +85,7 @@ def as_dataset(graphs: Sequence[Data], y: Tensor | None = None, *, classes: Sequ
 
 def _check_list(X: Any) -> None:
     is_array = isinstance(X, np.ndarray) and (X.dtype != object or X.ndim != 1)
-    if is_array or isinstance(X, Tensor | Data | str | dict) or not hasattr(X, "__getitem__"):
+    if is_array or isinstance(X, (Tensor, Data, str, dict)) or not hasattr(X, "__getitem__"):
         raise ValueError(
             "X: expected a list of graphs (PyTorch Geometric Data, networkx graphs, or (C, F) tuples), "
             f"got {type(X).__name__}"
@@ -94,14 +94,13 @@ def _check_list(X: Any) -> None:
         raise ValueError("X: an empty list of graphs")
 
 
-def _features(graph: Data) -> str:
-    columns = graph.x.shape[1]
+def _features(columns: int) -> str:
     return f"{columns} features per node" if columns else "no features"
 
 
-def _fill(graphs: list[Data], key: str, default: Any) -> None:
+def _fill(graphs: list[Attributes], key: str, default: Callable[[Attributes], Tensor]) -> None:
     """Batches need an attribute in all graphs or in none."""
-    if any(graph.get(key) is not None for graph in graphs):
+    if any(key in graph for graph in graphs):
         for graph in graphs:
-            if graph.get(key) is None:
-                graph[key] = default(graph).to(torch.float64)
+            if key not in graph:
+                graph[key] = default(graph)

@@ -57,7 +57,7 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
         scores = self._outputs(X)
         if self._task == "multilabel":
             return np.asarray((scores > 0).long())
-        return self.classes_[scores.argmax(1).numpy()]
+        return self.classes_[scores.numpy().argmax(1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class (rows sum to 1), or of each label, ``(num_graphs, num_classes)``."""

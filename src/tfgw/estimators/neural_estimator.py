@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -58,7 +59,8 @@ class NeuralEstimator(GraphEstimator):
     def _outputs(self, X: Any) -> Tensor:
         """What the network gives, ``(num_graphs, out_channels)``."""
         dataset = self._read_input(X)
-        return outputs(self.model_, dataset).double()
+        with torch.inference_mode():
+            return outputs(self.model_, dataset).double()
 
     def _train(
         self,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -51,7 +52,8 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
     def transform(self, X: Any) -> np.ndarray:
         """Distances of the graphs to the learned templates, ``(num_graphs, num_templates)``."""
         dataset = self._read_input(X)
-        return embeddings(self.model_, dataset).double().numpy()
+        with torch.inference_mode():
+            return embeddings(self.model_, dataset).double().numpy()
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> TFGWModel:
         architecture = config_from(

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, distributed, nn
-from torch.nn import functional
+from torch.backends import cudnn
 
 from tfgw.nn.padding import Rows, bessel_correction, current_padding
 
@@ -19,12 +19,15 @@ class BatchNorm(nn.BatchNorm1d):
     supports_padding = True
 
     def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            mean, variance = self.running_mean, self.running_var
+            return torch.batch_norm(x, self.weight, self.bias, mean, variance, False, 0.0, self.eps, cudnn.enabled)
         rows = self._padding()
-        if self.training and rows is not None:
+        if rows is not None:
             normalised, mean, variance = _NormOfNodes.apply(x, rows, self.weight, self.bias, self.eps)
             self._track(mean, variance * rows.correction)
             return normalised
-        if not (self.training and _is_shared()):
+        if not _is_shared():
             return super().forward(x)
         count = _SumOverProcesses.apply(x.new_tensor(len(x)))
         mean = _SumOverProcesses.apply(x.sum(0)) / count
@@ -61,7 +64,7 @@ class GraphVectorNorm(BatchNorm):
     def forward(self, x: Tensor) -> Tensor:
         if len(x) > 1 or _is_shared():
             return super().forward(x)
-        return functional.batch_norm(x, self.running_mean, self.running_var, eps=self.eps)
+        return nn.functional.batch_norm(x, self.running_mean, self.running_var, eps=self.eps)
 
     def _padding(self) -> Rows | None:
         return None

@@ -6,7 +6,7 @@ from typing import TypedDict
 from torch import nn
 
 from tfgw.nn.batch_norm import GraphVectorNorm
-from tfgw.nn.linear import Linear
+from tfgw.nn.linear import Linear, Perceptron
 
 WIDTH = 128
 
@@ -37,8 +37,9 @@ def prediction_head(
         raise ValueError(f"dropout: must be at least 0 and below 1, got {dropout}")
     if hidden_layers < 0:
         raise ValueError(f"hidden_layers: must not be negative, got {hidden_layers}")
-    layers: list[nn.Module] = [GraphVectorNorm(in_channels)] if normalize else []
     sizes = [in_channels, *[WIDTH] * hidden_layers]
+    layers: list[nn.Module] = []
     for size, next_size in pairwise(sizes):
         layers += [Linear(size, next_size), nn.ReLU(), nn.Dropout(dropout)]
-    return nn.Sequential(*layers, Linear(sizes[-1], out_channels))
+    perceptron = Perceptron(*layers, Linear(sizes[-1], out_channels))
+    return nn.Sequential(GraphVectorNorm(in_channels), perceptron) if normalize else perceptron

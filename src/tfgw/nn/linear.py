@@ -3,7 +3,9 @@
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
-ROWS, COLUMNS = 16, 8
+from tfgw.ot.tracing import is_eager
+
+ROWS, COLUMNS, BYTES = 16, 8, 64
 
 
 class Linear(nn.Linear):
@@ -18,7 +20,26 @@ class Linear(nn.Linear):
     supports_padding = True
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.training or x.dim() != 2 or _is_round(x):
+            return linear(x, self.weight, self.bias)
+        columns = -x.shape[1] % COLUMNS
+        weight = pad(self.weight, (0, columns)) if columns else self.weight
+        return linear(pad(x, (0, columns, 0, -x.shape[0] % ROWS)), weight, self.bias)[: x.shape[0]]
+
+
+class Perceptron(nn.Sequential):
+    """Modules that map each row by itself, with zeros added for all linear layers among them at once."""
+
+    supports_padding = True
+
+    def forward(self, x: Tensor) -> Tensor:
         if self.training or x.dim() != 2:
             return super().forward(x)
-        rows, columns = -x.shape[0] % ROWS, -x.shape[1] % COLUMNS
-        return linear(pad(x, (0, columns, 0, rows)), pad(self.weight, (0, columns)), self.bias)[: len(x)]
+        return super().forward(pad(x, (0, 0, 0, -x.shape[0] % ROWS)))[: x.shape[0]]
+
+
+def _is_round(x: Tensor) -> bool:
+    """Whether the matrix is as if it had been padded: of round size, and aligned as new memory is."""
+    if x.shape[0] % ROWS or x.shape[1] % COLUMNS:
+        return False
+    return is_eager() and x.is_contiguous() and x.data_ptr() % BYTES == 0

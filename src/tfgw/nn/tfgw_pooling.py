@@ -10,7 +10,7 @@ from tfgw import ot
 from tfgw.nn.batched_structure import batched_shortest_paths, entry_index, entry_places
 from tfgw.nn.padding import PaddedShape, current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
-from tfgw.ot.checks import thread_count
+from tfgw.nn.threads import solver_threads
 from tfgw.ot.problem import MAX_ITER, TOL, Problem, StructurePattern
 from tfgw.ot.solve import distances
 from tfgw.ot.starts import start_bits
@@ -210,7 +210,7 @@ class TFGWPooling(TemplateLayer):
                 tol=self.tol,
                 n_starts=self.n_starts,
                 start_kinds=start_bits(self.start_kinds),
-                num_threads=thread_count(self.num_threads),
+                num_threads=solver_threads(self.num_threads),
                 pattern=self._pattern(),
                 padded_nodes=current_padding() is not None,
             )
@@ -261,8 +261,8 @@ class TFGWPooling(TemplateLayer):
 
     def _options(self) -> dict[str, Any]:
         """How to solve, but for the number of starts."""
-        names = ("max_iter", "tol", "start_kinds", "num_threads")
-        return {name: getattr(self, name) for name in names}
+        options = {name: getattr(self, name) for name in ("max_iter", "tol", "start_kinds")}
+        return options | {"num_threads": solver_threads(self.num_threads) or None}
 
     def _templates(self) -> ot.Templates:
         return ot.Templates(self.template_features, self.template_structure, self.template_weights)

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import local
 
 import torch
-from torch import nn
 
-from tfgw.nn.tfgw_pooling import TFGWPooling
-from tfgw.nn.tw_pooling import TWPooling
+from tfgw.ot.checks import thread_count
 
 
 @contextmanager
@@ -22,21 +21,31 @@ def one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def networks_on_one_thread(model: nn.Module) -> Iterator[None]:
+def networks_on_one_thread() -> Iterator[None]:
     """Inside the block PyTorch computes on one thread, and the solver of each layer on as many as PyTorch had before.
 
     The networks' tensors have a few thousand rows. More threads save little on them and cost much on a busy machine,
     where PyTorch's threads wait for each other (measured: an epoch of MUTAG in 0.12 s on one thread and in 2.7 s on
     two, with three other programs on the same two cores).
     """
-    threads = torch.get_num_threads()
-    layers = [layer for layer in model.modules() if isinstance(layer, TFGWPooling | TWPooling)]
-    unset = [layer for layer in layers if layer.num_threads is None]
-    for layer in unset:
-        layer.num_threads = threads
+    before = _solver.threads
+    _solver.threads = before or torch.get_num_threads()
     try:
         with one_thread():
             yield
     finally:
-        for layer in unset:
-            layer.num_threads = None
+        _solver.threads = before
+
+
+def solver_threads(num_threads: int | None) -> int:
+    """A layer's ``num_threads`` as a problem has it; ``None`` is what PyTorch computes, or computed, with."""
+    return thread_count(_solver.threads if num_threads is None else num_threads)
+
+
+class _Solver(local):
+    """Thread-local rather than a ``ContextVar``, which :func:`torch.compile` cannot trace."""
+
+    threads: int | None = None
+
+
+_solver = _Solver()

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from tfgw.nn.padding import current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
-from tfgw.ot.checks import thread_count
+from tfgw.nn.threads import solver_threads
 from tfgw.ot.problem import Problem
 from tfgw.ot.solve import distances
 
@@ -69,7 +69,7 @@ class TWPooling(TemplateLayer):
                 template_features=self.template_features,
                 template_weights=self.template_weights,
                 alpha=features_only,
-                num_threads=thread_count(self.num_threads),
+                num_threads=solver_threads(self.num_threads),
                 padded_nodes=current_padding() is not None,
             )
         )

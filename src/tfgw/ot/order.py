@@ -54,17 +54,20 @@ def canonical_order(
             answer is the same on every machine.
     """
     nodes = graphs.x.shape[0]
+    batch = None if graphs.batch is None else _integers(graphs.batch)
     ptr = np.zeros(graphs.num_graphs + 1, dtype=np.int64)
-    batch = torch.zeros(nodes, dtype=torch.int64) if graphs.batch is None else graphs.batch
-    _core.offsets(_integers(batch), ptr)
+    ptr[1:] = nodes
+    if batch is not None:
+        _core.offsets(batch, ptr)
     structure = graphs.structure if structure is None else structure
     if structure is not None and structure.numel() != int((np.diff(ptr) ** 2).sum()):
         raise ValueError(f"structure: has {structure.numel()} entries, which does not fit the sizes of the graphs")
     edge_index = edge_rows = None
     if graphs.edge_index is not None:
-        _check_edges(graphs.edge_index, batch)
         edge_index = _integers(graphs.edge_index)
-        edge_rows = _rows(edge_index.shape[1], graphs.edge_weight, edge_attr)
+        _check_edges(edge_index, nodes, batch)
+        if graphs.edge_weight is not None or edge_attr is not None:
+            edge_rows = _rows(edge_index.shape[1], graphs.edge_weight, edge_attr)
     order, exact = np.empty(nodes, dtype=np.int64), np.empty(graphs.num_graphs, dtype=np.int32)
     _core.canonical_orders(
         ptr=ptr,
@@ -77,29 +80,33 @@ def canonical_order(
         exact=exact,
     )
     device = graphs.x.device
-    return NodeOrder(torch.from_numpy(order).to(device), torch.from_numpy(exact).bool().to(device))
+    return NodeOrder(torch.from_numpy(order).to(device), torch.from_numpy(exact == 1).to(device))
 
 
 def _rows(count: int, *parts: Tensor | None) -> np.ndarray:
     """The columns of all parts that there are, side by side."""
-    present = [part.detach().to("cpu", torch.float64) for part in parts if part is not None]
-    columns = [part.reshape(count, part.numel() // max(1, count)) for part in present]
-    rows = np.ascontiguousarray(torch.cat([torch.zeros(count, 0, dtype=torch.float64), *columns], dim=1).numpy())
+    present = [part.detach().to("cpu", torch.float64).numpy() for part in parts if part is not None]
+    columns = [part.reshape(count, part.size // max(1, count)) for part in present]
+    rows = np.concatenate([np.empty((count, 0)), *columns], axis=1)
     if not np.isfinite(rows).all():
         raise ValueError("graphs: values that are not finite cannot be put in order")
-    return rows + 0.0  # −0 is 0
+    rows += 0.0  # −0 is 0
+    return rows
 
 
 def _integers(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().cpu().contiguous().numpy()
+    return np.ascontiguousarray(tensor.detach().cpu().numpy())
 
 
-def _check_edges(edge_index: Tensor, batch: Tensor) -> None:
-    if edge_index.numel() == 0:
+def _check_edges(edge_index: np.ndarray, nodes: int, batch: np.ndarray | None) -> None:
+    if edge_index.size == 0:
         return
-    if int(edge_index.min()) < 0 or int(edge_index.max()) >= len(batch):
-        raise ValueError(f"edge_index: points to a node outside 0 to {len(batch) - 1}")
+    if edge_index.min() < 0 or edge_index.max() >= nodes:
+        raise ValueError(f"edge_index: points to a node outside 0 to {nodes - 1}")
+    if batch is None:
+        return
     source, target = batch[edge_index]
-    if bool((source != target).any()):
-        edge = int((source != target).nonzero()[0])
-        raise ValueError(f"edge_index: edge {edge} joins graph {int(source[edge])} and graph {int(target[edge])}")
+    crossing = np.flatnonzero(source != target)
+    if crossing.size:
+        edge = crossing[0]
+        raise ValueError(f"edge_index: edge {edge} joins graph {source[edge]} and graph {target[edge]}")

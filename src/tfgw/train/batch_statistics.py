@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
 
 from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.batches import Batch
@@ -21,13 +22,15 @@ def refresh_statistics(model: nn.Module, batches: Iterable[Batch]) -> None:
     if not norms:
         return
     was_training, momenta = model.training, [norm.momentum for norm in norms]
-    model.eval()  # no dropout
+    model.train()
+    for module in model.modules():
+        if isinstance(module, _DropoutNd):
+            module.eval()
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None  # the mean over all batches
-        norm.train()
     try:
-        with networks_on_one_thread(model):
+        with networks_on_one_thread():
             for batch in batches:
                 model(**batch.inputs)
     finally:

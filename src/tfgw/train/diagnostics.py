@@ -79,7 +79,7 @@ def _renumbered(graph: Data, rng: np.random.Generator) -> Data:
 def _diagnose(trained: TrainedModel, prepared: GraphDataset, n_starts: int) -> ot.Diagnosis:
     model = trained.model
     parts = []
-    with evaluation_mode(model), networks_on_one_thread(model):
+    with evaluation_mode(model), networks_on_one_thread():
         for batch in store_for(model, prepared).in_order(BATCH_SIZE):
             inputs = dict(batch.inputs)
             x = model.encoder(inputs.pop("x"), inputs["edge_index"])

@@ -50,7 +50,7 @@ def _over_batches(
     model: nn.Module, compute: Callable[..., Tensor], dataset: InMemoryDataset, batch_size: int
 ) -> Tensor:
     batches = store_for(model, dataset).in_order(batch_size)
-    with evaluation_mode(model), networks_on_one_thread(model):
+    with evaluation_mode(model), networks_on_one_thread():
         return torch.cat([compute(**batch.inputs) for batch in batches])
 
 

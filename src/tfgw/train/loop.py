@@ -123,7 +123,7 @@ def _train_into_file(fabric: Fabric, job: Job, path: Path) -> None:
 
 def _train(fabric: Fabric, job: Job) -> Outcome:
     is_first = fabric.is_global_zero
-    with torch.random.fork_rng(), networks_on_one_thread(job.model):
+    with torch.random.fork_rng(), networks_on_one_thread():
         trainer = Trainer(fabric, job)
         reporter = Reporter(
             epochs=job.config.epochs,
