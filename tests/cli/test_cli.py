@@ -13,10 +13,11 @@ import pytest
 
 from tfgw.cli import main
 from tfgw.cli.option_defaults import default_of
-from tfgw.cli.recipes import MODEL_OPTIONS, PAPER, TRAINING_OPTIONS
+from tfgw.cli.settings import MODEL_OPTIONS, PAPER, TRAINING_OPTIONS
 from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig
-from tfgw.train import Preprocessing, TrainConfig
+from tfgw.train import Preprocessing
+from tfgw.train.recipes import RECIPES
 
 COMMANDS = ["train", "evaluate", "predict", "embed", "check", "datasets"]
 QUICK = ["--epochs", "2", "--starts", "1", "--accelerator", "cpu"]
@@ -80,6 +81,21 @@ def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "renumbering the nodes changes" in capsys.readouterr().out
     assert main(["check", "nothing"]) == 1
     assert "nothing" in capsys.readouterr().err
+
+
+def test_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_tu_folder(tmp_path / "mine")
+    options = {}
+    for recipe in ("default", "paper"):
+        answer(capsys, "train", "--dataset", str(folder), "--epochs", "2", "--recipe", recipe, "--output", recipe)
+        options[recipe] = json.loads((tmp_path / recipe / "results.json").read_text())["options"]
+    names = ("recipe", "epochs", "batch_size", "weight_decay", "label_smoothing", "validation", "dropout", "schedule")
+    assert [options["default"][name] for name in names] == ["default", 2, 64, 0.1, 0.1, 0.0, 0.5, "one_cycle"]
+    assert [options["paper"].get(name) for name in names] == ["paper", 2, 128, 0.0, 0.0, 0.1, 0.0, None]
+    changed = ["--label-smoothing", "0", "--weight-decay", "0.02", "--validation", "0.3"]
+    answer(capsys, "train", "--dataset", str(folder), "--epochs", "2", *changed, "--output", "changed")
+    found = json.loads((tmp_path / "changed" / "results.json").read_text())["options"]
+    assert [found[name] for name in names] == ["default", 2, 64, 0.02, 0.0, 0.3, 0.5, "one_cycle"]
 
 
 def test_wrong_usage_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,11 +233,11 @@ def test_an_unknown_dataset_leaves_no_folder(tmp_path: Path, monkeypatch: pytest
 def test_help_names_the_defaults_that_are_used(capsys: pytest.CaptureFixture[str]) -> None:
     for option in (*MODEL_OPTIONS, *TRAINING_OPTIONS):
         if option not in ("alpha", "start_kinds"):  # told in words
-            assert default_of(option) == PAPER[option]
+            assert default_of(option) == RECIPES["default"].get(option, PAPER[option])
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert f"passes over the training graphs (default: {TrainConfig.epochs})" in text
+    assert f"passes over the training graphs (default: {RECIPES['default']['epochs']}, more for below" in text
     assert f"number of GIN layers (default: {TFGWConfig.num_layers})" in text
 
 
@@ -241,5 +257,6 @@ def test_graphs_are_preprocessed_once(
         return preprocess(self, dataset)
 
     monkeypatch.setattr(Preprocessing, "__call__", counted)
-    answer(capsys, "train", "--dataset", str(write_tu_folder(workplace / "MINE")), "--test", "0.2", *QUICK)
+    folder = write_tu_folder(workplace / "MINE")
+    answer(capsys, "train", "--dataset", str(folder), "--validation", "0.1", "--test", "0.2", *QUICK)
     assert sorted(prepared) == [2, 4, 14]

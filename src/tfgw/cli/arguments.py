@@ -136,7 +136,7 @@ def _model(group: Any) -> None:
 def _training(group: Any) -> None:
     text = "default for accuracy on new graphs, paper as in the publication"
     _setting(group, "recipe", text, default="default, for generated graphs paper", choices=list(recipes()))
-    epochs = f"{default_of('epochs')}, fewer for more than 2,000 graphs"
+    epochs = f"{default_of('epochs')}, more for below 130 graphs, fewer for above 2,000"
     _setting(group, "epochs", "passes over the training graphs", default=epochs, **NUMBER)
     _setting(group, "batch-size", "graphs per optimiser step", **NUMBER)
     _setting(group, "lr", "learning rate of Adam", **RATE)

@@ -6,6 +6,7 @@ neither has keep the defaults of these classes, which are the paper's. docs/reci
 """
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 from tfgw.train.tasks import Task
@@ -15,6 +16,7 @@ Recipe = Mapping[str, Any]
 RECIPES: dict[str, Recipe] = {
     "default": {
         "epochs": 200,
+        "fewest_steps": 600,
         "largest_work": 400_000,
         "batch_size": 64,
         "lr": 0.01,
@@ -30,8 +32,9 @@ RECIPES: dict[str, Recipe] = {
     },
     "paper": {},
 }
-"""``largest_work`` bounds epochs × training graphs: large datasets are trained for fewer epochs, but never for fewer
-than :data:`FEWEST_EPOCHS`."""
+"""Epochs depend on the number of training graphs. ``fewest_steps``: small datasets, which have few batches, are trained
+for more epochs, up to this number of steps. ``largest_work``: large ones are trained for fewer, such that epochs ×
+graphs are at most this number, though never for fewer than :data:`FEWEST_EPOCHS`."""
 
 FEWEST_EPOCHS = 20
 
@@ -59,9 +62,13 @@ def complete(
         task: What is learned; only classes have labels to smooth.
     """
     settings = dict(recipe_of(recipe))
+    given = {name: value for name, value in chosen.items() if value is not None}
     if task != "classification":
         settings.pop("label_smoothing", None)
-    largest_work = settings.pop("largest_work", None)
+    fewest_steps, largest_work = (settings.pop(name, None) for name in ("fewest_steps", "largest_work"))
+    if fewest_steps is not None:
+        batches = ceil(num_graphs / (settings | given)["batch_size"])
+        settings["epochs"] = max(settings["epochs"], ceil(fewest_steps / batches))
     if largest_work is not None:
         settings["epochs"] = min(settings["epochs"], max(FEWEST_EPOCHS, largest_work // num_graphs))
-    return settings | {name: value for name, value in chosen.items() if value is not None}
+    return settings | given

@@ -17,6 +17,7 @@ from tests.train.cuda_graph.training import (
     sizes_replayed,
     train,
     train_new,
+    with_default_recipe,
 )
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.baselines.diffpool import DiffPoolModel
@@ -62,6 +63,15 @@ def test_models_that_take_part(name: str, monkeypatch: pytest.MonkeyPatch, repla
     expected = train_new(name, config, graphs=24, validation=13)
     assert not replayed
     assert_same_training(found, expected)
+
+
+def test_the_default_recipe(monkeypatch: pytest.MonkeyPatch, replayed: list[int]) -> None:
+    """Learning rates are read when a step is replayed, not when it was recorded."""
+    config = with_default_recipe(TrainConfig(**{**vars(SHORT), "lr": 0.001}))
+    found = train_new("default recipe", config, graphs=24, validation=13)
+    assert min(replayed) > 0
+    monkeypatch.setattr(trainer, "unsupported_reason", lambda model, passes: "a reason")
+    assert_same_training(found, train_new("default recipe", config, graphs=24, validation=13))
 
 
 def test_the_log_says_why_a_model_is_not_recorded(caplog: pytest.LogCaptureFixture, replayed: list[int]) -> None:

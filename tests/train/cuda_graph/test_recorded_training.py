@@ -13,7 +13,14 @@ import pytest
 import torch
 
 from tests.ot.cuda.emulation import EmulatedGpu, emulated_for_eager_calls
-from tests.train.cuda_graph.training import NEW_MODELS, assert_same_training, sizes_replayed, train, train_new
+from tests.train.cuda_graph.training import (
+    NEW_MODELS,
+    assert_same_training,
+    sizes_replayed,
+    train,
+    train_new,
+    with_default_recipe,
+)
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.train import TrainConfig, fit, trainer
 from tfgw.train.batches import GraphStore, shuffled
@@ -68,6 +75,16 @@ def test_models_that_take_part(name: str, gpu: EmulatedGpu, request: pytest.Fixt
     expected = train_new(name, SHORT, graphs=12, validation=7)
     sizes = request.getfixturevalue("replayed")
     found = train_new(name, SHORT, graphs=12, validation=7)
+    assert sizes == [5, 5, 2, 5, 5, 2, 5, 2, 5, 5, 2, 5, 2]
+    assert_same_training(found, expected)
+
+
+def test_a_run_with_the_default_recipe(gpu: EmulatedGpu, request: pytest.FixtureRequest) -> None:
+    """Rates change from step to step, and statistics are computed before each validation, outside of the recording."""
+    config = with_default_recipe(SHORT)
+    expected = train_new("default recipe", config, graphs=12, validation=7)
+    sizes = request.getfixturevalue("replayed")
+    found = train_new("default recipe", config, graphs=12, validation=7)
     assert sizes == [5, 5, 2, 5, 5, 2, 5, 2, 5, 5, 2, 5, 2]
     assert_same_training(found, expected)
 

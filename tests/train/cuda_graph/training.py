@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -17,7 +18,9 @@ from tfgw.nn import GINModel, TFGWConfig, TFGWModel
 from tfgw.nn.batch_norm import BatchNorm
 from tfgw.nn.padding import current_padding
 from tfgw.train import FitResult, TrainConfig, fit
+from tfgw.train.config import config_from
 from tfgw.train.cuda_graph import RecordedPass
+from tfgw.train.recipes import RECIPES
 
 
 class CentredEncoder(nn.Module):
@@ -47,16 +50,25 @@ class RegularisedModel(TFGWModel):
         return super().forward(*args, **kwargs)
 
 
-CONFIG = TFGWConfig(in_channels=3, out_channels=2, num_templates=2, template_nodes=5, num_layers=2, width=4)
+SIZES = {"in_channels": 3, "out_channels": 2, "num_templates": 2, "template_nodes": 5}
+CONFIG = TFGWConfig(**SIZES, num_layers=2, width=4)
+DEFAULT = config_from(TFGWConfig, {**RECIPES["default"], "dropout": 0.0, "num_layers": 2, "width": 4}, **SIZES)
 
 NEW_MODELS: dict[str, Callable[[GraphDataset], nn.Module]] = {
     "own encoder": lambda data: TFGWModel(CONFIG, encoder=CentredEncoder(3)).init_templates(data),
     "auxiliary loss": lambda data: RegularisedModel(CONFIG).init_templates(data),
+    "default recipe": lambda data: TFGWModel(DEFAULT).init_templates(data),
     "GIN": lambda data: GINModel(3, 2, num_layers=3, width=4),
     "MLP": lambda data: MLPModel(3, 2, dropout=0.0),
     "OT-GNN": lambda data: OTGNNModel(3, 2, num_templates=2, template_nodes=5),
 }
 """Models that are recorded, besides the plain one."""
+
+
+def with_default_recipe(config: TrainConfig) -> TrainConfig:
+    """The same run, trained as the default recipe says."""
+    names = ("weight_decay", "label_smoothing", "schedule", "fresh_statistics")
+    return replace(config, **{name: RECIPES["default"][name] for name in names})
 
 
 def sizes_replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:

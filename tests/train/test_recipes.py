@@ -1,0 +1,216 @@
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import nn
+
+from tests.train.small import cycles_and_stars, regression_data, small_model
+from tfgw.baselines import GIN, OTGNN, DiffPool, DropGIN
+from tfgw.datasets import GraphDataset
+from tfgw.estimators import TFGWClassifier, TFGWRegressor
+from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.train import TrainConfig, evaluate, fit
+from tfgw.train.batch_statistics import refresh_statistics
+from tfgw.train.batches import GraphStore
+from tfgw.train.config import config_from
+from tfgw.train.optimizer import LearningRates, new_optimizer
+from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, complete
+from tfgw.train.schedules import lr_factor
+
+
+def test_the_one_cycle_schedule_rises_for_a_tenth_and_falls_along_a_cosine() -> None:
+    factors = [lr_factor("one_cycle", step, 100) for step in range(100)]
+    assert factors[:10] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+    assert all(later < earlier for earlier, later in pairwise(factors[9:]))
+    assert factors[54] == pytest.approx(0.5, abs=0.02)  # half way down
+    assert 0 < factors[-1] < 1e-3
+    assert [lr_factor("constant", step, 7) for step in range(7)] == [1.0] * 7
+    assert all(0 < lr_factor("one_cycle", step, steps) <= 1 for steps in (1, 2, 3) for step in range(steps))
+
+
+def test_rates_follow_the_schedule_in_proportion() -> None:
+    model = small_model(cycles_and_stars(8))
+    config = TrainConfig(epochs=5, lr=0.02, template_lr=0.004, schedule="one_cycle")
+    optimizer = new_optimizer(model, config)
+    rates = LearningRates(optimizer, config)
+    rates.set(3, 1, 4)  # the tenth of 20 steps
+    factor = lr_factor("one_cycle", 9, 20)
+    assert [group["lr"] for group in optimizer.param_groups] == pytest.approx([0.02 * factor, 0.004 * factor])
+
+
+def test_networks_decay_and_templates_do_not() -> None:
+    model = small_model(cycles_and_stars(8))
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    optimizer = new_optimizer(model, TrainConfig(lr=0.1, weight_decay=0.5))
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    for name, parameter in model.named_parameters():
+        expected = before[name] * (1.0 if name.startswith("pool.") else 1 - 0.1 * 0.5)
+        torch.testing.assert_close(parameter.detach(), expected, msg=name)
+
+
+def test_label_smoothing_changes_the_training_loss_alone() -> None:
+    data = cycles_and_stars(12)
+    records = []
+    for smoothing in (0.0, 0.4):
+        config = TrainConfig(epochs=1, batch_size=12, lr=1e-9, label_smoothing=smoothing, accelerator="cpu")
+        records.append(fit(small_model(data), data, data, config=config).records[0])
+    plain, smooth = records
+    assert smooth.validation_loss == pytest.approx(plain.validation_loss, rel=1e-6)
+    model = small_model(data).double().train()
+    batch = GraphStore(data, dtype=torch.float64).batch(torch.arange(12))
+    scores = model(**batch.inputs).log_softmax(1)
+    expected = -(0.6 * scores[torch.arange(12), batch.y] + 0.4 * scores.mean(1)).mean()
+    assert smooth.loss == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_fresh_statistics_are_those_of_the_training_graphs() -> None:
+    """A single batch of all graphs: evaluation normalises as training does, but for Bessel's correction."""
+    data = cycles_and_stars(11)
+    model = (
+        TFGWModel(config_from(TFGWConfig, RECIPES["default"] | {"dropout": 0.3}, **SIZES)).init_templates(data).double()
+    )
+    batch = GraphStore(data, dtype=torch.float64).batch(torch.arange(11))
+    refresh_statistics(model.eval(), [batch])
+    assert not model.training
+    norm = model.encoder.convs[0].nn[1]
+    assert norm.momentum == 0.1
+    assert int(norm.num_batches_tracked) == 1
+    mean = model.head[0].running_mean.clone()
+    with torch.no_grad():
+        first = model.encoder.convs[0].nn[0](batch.inputs["x"] + _summed(batch.inputs))
+        torch.testing.assert_close(norm.running_mean, first.mean(0))
+        torch.testing.assert_close(norm.running_var, first.var(0))
+        torch.testing.assert_close(mean, model.train().readout(**batch.inputs).mean(0))
+
+
+def test_statistics_are_averaged_over_batches() -> None:
+    model = nn.Sequential(nn.BatchNorm1d(2))
+    x = [torch.tensor([[0.0, 1.0], [2.0, 5.0]]), torch.tensor([[4.0, 3.0], [10.0, 3.0]])]
+
+    class Batch:
+        def __init__(self, rows: torch.Tensor) -> None:
+            self.inputs = {"input": rows}
+
+    refresh_statistics(model, [Batch(rows) for rows in x])  # type: ignore[misc]
+    assert model[0].running_mean.tolist() == [4.0, 3.0]
+    assert model[0].running_var.tolist() == [10.0, 4.0]  # (2 + 18) / 2 and (8 + 0) / 2
+
+
+def test_a_short_training_is_as_good_in_evaluation_as_in_training() -> None:
+    """Moving averages have hardly begun to move after so few steps."""
+    data = cycles_and_stars(40)
+    scores = {}
+    for fresh in (False, True):
+        model = default_model(data, dropout=0.0)
+        config = TrainConfig(epochs=8, batch_size=40, lr=0.03, fresh_statistics=fresh, accelerator="cpu")
+        trained = fit(model, data, config=config).records[-1].score
+        scores[fresh] = (trained, evaluate(model, data, task="classification").score)
+    trained, evaluated = scores[True]
+    assert trained > 0.9
+    assert evaluated > trained - 0.05
+    assert scores[False][1] < evaluated
+
+
+def test_validation_sees_fresh_statistics() -> None:
+    data = cycles_and_stars(16)
+    model = small_model(data)
+    config = TrainConfig(epochs=1, batch_size=16, lr=1e-9, fresh_statistics=True, accelerator="cpu")
+    record = fit(model, data, data, config=config).records[0]
+    assert record.validation_loss == pytest.approx(record.loss, rel=0.05)
+
+
+def test_chosen_settings_come_before_the_recipe() -> None:
+    settings = complete({"lr": 0.5, "epochs": None, "alpha": None}, "default", num_graphs=1000)
+    rules = ("fewest_steps", "largest_work")
+    assert settings == {name: value for name, value in RECIPES["default"].items() if name not in rules} | {"lr": 0.5}
+    assert complete({"epochs": 3}, "paper", num_graphs=100) == {"epochs": 3}
+
+
+@pytest.mark.parametrize(
+    ("graphs", "epochs"), [(64, 600), (65, 300), (170, 200), (2_000, 200), (4_000, 100), (50_000, FEWEST_EPOCHS)]
+)
+def test_epochs_depend_on_the_number_of_graphs(graphs: int, epochs: int) -> None:
+    assert complete({}, "default", num_graphs=graphs)["epochs"] == epochs
+    assert complete({"epochs": 321}, "default", num_graphs=graphs)["epochs"] == 321
+
+
+def test_small_batches_need_fewer_epochs_for_as_many_steps() -> None:
+    assert complete({"batch_size": 8}, "default", num_graphs=20)["epochs"] == 200
+
+
+def test_only_classes_have_labels_to_smooth() -> None:
+    assert "label_smoothing" in complete({}, "default", num_graphs=9)
+    assert "label_smoothing" not in complete({}, "default", num_graphs=9, task="regression")
+    with pytest.raises(ValueError, match="label_smoothing: needs classes"):
+        TrainConfig(task="regression", label_smoothing=0.1)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_setting_of_a_recipe_is_known(name: str) -> None:
+    known = (
+        vars(TrainConfig()).keys()
+        | vars(config_from(TFGWConfig, {}, **SIZES)).keys()
+        | {"fewest_steps", "largest_work"}
+    )
+    assert RECIPES[name].keys() <= known
+
+
+def test_an_unknown_recipe_is_refused() -> None:
+    with pytest.raises(ValueError, match="recipe: must be one of default, paper, or a mapping of settings, got 'best'"):
+        TFGWClassifier(recipe="best").fit(*labelled(6))
+
+
+@pytest.mark.parametrize("kind", [TFGWClassifier, GIN, OTGNN, DropGIN, DiffPool])
+def test_every_network_takes_the_recipe(kind: type) -> None:
+    graphs, labels = labelled(12)
+    model = kind(epochs=2, accelerator="cpu", random_state=0).fit(graphs, labels).model_
+    names = [type(module).__name__ for module in model.head.modules()]
+    assert names.count("GraphVectorNorm") == 1
+    assert names.count("Linear") == 2  # one hidden layer
+    assert [module.p for module in model.head.modules() if isinstance(module, nn.Dropout)] == [0.5]
+    paper = kind(recipe="paper", epochs=2, accelerator="cpu", random_state=0).fit(graphs, labels).model_
+    names = [type(module).__name__ for module in paper.head.modules()]
+    assert names.count("GraphVectorNorm") == 0
+    assert names.count("Linear") == 3
+
+
+def test_parameters_come_before_the_recipe() -> None:
+    graphs, labels = labelled(12)
+    settings = {"epochs": 2, "accelerator": "cpu", "random_state": 0}
+    model = TFGWClassifier(dropout=0.25, width=5, num_layers=1, **settings).fit(graphs, labels).model_
+    assert model.config.dropout == 0.25
+    assert model.encoder.out_channels == 3 + 5
+    own = TFGWClassifier(recipe={"hidden_layers": 0}, **settings).fit(graphs, labels).model_
+    assert own.config.hidden_layers == 0
+    assert own.config.readout == "distances"
+
+
+def test_a_regressor_takes_the_recipe() -> None:
+    graphs = list(regression_data(1))
+    values = [float(graph.y) for graph in graphs]
+    model = TFGWRegressor(epochs=3, accelerator="cpu", random_state=0).fit(graphs, values)
+    assert model.model_.config.readout == "distances+sum"
+    assert model.predict(graphs).shape == (len(graphs),)
+
+
+SIZES = {"in_channels": 3, "out_channels": 2, "num_templates": 2, "template_nodes": 5}
+
+
+def default_model(data: GraphDataset, *, dropout: float) -> TFGWModel:
+    """The architecture of the default recipe; the same weights at every call."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        settings = {**RECIPES["default"], "dropout": dropout}
+        return TFGWModel(config_from(TFGWConfig, settings, **SIZES)).init_templates(data)
+
+
+def labelled(count: int) -> tuple[list, list[int]]:
+    graphs = list(cycles_and_stars(count))
+    return graphs, [int(graph.y) for graph in graphs]
+
+
+def _summed(inputs: dict) -> torch.Tensor:
+    source, target = inputs["edge_index"]
+    return torch.zeros_like(inputs["x"]).index_add(0, target, inputs["x"][source])
