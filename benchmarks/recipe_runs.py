@@ -12,7 +12,6 @@ from sklearn.model_selection import StratifiedKFold
 from tfgw.baselines import GIN, OTGNN, DiffPool, DropGIN
 from tfgw.datasets import CanonicalOrder, load
 from tfgw.estimators import TFGWClassifier
-from tfgw.train.recipes import RECIPES
 
 MODELS: dict[str, Any] = {"TFGW": TFGWClassifier, "GIN": GIN, "OT-GNN": OTGNN, "DropGIN": DropGIN, "DIFFPOOL": DiffPool}
 FOLDS = 10
@@ -34,7 +33,7 @@ def graphs_of(name: str, data_dir: str | None) -> tuple[list[Any], np.ndarray]:
     return list(dataset), np.array([int(graph.y) for graph in dataset])
 
 
-def train(run: Run, settings: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
+def train(run: Run, settings: dict[str, Any], recipe: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
     torch.set_num_threads(args.threads)
     graphs, y = graphs_of(run.dataset, args.data_dir)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SPLIT_SEED).split(y, y)
@@ -43,7 +42,7 @@ def train(run: Run, settings: dict[str, Any], args: argparse.Namespace) -> dict[
     kind = MODELS[settings.pop("model")]
     if kind is TFGWClassifier:
         settings["canonical_order"] = False  # they are in canonical order
-    recipe = dict(RECIPES["default"]) | settings.pop("recipe", {})
+    recipe = recipe | settings.pop("recipe", {})
     model = kind(recipe=recipe, random_state=run.seed, accelerator=args.accelerator, **settings)
     start = time.perf_counter()
     model.fit([graphs[i] for i in kept], y[kept])

@@ -3,9 +3,10 @@
 python benchmarks/recipe_search.py run configurations.toml --results FILE --data-dir FOLDER
 python benchmarks/recipe_search.py show --results FILE --against NAME
 
-A file of configurations has a table for each: ``model = "TFGW"`` or ``"GIN"``, parameters of the estimator, and
-``recipe.SETTING``, changes of the default recipe. Results are lines of JSON with the probabilities of all test graphs,
-so that votes of several seeds and calibration can be computed afterwards. Runs that are in the file are not made again.
+A file of configurations has a ``recipe`` that all start from, and a table for each: ``model = "TFGW"`` or ``"GIN"``,
+parameters of the estimator, and ``recipe.SETTING``, changes of the recipe. Results are lines of JSON with the
+probabilities of all test graphs, so that votes of several seeds and calibration can be computed afterwards. Runs that
+are in the file are not made again.
 """
 
 from common import parser, table  # isort: skip  (pins BLAS threads first)
@@ -15,6 +16,7 @@ import json
 import time
 import tomllib
 from collections import defaultdict
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ def read(path: Path) -> dict[Run, dict[str, Any]]:
 
 
 def run_all(args: argparse.Namespace) -> None:
-    configurations = tomllib.loads(args.configurations.read_text())
+    recipe, configurations = itemgetter("recipe", "configurations")(tomllib.loads(args.configurations.read_text()))
     chosen = args.only or list(configurations)
     wanted = [
         Run(name, dataset, fold, seed)
@@ -41,7 +43,7 @@ def run_all(args: argparse.Namespace) -> None:
     ]
     done = read(args.results)
     missing = [run for run in wanted if run not in done]
-    tasks = (delayed(train)(run, configurations[run.configuration], args) for run in missing)
+    tasks = (delayed(train)(run, configurations[run.configuration], recipe, args) for run in missing)
     end = time.monotonic() + args.minutes * 60
     with args.results.open("a") as file:
         for record in Parallel(n_jobs=args.jobs, batch_size=1, return_as="generator_unordered")(tasks):

@@ -14,7 +14,7 @@ from tfgw.train.batch_statistics import refresh_statistics
 from tfgw.train.batches import GraphStore
 from tfgw.train.config import config_from
 from tfgw.train.optimizer import LearningRates, new_optimizer
-from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, complete
+from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, RULES, complete, recipe_of
 from tfgw.train.schedules import lr_factor
 
 
@@ -123,8 +123,7 @@ def test_validation_sees_fresh_statistics() -> None:
 
 def test_chosen_settings_come_before_the_recipe() -> None:
     settings = complete({"lr": 0.5, "epochs": None, "alpha": None}, "default", num_graphs=1000)
-    rules = ("fewest_steps", "largest_work")
-    assert settings == {name: value for name, value in RECIPES["default"].items() if name not in rules} | {"lr": 0.5}
+    assert settings == {name: value for name, value in RECIPES["default"].items() if name not in RULES} | {"lr": 0.5}
     assert complete({"epochs": 3}, "paper", num_graphs=100) == {"epochs": 3}
 
 
@@ -149,12 +148,9 @@ def test_only_classes_have_labels_to_smooth() -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_setting_of_a_recipe_is_known(name: str) -> None:
-    known = (
-        vars(TrainConfig()).keys()
-        | vars(config_from(TFGWConfig, {}, **SIZES)).keys()
-        | {"fewest_steps", "largest_work"}
-    )
-    assert RECIPES[name].keys() <= known
+    assert recipe_of(dict(RECIPES[name])) == RECIPES[name]
+    with pytest.raises(ValueError, match="recipe: has 'weigth_decay', which is no setting"):
+        recipe_of({**RECIPES[name], "weigth_decay": 0.1})
 
 
 def test_an_unknown_recipe_is_refused() -> None:

@@ -6,9 +6,12 @@ neither has keep the defaults of these classes, which are the paper's. docs/reci
 """
 
 from collections.abc import Mapping
+from dataclasses import fields
 from math import ceil
 from typing import Any
 
+from tfgw.nn import TFGWConfig
+from tfgw.train.config import TrainConfig
 from tfgw.train.tasks import Task
 
 Recipe = Mapping[str, Any]
@@ -36,12 +39,16 @@ RECIPES: dict[str, Recipe] = {
 for more epochs, up to this number of steps. ``largest_work``: large ones are trained for fewer, such that epochs ×
 graphs are at most this number, though never for fewer than :data:`FEWEST_EPOCHS`."""
 
+RULES = ("fewest_steps", "largest_work")
 FEWEST_EPOCHS = 20
 
 
 def recipe_of(recipe: str | Recipe) -> Recipe:
     """A recipe by its name; one that is given as settings stays as it is."""
     if not isinstance(recipe, str):
+        unknown = sorted(recipe.keys() - _known())
+        if unknown:
+            raise ValueError(f"recipe: has {unknown[0]!r}, which is no setting of training or of a network")
         return recipe
     if recipe not in RECIPES:
         raise ValueError(f"recipe: must be one of {', '.join(RECIPES)}, or a mapping of settings, got {recipe!r}")
@@ -65,10 +72,14 @@ def complete(
     given = {name: value for name, value in chosen.items() if value is not None}
     if task != "classification":
         settings.pop("label_smoothing", None)
-    fewest_steps, largest_work = (settings.pop(name, None) for name in ("fewest_steps", "largest_work"))
+    fewest_steps, largest_work = (settings.pop(name, None) for name in RULES)
     if fewest_steps is not None:
-        batches = ceil(num_graphs / (settings | given)["batch_size"])
+        batches = ceil(num_graphs / (settings | given).get("batch_size", TrainConfig.batch_size))
         settings["epochs"] = max(settings["epochs"], ceil(fewest_steps / batches))
     if largest_work is not None:
         settings["epochs"] = min(settings["epochs"], max(FEWEST_EPOCHS, largest_work // num_graphs))
     return settings | given
+
+
+def _known() -> set[str]:
+    return {field.name for kind in (TrainConfig, TFGWConfig) for field in fields(kind)} | set(RULES)
