@@ -37,7 +37,6 @@ def backward(
         grads = state.backward(grad, needs, threads)
     if needs[-1] and problem.alpha.numel() != len(problem.template_weights):
         # One number per template. PyTorch adds them up as it does for a tensor that was expanded.
-        single = problem.alpha
-        summed = grads[-1].sum_to_size(single.shape) if single.dim() < 2 else grads[-1].sum().view_as(single)
-        grads[-1] = summed.to(single.dtype)
+        summed, single = grads[-1].sum(), problem.alpha
+        grads[-1] = (summed.view_as(single) if single.dim() else summed).to(single.dtype)
     return grads

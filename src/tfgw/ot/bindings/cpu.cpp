@@ -360,6 +360,13 @@ nb::list backward(nb::tuple given, nb::handle grad, nb::tuple results, nb::seque
                    threads);
 }
 
+// The last graph of a batch that is sorted; the largest entry of any other.
+int64_t last_graph(nb::handle batch) {
+  const auto [read, facts] = torch().as_read(batch, "batch");
+  const int64_t* const first = pointer<int64_t>(facts);
+  return *std::max_element(first, first + facts.count);
+}
+
 }  // namespace
 
 void bind_cpu(nb::module_& module) {
@@ -368,6 +375,7 @@ void bind_cpu(nb::module_& module) {
   module.def("solve", &solve, nb::arg("problem"), nb::arg("wanted"), nb::arg("weight_tolerance"), nb::arg("threads"));
   module.def("backward", &backward, nb::arg("problem"), nb::arg("grad"), nb::arg("results"), nb::arg("needs"),
              nb::arg("threads"));
+  module.def("last_graph", &last_graph, nb::arg("batch"));
   module.def("is_plain", [](nb::tuple problem) { return is_plain(torch(), problem); }, nb::arg("problem"));
 }
 
