@@ -82,7 +82,8 @@ uint64_t Refiner::split(Partition& p, int cell, std::vector<int32_t>& queue) {
   if (std::all_of(first, first + size, [&](int v) { return key_[v] == key_[*first]; })) return trace;
   std::sort(first, first + size, [&](int a, int b) { return key_[a] < key_[b]; });
   int largest = cell;
-  std::vector<int32_t> parts;
+  std::vector<int32_t>& parts = parts_;
+  parts.clear();
   trace = mix(uint64_t(cell));
   for (int place = cell; place < cell + size; ++place) {
     const int v = p.node[place];
