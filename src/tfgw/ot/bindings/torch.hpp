@@ -89,6 +89,22 @@ class Torch {
     return {read, known(read, name)};
   }
 
+  // Copies the values of a tensor that is copyable, row by row.
+  static void copy_values(const Facts& from, double* to) {
+    if (from.kind == kFloat32)
+      copy_from(reinterpret_cast<const float*>(from.address), from, to);
+    else
+      copy_from(reinterpret_cast<const double*>(from.address), from, to);
+  }
+
+  // The sum of a tensor's values in the shape of another one, which has one.
+  nb::object summed(nb::handle tensor, nb::handle other) const {
+    const nb::object sum = method(tensor, sum_);
+    if (facts(other).dims == 0) return sum;
+    PyObject* const arguments[] = {sum.ptr(), other.ptr()};
+    return checked(PyObject_VectorcallMethod(view_as_.ptr(), arguments, 2, nullptr));
+  }
+
   // In the precision of another one.
   nb::object in_precision_of(nb::object tensor, nb::handle other) const {
     const nb::object dtype = attribute(other, dtype_);
@@ -148,14 +164,11 @@ class Torch {
     for (int dim = 0; dim < from.dims; ++dim) PyTuple_SET_ITEM(sizes.ptr(), dim, PyLong_FromLongLong(from.shape[dim]));
     const nb::object copy = empty(sizes, float64_, device(tensor));
     const Facts to = known(copy, "copy");
-    if (from.kind == kFloat32)
-      copy_values(reinterpret_cast<const float*>(from.address), from, reinterpret_cast<double*>(to.address));
-    else
-      copy_values(reinterpret_cast<const double*>(from.address), from, reinterpret_cast<double*>(to.address));
+    copy_values(from, reinterpret_cast<double*>(to.address));
     return {copy, to};
   }
   template <class T>
-  static void copy_values(const T* from, const Facts& facts, double* to) {
+  static void copy_from(const T* from, const Facts& facts, double* to) {
     std::array<i64, 3> sizes{1, 1, 1}, strides{};  // missing dimensions come first
     std::copy_n(facts.shape.begin(), facts.dims, sizes.end() - facts.dims);
     std::copy_n(facts.strides.begin(), facts.dims, strides.end() - facts.dims);
@@ -222,6 +235,7 @@ class Torch {
   const nb::object data_ptr_ = name("data_ptr"), shape_ = name("shape"), device_ = name("device"),
                    dtype_ = name("dtype"), is_contiguous_ = name("is_contiguous"), contiguous_ = name("contiguous"),
                    detach_ = name("detach"), to_ = name("to"), requires_grad_ = name("requires_grad"),
+                   sum_ = name("sum"), view_as_ = name("view_as"),
                    dtype_and_device_ = nb::make_tuple(dtype_, device_);
 };
 
