@@ -165,6 +165,7 @@ std::vector<int32_t> live_nodes(const TemplatesInput& in, int64_t k) {
     std::sort(order.begin(), order.end(), [&](int a, int b) { return rank[a] < rank[b]; });
   } else {
     std::vector<Tie> ties;
+    ties.reserve(4 * size_t(count));
     const double* S = in.structure + k * m * m;
     for (int a = 0; a < count; ++a)
       for (int b = 0; b < count; ++b)
@@ -198,22 +199,30 @@ Template prepare_template(const TemplatesInput& in, int64_t k) {
   if (!in.structure) return t;
   const double* S = in.structure + k * m * m;
   const auto squared = [&](int64_t a, int64_t b) { return S[a * m + b] * S[a * m + b]; };
-  for (int64_t a = 0; a < m; ++a)
-    for (int b = 0; b < t.m; ++b) t.square[a] += (squared(a, t.live[b]) + squared(t.live[b], a)) * t.h[b];
+  for (int64_t a = 0; a < m; ++a) {
+    double sum = 0;
+    for (int b = 0; b < t.m; ++b) sum += (squared(a, t.live[b]) + squared(t.live[b], a)) * t.h[b];
+    t.square[a] = sum;
+  }
   t.C.assign(int64_t(t.m) * t.ld, 0.0);
   t.Ct = t.mean = t.C;
-  t.out_mean.assign(t.m, 0.0);
-  t.in_mean = t.out_mean;
-  for (int a = 0; a < t.m; ++a)
+  t.out_mean.resize(t.m);
+  t.in_mean.resize(t.m);
+  double constant = 0;
+  for (int a = 0; a < t.m; ++a) {
+    double out = 0, into = 0;
     for (int b = 0; b < t.m; ++b) {
       const double forth = S[t.live[a] * m + t.live[b]], back = S[t.live[b] * m + t.live[a]];
       t.C[a * t.ld + b] = forth;
       t.Ct[a * t.ld + b] = back;
       t.mean[a * t.ld + b] = 0.5 * (forth + back);
-      t.out_mean[a] += forth * t.h[b];
-      t.in_mean[a] += back * t.h[b];
-      t.constant += forth * forth * t.h[a] * t.h[b];
+      out += forth * t.h[b];
+      into += back * t.h[b];
+      constant += forth * forth * t.h[a] * t.h[b];
     }
+    t.out_mean[a] = out, t.in_mean[a] = into;
+  }
+  t.constant = constant;
   return t;
 }
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace tfgw {
 
-Refiner::Refiner(const ColouredGraph& graph) : graph_(graph), key_(graph.size(), 0), queued_(graph.size(), 0) {}
+Refiner::Refiner(const ColouredGraph& graph) : graph_(graph), key_(graph.size(), 0), queued_(graph.size(), 0) {
+  for (std::vector<int32_t>* list : {&touched_, &touched_cells_, &parts_}) list->reserve(graph.size());
+}
 
 Partition Refiner::first_partition() {
   const int n = graph_.size();
@@ -16,13 +19,14 @@ Partition Refiner::first_partition() {
   p.cell.resize(n);
   p.size.assign(n, 0);
   std::vector<int32_t> queue;
+  queue.reserve(2 * size_t(n));
   for (int place = 0; place < n; ++place) {
     if (place == 0 || graph_.colour(p.node[place]) != graph_.colour(p.node[place - 1])) queue.push_back(place);
     p.cell[p.node[place]] = queue.back();
     ++p.size[queue.back()];
   }
   p.cells = int(queue.size());
-  refine(p, queue);
+  refine(p, std::move(queue));
   return p;
 }
 
