@@ -15,7 +15,7 @@ namespace {
 
 // How long a thread waits awake: longer than what comes between the calls of a training loop, as to wake it may take as
 // long as it then helps. After a moment it offers its processor to others at every look.
-constexpr std::chrono::microseconds kAlone{100}, kAwake{2000};
+constexpr std::chrono::microseconds kAlone{50}, kAwake{2000};
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
