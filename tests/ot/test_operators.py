@@ -199,6 +199,23 @@ def test_inputs_need_not_be_contiguous(kind: str) -> None:
         assert torch.equal(one, other)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_upstream_gradients_need_not_be_contiguous(dtype: torch.dtype) -> None:
+    problem = random_problem(0, "sparse")
+    x, features = problem.graphs.x.to(dtype), problem.templates.features.to(dtype)
+    leaf = x.requires_grad_()
+    graphs = GraphBatch(**{**vars(problem.graphs), "x": leaf})
+    templates = Templates(features, problem.templates.structure, problem.templates.weights)
+    distances = fgw(graphs, templates, 0.5).distances
+    upstream = torch.arange(1.0, 1 + distances.numel(), dtype=distances.dtype).view(distances.shape)
+    transposed, expanded = upstream.T.contiguous().T, upstream[:1, :1].expand(distances.shape)
+    assert not transposed.is_contiguous()
+    for strided in (transposed, expanded):
+        (found,) = torch.autograd.grad(distances, leaf, strided, retain_graph=True)
+        (expected,) = torch.autograd.grad(distances, leaf, strided.contiguous(), retain_graph=True)
+        assert torch.equal(found, expected)
+
+
 @pytest.mark.parametrize("needed", ["x", "node_weights", "edge_weight", "structure", "features", "weights", "alpha"])
 def test_gradients_only_where_they_are_needed(needed: str) -> None:
     kind = "weighted" if needed == "edge_weight" else "dense"

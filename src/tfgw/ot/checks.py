@@ -10,7 +10,7 @@ from numbers import Real
 from torch import Tensor
 
 from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
-from tfgw.ot.inputs import GraphBatch, Templates, check_floating, check_same_device, count_graphs
+from tfgw.ot.inputs import GraphBatch, Templates, check_floating, check_same_device, count_graphs, number_of
 from tfgw.ot.problem import Problem, expanded
 from tfgw.ot.tracing import is_eager
 
@@ -50,7 +50,13 @@ def checked(problem: Problem) -> Problem:
         return _checked_slowly(problem)
     if problem.batch_size is not None:
         return problem
-    return problem._replace(batch_size=1 if problem.batch is None else count_graphs(problem.batch))
+    return problem.of_size(_count_graphs(problem.batch))
+
+
+def _count_graphs(batch: Tensor | None) -> int:
+    if batch is None:
+        return 1
+    return number_of(_core.last_graph(batch), batch) if batch.is_cpu else count_graphs(batch)
 
 
 def _checked_slowly(problem: Problem) -> Problem:

@@ -129,7 +129,11 @@ class Templates:
 
 def count_graphs(batch: Tensor) -> int:
     """Number of graphs in ``batch``, which is read."""
-    last = int(batch.max())
+    return number_of(int(batch.max()), batch)
+
+
+def number_of(last: int, batch: Tensor) -> int:
+    """Number of graphs in ``batch``, of which this is the last."""
     if last >= len(batch):  # before room is made for graphs that cannot all have nodes
         present = set(batch.tolist())
         raise ValueError(f"batch: graph {next(b for b in range(last) if b not in present)} has no nodes")

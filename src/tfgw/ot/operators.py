@@ -47,7 +47,7 @@ def solve(problem: Problem, wanted: int) -> Solution:
         solution = _in_precision(solution, problem.dtype)
     if not needs_grad:
         return solution
-    return solution._replace(distances=_apply(solution, problem, backend, *problem.differentiable))
+    return Solution(_apply(solution, problem, backend, *problem.differentiable), *solution[1:])
 
 
 def _in_precision(solution: Solution, dtype: torch.dtype) -> Solution:

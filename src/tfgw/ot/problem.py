@@ -98,7 +98,15 @@ class Problem(NamedTuple):
 
     def needs_grad(self) -> bool:
         """Whether a gradient may be asked for."""
-        return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in self.differentiable)
+        if torch.is_grad_enabled():
+            for tensor in self.differentiable:
+                if tensor is not None and tensor.requires_grad:
+                    return True
+        return False
+
+    def of_size(self, batch_size: int) -> "Problem":
+        """The same problem with its graphs counted; as ``_replace``, in half its time."""
+        return Problem._make((*self[:_SIZE_PLACE], batch_size, *self[_SIZE_PLACE + 1 :]))
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "Problem":
         """The same problem with every tensor replaced."""
@@ -144,6 +152,7 @@ DIFFERENTIABLE = (
 )  # fmt: skip
 _DIFFERENTIABLE_PLACES = [Problem._fields.index(name) for name in DIFFERENTIABLE]
 _TENSOR_PLACES = [*_DIFFERENTIABLE_PLACES, Problem._fields.index("batch"), Problem._fields.index("edge_index")]
+_SIZE_PLACE = Problem._fields.index("batch_size")
 NUM_OPERATOR_FIELDS = Problem._fields.index("pattern")
 
 

@@ -32,12 +32,5 @@ def backward(
     """
     threads = problem.num_threads or torch.get_num_threads()
     if state is None:
-        grads = _core.backward(problem, grad, saved, needs, threads)
-    else:
-        grads = state.backward(grad, needs, threads)
-    if needs[-1] and problem.alpha.numel() != len(problem.template_weights):
-        # One number per template. PyTorch adds them up as it does for a tensor that was expanded.
-        single = problem.alpha
-        summed = grads[-1].sum_to_size(single.shape) if single.dim() < 2 else grads[-1].sum().view_as(single)
-        grads[-1] = summed.to(single.dtype)
-    return grads
+        return _core.backward(problem, grad, saved, needs, threads)
+    return state.backward(grad, needs, threads)

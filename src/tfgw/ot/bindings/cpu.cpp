@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 #include "batch.hpp"
 #include "given_problem.hpp"
@@ -80,16 +82,18 @@ class CpuProblem {
   nb::object device() const { return torch().device(given_.read[kX]); }
   bool has(Field field) const { return given_.has(field); }
 
-  // Zeros in the shape of a tensor that has a gradient; that of a single α is one number per template, to be summed.
+  // Zeros for the gradient of a tensor, in its shape; for that of a single α one per template, to be summed.
   nb::object zeros_like(Field field) const {
     const bool single = field == kAlpha && has_single_alpha();
     const nb::object zeros = single ? torch().doubles(device(), templates_.count) : torch().like(given_.read[field]);
     std::fill_n(memory<double>(zeros), single ? templates_.count : given_.facts[field].count, 0.0);
     return zeros;
   }
-  // A gradient in the precision of its tensor, unless it is still to be summed.
+  // A gradient in the shape and the precision of its tensor. That of a single α is summed by PyTorch, as it sums that of
+  // a tensor that was expanded.
   nb::object as_given(nb::object gradient, Field field) const {
-    if (gradient.is_none() || (field == kAlpha && has_single_alpha())) return gradient;
+    if (gradient.is_none()) return gradient;
+    if (field == kAlpha && has_single_alpha()) gradient = torch().summed(gradient, given_.read[kAlpha]);
     return torch().in_precision_of(gradient, fields_[field]);
   }
 
@@ -186,10 +190,31 @@ class CpuProblem {
   std::optional<PreparedBatch> batch_;
 };
 
+// The gradient of the distances. That of a sum is one number, expanded: it is copied here, and not by PyTorch, which takes
+// longer.
+class Upstream {
+ public:
+  explicit Upstream(nb::handle grad) {
+    const Torch::Facts given = torch().facts(grad);
+    if (!given.readable() && given.copyable()) {
+      copy_.resize(size_t(given.count));
+      Torch::copy_values(given, copy_.data());
+    } else {
+      std::tie(read_, facts_) = torch().as_read(grad, "gradient of the distances");
+    }
+  }
+  const double* values() const { return copy_.empty() ? pointer<double>(facts_) : copy_.data(); }
+
+ private:
+  std::vector<double> copy_;
+  nb::object read_;
+  Torch::Facts facts_;
+};
+
 // Gradients of sum(grad · distances) for the tensors that need one, in their precision; None for others.
 nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::handle grad, nb::sequence needs,
                    int threads) {
-  const auto [up, of_up] = torch().as_read(grad, "gradient of the distances");
+  const Upstream up(grad);
   GradientOutput out{};
   double** const members[] = {&out.x,         &out.weights,    &out.structure,        &out.structure, &out.template_structure,
                               &out.template_x, &out.template_weights, &out.alpha};
@@ -209,7 +234,7 @@ nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::han
   }
   {
     nb::gil_scoped_release release;
-    backward_batch(problem.batch(), solved, pointer<double>(of_up), threads, out);
+    backward_batch(problem.batch(), solved, up.values(), threads, out);
     if (entries) problem.fold(structure, entries);
   }
   nb::list grads;
@@ -360,6 +385,13 @@ nb::list backward(nb::tuple given, nb::handle grad, nb::tuple results, nb::seque
                    threads);
 }
 
+// The last graph of a batch that is sorted; the largest entry of any other.
+int64_t last_graph(nb::handle batch) {
+  const auto [read, facts] = torch().as_read(batch, "batch");
+  const int64_t* const first = pointer<int64_t>(facts);
+  return *std::max_element(first, first + facts.count);
+}
+
 }  // namespace
 
 void bind_cpu(nb::module_& module) {
@@ -368,6 +400,7 @@ void bind_cpu(nb::module_& module) {
   module.def("solve", &solve, nb::arg("problem"), nb::arg("wanted"), nb::arg("weight_tolerance"), nb::arg("threads"));
   module.def("backward", &backward, nb::arg("problem"), nb::arg("grad"), nb::arg("results"), nb::arg("needs"),
              nb::arg("threads"));
+  module.def("last_graph", &last_graph, nb::arg("batch"));
   module.def("is_plain", [](nb::tuple problem) { return is_plain(torch(), problem); }, nb::arg("problem"));
 }
 

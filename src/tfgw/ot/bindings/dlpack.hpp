@@ -14,6 +14,7 @@ struct Device {
   int32_t kind, index;
 };
 
+constexpr int32_t kHost = 1;                    // of kinds
 constexpr uint8_t kInteger = 0, kFloating = 2;  // of codes
 struct Type {
   uint8_t code, bits;

@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <stdexcept>
@@ -37,9 +38,12 @@ class Torch {
     Kind kind = kOther;
     int dims = 0;
     std::array<i64, 3> shape{};  // the first sizes
+    std::array<i64, 3> strides{};  // of these, where the tensor lies in the host's memory
     i64 count = 0, address = 0, device = 0;
+    bool on_host = false;
 
     bool readable() const { return contiguous && (kind == kFloat64 || kind == kInt64); }
+    bool copyable() const { return on_host && dims <= 3 && (kind == kFloat64 || kind == kFloat32); }
   };
 
   Facts facts(nb::handle tensor) const {
@@ -76,12 +80,29 @@ class Torch {
     if (tensor.is_none()) return {nb::none(), {}};
     const Facts found = known(tensor, name);
     if (found.readable()) return {nb::borrow(tensor), found};
+    if (found.copyable()) return copied(tensor, found);
     const nb::object dtype = attribute(tensor, dtype_);
     const bool in_graph = attribute(tensor, requires_grad_).is(Py_True);
     nb::object read = in_graph ? method(tensor, detach_) : nb::borrow(tensor);
     if (!dtype.is(float64_) && !dtype.is(int64_)) read = to(read, float64_);
     read = method(read, contiguous_);
     return {read, known(read, name)};
+  }
+
+  // Copies the values of a tensor that is copyable, row by row.
+  static void copy_values(const Facts& from, double* to) {
+    if (from.kind == kFloat32)
+      copy_from(reinterpret_cast<const float*>(from.address), from, to);
+    else
+      copy_from(reinterpret_cast<const double*>(from.address), from, to);
+  }
+
+  // The sum of a tensor's values in the shape of another one, which has one.
+  nb::object summed(nb::handle tensor, nb::handle other) const {
+    const nb::object sum = method(tensor, sum_);
+    if (facts(other).dims == 0) return sum;
+    PyObject* const arguments[] = {sum.ptr(), other.ptr()};
+    return checked(PyObject_VectorcallMethod(view_as_.ptr(), arguments, 2, nullptr));
   }
 
   // In the precision of another one.
@@ -123,17 +144,39 @@ class Torch {
     found.known = true, found.kind = kind_of(t.type), found.dims = t.dims;
     found.address = reinterpret_cast<i64>(t.data) + i64(t.offset);
     found.device = i64(t.device.kind) << 32 | t.device.index;
+    found.on_host = t.device.kind == dlpack::kHost && t.strides;
     bool dense = true;
     i64 count = 1;
     for (int dim = t.dims - 1; dim >= 0; --dim) {
       const i64 size = t.shape[dim];
       if (dim < int(found.shape.size())) found.shape[dim] = size;
+      if (found.on_host && dim < int(found.strides.size())) found.strides[dim] = t.strides[dim];
       dense = dense && (size == 1 || !t.strides || t.strides[dim] == count);
       count *= size;
     }
     found.count = count, found.contiguous = dense || count == 0;
     return found;
   }
+
+  // A tensor in the host's memory as float64. PyTorch's own functions take longer than all that is done with a small one.
+  std::pair<nb::object, Facts> copied(nb::handle tensor, const Facts& from) const {
+    nb::object sizes = nb::steal(PyTuple_New(from.dims));
+    for (int dim = 0; dim < from.dims; ++dim) PyTuple_SET_ITEM(sizes.ptr(), dim, PyLong_FromLongLong(from.shape[dim]));
+    const nb::object copy = empty(sizes, float64_, device(tensor));
+    const Facts to = known(copy, "copy");
+    copy_values(from, reinterpret_cast<double*>(to.address));
+    return {copy, to};
+  }
+  template <class T>
+  static void copy_from(const T* from, const Facts& facts, double* to) {
+    std::array<i64, 3> sizes{1, 1, 1}, strides{};  // missing dimensions come first
+    std::copy_n(facts.shape.begin(), facts.dims, sizes.end() - facts.dims);
+    std::copy_n(facts.strides.begin(), facts.dims, strides.end() - facts.dims);
+    for (i64 i = 0; i < sizes[0]; ++i)
+      for (i64 j = 0; j < sizes[1]; ++j)
+        for (i64 k = 0; k < sizes[2]; ++k) *to++ = double(from[i * strides[0] + j * strides[1] + k * strides[2]]);
+  }
+
   static Kind kind_of(const dlpack::Type& type) {
     if (type.bits == 64 && type.code == dlpack::kInteger) return kInt64;
     if (type.code != dlpack::kFloating) return kOther;
@@ -192,6 +235,7 @@ class Torch {
   const nb::object data_ptr_ = name("data_ptr"), shape_ = name("shape"), device_ = name("device"),
                    dtype_ = name("dtype"), is_contiguous_ = name("is_contiguous"), contiguous_ = name("contiguous"),
                    detach_ = name("detach"), to_ = name("to"), requires_grad_ = name("requires_grad"),
+                   sum_ = name("sum"), view_as_ = name("view_as"),
                    dtype_and_device_ = nb::make_tuple(dtype_, device_);
 };
 

@@ -30,7 +30,9 @@ class Search {
   Search(const ColouredGraph& graph, int64_t effort) : graph_(graph), refiner_(graph), effort_(effort) {}
 
   CanonicalOrder run() {
-    descend(refiner_.first_partition(), 0);
+    Partition first = refiner_.first_partition();
+    if (next_cell(first) < 0) return {first.node, exact_};  // the only leaf
+    descend(std::move(first), 0);
     return {best_, exact_};
   }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace tfgw {
@@ -64,27 +64,34 @@ ColouredGraph::ColouredGraph(std::vector<int32_t> colours, std::vector<Tie> ties
     neighbours_[fill[t.from]++] = {t.to, colour};
     if (!one_way) neighbours_[fill[t.to]++] = {t.from, colour ^ kBackward};
   }
-  find_twins(ties);
+  find_twins(ties, one_way);
 }
 
 // Twins have equal neighbourhoods (compared by hashes), or, if they are tied to each other, equal neighbourhoods once
 // each counts as a neighbour of its own. The second kind is looked for only where all ties have the same colour.
-void ColouredGraph::find_twins(const std::vector<Tie>& ties) {
-  std::vector<uint64_t> open(size(), 0), closed(size());
+void ColouredGraph::find_twins(const std::vector<Tie>& ties, bool symmetric) {
+  std::vector<uint64_t> hash(size(), 0);
   for (int v = 0; v < size(); ++v)
     for (const Neighbour* e = begin(v); e != end(v); ++e) {
       const bool loop = e->node == v;
-      open[v] += loop ? mix(e->colour) : tie_hash(*e);
+      hash[v] += loop ? mix(e->colour) : tie_hash(*e);
     }
-  const bool look_closed = !ties.empty() && has_one_colour(ties) && is_symmetric(ties);
-  for (int v = 0; v < size(); ++v) closed[v] = open[v] + tie_hash({int32_t(v), mix(look_closed ? ties[0].colour : 0)});
-  std::map<std::pair<int32_t, uint64_t>, int32_t> with_open, with_closed;
-  twins_.resize(size());
-  for (int v = 0; v < size(); ++v) {
-    const int32_t first = with_open.emplace(std::make_pair(colours_[v], open[v]), v).first->second;
-    twins_[v] = first;
-    if (look_closed && first == v) twins_[v] = with_closed.emplace(std::make_pair(colours_[v], closed[v]), v).first->second;
-  }
+  std::vector<int32_t> nodes(size());
+  std::iota(nodes.begin(), nodes.end(), 0);
+  twins_ = nodes;
+  join_alike(nodes, hash);
+  if (ties.empty() || !symmetric || !has_one_colour(ties)) return;
+  nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [&](int v) { return twins_[v] != v; }), nodes.end());
+  for (int32_t v : nodes) hash[v] += tie_hash({v, mix(ties[0].colour)});
+  join_alike(nodes, hash);
+}
+
+// Makes nodes of equal colour and hash twins of the first of them.
+void ColouredGraph::join_alike(std::vector<int32_t>& nodes, const std::vector<uint64_t>& hash) {
+  const auto key = [&](int32_t v) { return std::make_tuple(colours_[v], hash[v]); };
+  std::sort(nodes.begin(), nodes.end(), [&](int a, int b) { return std::make_pair(key(a), a) < std::make_pair(key(b), b); });
+  for (size_t i = 1; i < nodes.size(); ++i)
+    if (key(nodes[i]) == key(nodes[i - 1])) twins_[nodes[i]] = twins_[nodes[i - 1]];
 }
 
 }  // namespace tfgw

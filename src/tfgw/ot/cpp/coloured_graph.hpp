@@ -47,7 +47,8 @@ class ColouredGraph {
   const Neighbour* end(int v) const { return neighbours_.data() + ptr_[v + 1]; }
 
  private:
-  void find_twins(const std::vector<Tie>& ties);
+  void find_twins(const std::vector<Tie>& ties, bool symmetric);
+  void join_alike(std::vector<int32_t>& nodes, const std::vector<uint64_t>& hash);
 
   std::vector<int32_t> colours_, twins_;
   std::vector<int64_t> ptr_;

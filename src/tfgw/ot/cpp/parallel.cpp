@@ -13,8 +13,9 @@
 namespace tfgw {
 namespace {
 
-// How long a thread waits awake: longer than what comes between the calls of a loop, or than the last pair of a call.
-constexpr std::chrono::microseconds kAwake{200};
+// How long a thread waits awake: longer than what comes between the calls of a training loop, as to wake it may take as
+// long as it then helps. After a moment it offers its processor to others at every look.
+constexpr std::chrono::microseconds kAlone{50}, kAwake{2000};
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -29,21 +30,35 @@ void relax() {
 // Waits awake until `ready()`; false if that takes too long.
 template <class Ready>
 bool spin_until(Ready ready) {
-  const auto end = std::chrono::steady_clock::now() + kAwake;
-  do {
+  const auto start = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::duration waited{};
+  while (waited < kAwake) {
     for (int i = 0; i < 32; ++i) {
       if (ready()) return true;
       relax();
     }
-  } while (std::chrono::steady_clock::now() < end);
+    if (waited > kAlone) std::this_thread::yield();
+    waited = std::chrono::steady_clock::now() - start;
+  }
   return false;
+}
+
+// What the lock protects takes less time than to fall asleep over it.
+std::unique_lock<std::mutex> locked(std::mutex& mutex) {
+  std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
+  for (int i = 0; i < 1000 && !lock; ++i) {
+    relax();
+    lock.try_lock();
+  }
+  if (!lock) lock.lock();
+  return lock;
 }
 
 // Threads that wait for jobs. Never destroyed, as they may outlive everything else in the process.
 class Pool {
  public:
   void offer(Job& job, int helpers) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = locked(mutex_);
     try {
       for (int i = 0; i < helpers; ++i) {
         if (free_ <= int(offers_.size())) start_thread();
@@ -58,15 +73,12 @@ class Pool {
 
   // Takes back what nobody has begun with, and waits for the others.
   void finish(Job& job, const std::function<void()>& idle) {
-    std::unique_lock<std::mutex> lock(mutex_);
+    auto lock = locked(mutex_);
     offers_.erase(std::remove(offers_.begin(), offers_.end(), &job), offers_.end());
     open_offers_.store(int(offers_.size()), std::memory_order_relaxed);
     lock.unlock();
     const auto done = [&] { return job.running.load(std::memory_order_acquire) == 0; };
-    if (spin_until(done)) {
-      lock.lock();  // the last helper may still be about to tell
-      return;
-    }
+    if (spin_until(done)) return;
     lock.lock();
     while (!finished_.wait_for(lock, std::chrono::milliseconds(20), done)) {
       lock.unlock();
@@ -82,10 +94,9 @@ class Pool {
   }
 
   [[noreturn]] void help() {
-    std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
     while (true) {
       spin_until([&] { return open_offers_.load(std::memory_order_relaxed) > 0; });
-      lock.lock();
+      auto lock = locked(mutex_);
       ++asleep_;
       offered_.wait(lock, [&] { return !offers_.empty(); });
       --asleep_;
@@ -95,10 +106,10 @@ class Pool {
       --free_, ++job.running;
       lock.unlock();
       job.work();
-      lock.lock();
+      lock = locked(mutex_);
       ++free_;
+      // The last look at the job: its caller may return now.
       if (job.running.fetch_sub(1, std::memory_order_release) == 1) finished_.notify_all();
-      lock.unlock();
     }
   }
 

@@ -13,17 +13,14 @@ namespace {
 
 constexpr int64_t kTemplateEffort = int64_t(1) << 22;  // of canonical_order: in every call, so not much
 
-std::vector<double> normalised(const double* weights, int64_t count) {
-  const double total = std::accumulate(weights, weights + count, 0.0);
-  std::vector<double> h(weights, weights + count);
+void normalise(std::vector<double>& h) {
+  const double total = std::accumulate(h.begin(), h.end(), 0.0);
   for (double& w : h) w /= total;
-  return h;
 }
 
-std::vector<double> squared_norms(const double* x, int64_t rows, int64_t columns) {
-  std::vector<double> norm(rows, 0.0);
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t c = 0; c < columns; ++c) norm[i] += x[i * columns + c] * x[i * columns + c];
+double squared_norm(const double* x, int64_t count) {
+  double norm = 0;
+  for (int64_t c = 0; c < count; ++c) norm += x[c] * x[c];
   return norm;
 }
 
@@ -130,12 +127,14 @@ Graph prepare_graph(const BatchInput& in, int64_t b, const Csr& adjacency, const
   g.x = in.x + g.first_node * in.features;
   g.kind = in.kind;
   if (g.n == 0) return g;
-  g.h = normalised(in.weights + g.first_node, g.n);
+  g.h.assign(in.weights + g.first_node, in.weights + g.first_node + g.n);
+  normalise(g.h);
   g.supply.resize(g.n);
   to_fixed_point(g.h.data(), g.n, g.supply.data());
   g.square.assign(g.n, 0.0);
   g.out_mean = g.in_mean = g.square;
-  g.x_norm = squared_norms(g.x, g.n, in.features);
+  g.x_norm.resize(g.n);
+  for (int i = 0; i < g.n; ++i) g.x_norm[i] = squared_norm(g.x + i * in.features, in.features);
   if (in.kind == StructureKind::sparse) {
     prepare_sparse(g, adjacency);
   } else if (in.kind == StructureKind::dense) {
@@ -151,6 +150,7 @@ std::vector<int32_t> live_nodes(const TemplatesInput& in, int64_t k) {
   const int64_t m = in.nodes, d = in.features;
   std::vector<int32_t> live;
   std::vector<double> rows;
+  live.reserve(m), rows.reserve(m * (1 + d));
   for (int64_t l = 0; l < m; ++l) {
     if (in.weights[k * m + l] <= 0) continue;
     live.push_back(int32_t(l));
@@ -165,6 +165,7 @@ std::vector<int32_t> live_nodes(const TemplatesInput& in, int64_t k) {
     std::sort(order.begin(), order.end(), [&](int a, int b) { return rank[a] < rank[b]; });
   } else {
     std::vector<Tie> ties;
+    ties.reserve(4 * size_t(count));
     const double* S = in.structure + k * m * m;
     for (int a = 0; a < count; ++a)
       for (int b = 0; b < count; ++b)
@@ -182,36 +183,46 @@ Template prepare_template(const TemplatesInput& in, int64_t k) {
   t.m = int(t.live.size());
   t.ld = padded(t.m);
   t.alpha = in.alpha[k];
-  for (int32_t l : t.live) t.h.push_back(in.weights[k * m + l]);
-  t.h = normalised(t.h.data(), t.m);
+  t.h.resize(t.m);
+  for (int l = 0; l < t.m; ++l) t.h[l] = in.weights[k * m + t.live[l]];
+  normalise(t.h);
   t.demand = positive_fixed_point(t.h);
 
   t.ft.assign(d * t.ld, 0.0);
   for (int l = 0; l < t.m; ++l)
     for (int64_t c = 0; c < d; ++c) t.ft[c * t.ld + l] = in.x[(k * m + t.live[l]) * d + c];
 
-  for (int32_t l : t.live) t.f_norm.push_back(squared_norms(in.x + (k * m + l) * d, 1, d)[0]);
+  t.f_norm.resize(t.m);
+  for (int l = 0; l < t.m; ++l) t.f_norm[l] = squared_norm(in.x + (k * m + t.live[l]) * d, d);
 
   t.square.assign(m, 0.0);
   if (!in.structure) return t;
   const double* S = in.structure + k * m * m;
   const auto squared = [&](int64_t a, int64_t b) { return S[a * m + b] * S[a * m + b]; };
-  for (int64_t a = 0; a < m; ++a)
-    for (int b = 0; b < t.m; ++b) t.square[a] += (squared(a, t.live[b]) + squared(t.live[b], a)) * t.h[b];
+  for (int64_t a = 0; a < m; ++a) {
+    double sum = 0;
+    for (int b = 0; b < t.m; ++b) sum += (squared(a, t.live[b]) + squared(t.live[b], a)) * t.h[b];
+    t.square[a] = sum;
+  }
   t.C.assign(int64_t(t.m) * t.ld, 0.0);
   t.Ct = t.mean = t.C;
-  t.out_mean.assign(t.m, 0.0);
-  t.in_mean = t.out_mean;
-  for (int a = 0; a < t.m; ++a)
+  t.out_mean.resize(t.m);
+  t.in_mean.resize(t.m);
+  double constant = 0;
+  for (int a = 0; a < t.m; ++a) {
+    double out = 0, into = 0;
     for (int b = 0; b < t.m; ++b) {
       const double forth = S[t.live[a] * m + t.live[b]], back = S[t.live[b] * m + t.live[a]];
       t.C[a * t.ld + b] = forth;
       t.Ct[a * t.ld + b] = back;
       t.mean[a * t.ld + b] = 0.5 * (forth + back);
-      t.out_mean[a] += forth * t.h[b];
-      t.in_mean[a] += back * t.h[b];
-      t.constant += forth * forth * t.h[a] * t.h[b];
+      out += forth * t.h[b];
+      into += back * t.h[b];
+      constant += forth * forth * t.h[a] * t.h[b];
     }
+    t.out_mean[a] = out, t.in_mean[a] = into;
+  }
+  t.constant = constant;
   return t;
 }
 

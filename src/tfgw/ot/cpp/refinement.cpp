@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace tfgw {
 
-Refiner::Refiner(const ColouredGraph& graph) : graph_(graph), key_(graph.size(), 0), queued_(graph.size(), 0) {}
+Refiner::Refiner(const ColouredGraph& graph) : graph_(graph), key_(graph.size(), 0), queued_(graph.size(), 0) {
+  for (std::vector<int32_t>* list : {&touched_, &touched_cells_, &parts_}) list->reserve(graph.size());
+}
 
 Partition Refiner::first_partition() {
   const int n = graph_.size();
@@ -16,13 +19,14 @@ Partition Refiner::first_partition() {
   p.cell.resize(n);
   p.size.assign(n, 0);
   std::vector<int32_t> queue;
+  queue.reserve(2 * size_t(n));
   for (int place = 0; place < n; ++place) {
     if (place == 0 || graph_.colour(p.node[place]) != graph_.colour(p.node[place - 1])) queue.push_back(place);
     p.cell[p.node[place]] = queue.back();
     ++p.size[queue.back()];
   }
   p.cells = int(queue.size());
-  refine(p, queue);
+  refine(p, std::move(queue));
   return p;
 }
 
@@ -82,7 +86,8 @@ uint64_t Refiner::split(Partition& p, int cell, std::vector<int32_t>& queue) {
   if (std::all_of(first, first + size, [&](int v) { return key_[v] == key_[*first]; })) return trace;
   std::sort(first, first + size, [&](int a, int b) { return key_[a] < key_[b]; });
   int largest = cell;
-  std::vector<int32_t> parts;
+  std::vector<int32_t>& parts = parts_;
+  parts.clear();
   trace = mix(uint64_t(cell));
   for (int place = cell; place < cell + size; ++place) {
     const int v = p.node[place];

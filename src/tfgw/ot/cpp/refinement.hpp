@@ -42,7 +42,7 @@ class Refiner {
   const ColouredGraph& graph_;
   std::vector<uint64_t> key_;
   std::vector<char> queued_;
-  std::vector<int32_t> touched_, touched_cells_;
+  std::vector<int32_t> touched_, touched_cells_, parts_;
   int64_t work_ = 0;
 };
 
