@@ -45,6 +45,8 @@ MODELS = {
     "PatchySAN": (PatchySAN, {}),
 }  # fmt: skip
 
+TRAINED = {"recipe": "paper", "epochs": 4, "accelerator": "cpu", "random_state": 0}
+
 
 def digest(values: Iterable[Tensor | np.ndarray | None]) -> str:
     """SHA-256 of numbers with their shapes; −0 counts as 0."""
@@ -122,10 +124,10 @@ def trainings(args) -> Iterator[tuple[str, str]]:
     graphs = list(load("MUTAG", data_dir=args.data_dir))
     labels = [int(graph.y) for graph in graphs]
     for name, (kind, options) in MODELS.items():
-        model = kind(**({"epochs": 4, "accelerator": "cpu", "random_state": 0} | options)).fit(graphs, labels)
+        model = kind(**(TRAINED | options)).fit(graphs, labels)
         yield name, digest([*weights(model.model_), model.predict_proba(graphs)])
     sizes = [float(graph.num_nodes) for graph in graphs]
-    regressor = TFGWRegressor(epochs=4, accelerator="cpu", random_state=0).fit(graphs, sizes)
+    regressor = TFGWRegressor(**TRAINED).fit(graphs, sizes)
     yield "TFGWRegressor", digest([*weights(regressor.model_), regressor.predict(graphs)])
     yield "TFGWTransformer", digest([TFGWTransformer(random_state=0).fit(graphs, labels).transform(graphs)])
     circles = skip_circles(seed=0)
@@ -147,7 +149,9 @@ def commands(args) -> Iterator[tuple[str, str]]:
     for name, options in runs.items():
         with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()):
             run = Path(folder) / "run"
-            code = tfgw(["train", "--accelerator", "cpu", "--json", "--output", str(run), *options])
+            code = tfgw(
+                ["train", "--recipe", "paper", "--accelerator", "cpu", "--json", "--output", str(run), *options]
+            )
             assert not code, out.getvalue()
             found = digest(weights(load_model(run / "model.safetensors").model))
             scores = json.loads(out.getvalue())
