@@ -50,4 +50,4 @@ def train(run: Run, settings: dict[str, Any], recipe: dict[str, Any], args: argp
     probabilities = model.predict_proba([graphs[i] for i in test])
     found = {"accuracy": float((model.classes_[probabilities.argmax(1)] == y[test]).mean()), "seconds": seconds}
     found |= {"train_accuracy": model.history_[-1].score, "alpha": getattr(model, "alpha_", None)}
-    return run._asdict() | found | {"labels": y[test].tolist(), "probabilities": probabilities.round(6).tolist()}
+    return run._asdict() | found | {"labels": y[test].tolist(), "probabilities": probabilities.round(3).tolist()}

@@ -1,7 +1,7 @@
 """A linear layer whose result for a row does not depend on the other rows."""
 
-from torch import Tensor, nn
-from torch.nn.functional import linear, pad
+from torch import Tensor, constant_pad_nd, nn
+from torch.nn.functional import linear
 
 from tfgw.ot.tracing import is_eager
 
@@ -23,8 +23,8 @@ class Linear(nn.Linear):
         if self.training or x.dim() != 2 or _is_round(x):
             return linear(x, self.weight, self.bias)
         columns = -x.shape[1] % COLUMNS
-        weight = pad(self.weight, (0, columns)) if columns else self.weight
-        return linear(pad(x, (0, columns, 0, -x.shape[0] % ROWS)), weight, self.bias)[: x.shape[0]]
+        weight = constant_pad_nd(self.weight, (0, columns)) if columns else self.weight
+        return linear(constant_pad_nd(x, (0, columns, 0, -x.shape[0] % ROWS)), weight, self.bias)[: x.shape[0]]
 
 
 class Perceptron(nn.Sequential):
@@ -35,7 +35,7 @@ class Perceptron(nn.Sequential):
     def forward(self, x: Tensor) -> Tensor:
         if self.training or x.dim() != 2:
             return super().forward(x)
-        return super().forward(pad(x, (0, 0, 0, -x.shape[0] % ROWS)))[: x.shape[0]]
+        return super().forward(constant_pad_nd(x, (0, 0, 0, -x.shape[0] % ROWS)))[: x.shape[0]]
 
 
 def _is_round(x: Tensor) -> bool:

@@ -14,11 +14,14 @@ Readout = Literal["distances", "distances+sum", "distances+mean"]
 
 def sum_over_graphs(x: Tensor, batch: Tensor | None = None, batch_size: int | None = None) -> Tensor:
     """Sum of the rows of each graph, ``(batch_size, channels)``; the batch may be padded (:mod:`tfgw.nn.padding`)."""
-    if current_padding() is None:
+    is_padded = current_padding() is not None
+    if batch is None or batch_size is None:
+        if is_padded:
+            raise ValueError("batch_size: missing; the graphs of a padded batch cannot be counted")
         return global_add_pool(x, batch, size=batch_size)
-    if batch_size is None:
-        raise ValueError("batch_size: missing; the graphs of a padded batch cannot be counted")
-    return global_add_pool(x, batch, size=batch_size + 1)[:batch_size]  # the last sum is that of padding
+    # What PyTorch Geometric does in the end, in a third of its time on a small graph.
+    sums = x.new_zeros(batch_size + is_padded, x.shape[1]).scatter_add_(0, batch.unsqueeze(1).expand_as(x), x)
+    return sums[:batch_size] if is_padded else sums  # the last sum is that of padding
 
 
 def mean_over_graphs(x: Tensor, batch: Tensor | None = None, batch_size: int | None = None) -> Tensor:
