@@ -5,6 +5,7 @@ import pytest
 from tfgw.paper.experiment import PRESETS, load_experiment, names
 from tfgw.paper.plan import plan
 from tfgw.paper.series import Options
+from tfgw.train.recipes import RECIPES
 
 
 @pytest.mark.parametrize("name", names())
@@ -59,3 +60,15 @@ def test_unknown_names() -> None:
         plan(load_experiment("table2"), Options(), models=["gat"])
     with pytest.raises(ValueError, match="protocol 'kfold'"):
         plan(load_experiment("table2"), Options(protocol="kfold"))
+
+
+def test_a_recipe_is_part_of_a_cell_in_full() -> None:
+    """A record must not hold for what the name of a recipe means later."""
+    experiment = load_experiment("recipe")
+    rows = {row.model: row for row in experiment.rows}
+    (configuration,) = experiment.configurations(rows["gin"], "MUTAG", "quick")
+    assert configuration == {"recipe": RECIPES["default"]}  # and no epochs, which are the recipe's
+    (configuration,) = experiment.configurations(rows["gin"], "MUTAG", "smoke")
+    assert configuration["epochs"] == 2
+    (configuration,) = experiment.configurations(rows["tfgw-paper"], "ENZYMES", "quick")
+    assert configuration == {"num_templates": 24, "recipe": "paper"}

@@ -14,7 +14,7 @@ from tfgw.datasets import from_networkx, load
 from tfgw.paper.folds import Fold
 from tfgw.paper.isomorphism import isomorphism_groups
 from tfgw.paper.plan import plan
-from tfgw.paper.protocols import PROTOCOLS, Fair, Paper, get_protocol
+from tfgw.paper.protocols import PROTOCOLS, Fair, Paper, TrainAll, get_protocol
 from tfgw.paper.published_splits import read_splits
 from tfgw.paper.series import Options
 
@@ -29,6 +29,7 @@ def test_registry() -> None:
         "synthetic": "synthetic",
         "sweep": "fair",
         "timing": "timing",
+        "train-all": "train-all",
     }
     with pytest.raises(ValueError, match="protocol 'kfold': unknown; there are fair, paper"):
         get_protocol("kfold")
@@ -40,6 +41,20 @@ def test_a_sweep_shares_the_selection_of_fair(tmp_path: Path) -> None:
     fair, sweep = (plan(mine, Options(preset="smoke", protocol=name))[0] for name in mine.protocols)
     assert [cell.key for cell in fair.first_cells()] == [cell.key for cell in sweep.first_cells()]
     assert (fair.total, sweep.total) == (10 * 3 + 10 * 4, 10 * 3)
+
+
+def test_train_all_trains_on_all_graphs_outside_of_the_folds_of_fair() -> None:
+    for fold, of_fair in zip(TrainAll().folds(LABELS, seed=3), Fair().folds(LABELS, seed=3), strict=True):
+        used = TrainAll().used(fold)
+        assert used.test.tolist() == of_fair.test.tolist()
+        assert len(used.validation) == 0
+        assert used.train.tolist() == sorted({*range(120)} - {*used.test.tolist()})
+
+
+def test_train_all_can_select_no_configuration(tmp_path: Path) -> None:
+    mine = experiment(tmp_path, GRID, protocol="train-all")
+    with pytest.raises(ValueError, match="has several configurations, of which train-all can select none"):
+        plan(mine, Options(preset="smoke"))[0].first_cells()
 
 
 @pytest.mark.parametrize("make", [Paper().folds, Fair().folds])

@@ -16,9 +16,13 @@ class NeuralBaseline(NeuralClassifier):
     Args:
         standardize: Whether features are brought to mean 0 and variance 1 over the training graphs; ``None``: unless
             all are 0 or 1.
+        recipe: How to train, as in :class:`tfgw.estimators.TFGWClassifier`; it also decides the parameters below that
+            are ``None``.
         epochs: Passes over the training graphs.
         batch_size: Graphs per optimiser step.
-        lr: Learning rate of Adam.
+        lr: Learning rate of Adam; with a schedule, the largest.
+        weight_decay: Decoupled weight decay.
+        label_smoothing: Share of a target that is spread evenly over all classes.
         validation_fraction: Share of the graphs that is set aside to choose the epoch whose weights are kept; 0:
             those of the last epoch, unless ``fit`` is given graphs to choose it by.
         patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.

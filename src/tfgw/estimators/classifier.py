@@ -20,7 +20,9 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
         structure: What graphs are compared by: ``"adjacency"`` (learned templates keep their entries in [0, 1]),
             ``"shortest_path"``, or ``"precomputed"`` for the matrices that come with the graphs.
         directed: Whether the structures of graphs and templates may be asymmetric.
-        num_layers: Layers of the GIN that encodes the nodes; 0 compares the features as they are.
+        num_layers: Layers of the GIN that encodes the nodes; 0 compares the features as they are. ``None`` here and for
+            the parameters below: as in the recipe, then as in :class:`tfgw.nn.TFGWConfig` and
+            :class:`tfgw.train.TrainConfig`.
         width: Features that each layer computes.
         dropout: Share of the head's hidden units that is dropped in training.
         alpha: Trade-off between features (0) and structure (1); ``None``: learned.
@@ -32,9 +34,14 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
             so that isomorphic graphs get the same output; see :class:`tfgw.datasets.CanonicalOrder`.
         standardize: Whether features are brought to mean 0 and variance 1 over the training graphs; ``None``: unless
             all are 0 or 1.
-        epochs: Passes over the training graphs.
+        recipe: How to train, and the head of the network: ``"default"``, chosen for accuracy on graphs that the model
+            has not seen; ``"paper"``, as in the publication; or a mapping of settings, such as a changed copy of
+            ``tfgw.train.recipes.RECIPES["default"]``. Other parameters come before it.
+        epochs: Passes over the training graphs; the default recipe's depend on their number.
         batch_size: Graphs per optimiser step.
-        lr: Learning rate of Adam.
+        lr: Learning rate of Adam; with a schedule, the largest.
+        weight_decay: Decoupled weight decay of the networks.
+        label_smoothing: Share of a target that is spread evenly over all classes.
         template_lr: Learning rate of the templates; ``None``: the same.
         stratified: Whether every batch has the class proportions of the training graphs.
         validation_fraction: Share of the graphs that is set aside to choose the epoch whose weights are kept; 0:

@@ -12,6 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tfgw.train.recipes import recipe_of
+
 PRESETS = ("smoke", "quick", "full")
 KINDS = dict.fromkeys(("IMDB-BINARY", "IMDB-MULTI", "COLLAB"), "social")
 CLASSES = {
@@ -110,12 +112,13 @@ class Experiment:
     def configurations(self, row: Row, dataset: str, preset: str) -> list[dict[str, Any]]:
         """The constructor parameters of every configuration, in the order of the grid."""
         fixed = {name: _for_dataset(value, dataset) for name, value in row.fixed.items()}
-        if row.by_epochs:
-            fixed["epochs"] = self.setting(row, dataset, preset, "epochs")
+        epochs = self.setting(row, dataset, preset, "epochs")
+        if row.by_epochs and epochs != "recipe":
+            fixed["epochs"] = epochs
         grid_preset = "quick" if preset == "smoke" else preset
         grid = {name: _for_dataset(values, dataset) for name, values in row.grid.get(grid_preset, {}).items()}
         found = [fixed | dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-        return [_with_templates(configuration, dataset) for configuration in found]
+        return [_with_templates(_with_recipe(configuration), dataset) for configuration in found]
 
 
 def names() -> list[str]:
@@ -182,6 +185,12 @@ def _for_dataset(value: Any, dataset: str) -> Any:
         if name in value:
             return value[name]
     raise ValueError(f"no value for {dataset}, nor a default: {value}")
+
+
+def _with_recipe(configuration: dict[str, Any]) -> dict[str, Any]:
+    """Settings in place of a recipe's name, whose meaning may change; records must not hold for the new one."""
+    recipe = configuration.get("recipe", "paper")
+    return configuration if recipe == "paper" else configuration | {"recipe": dict(recipe_of(recipe))}
 
 
 def _with_templates(configuration: dict[str, Any], dataset: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def _longer_training(experiment: Experiment, summaries: Summaries, preset: str) 
     for series, _ in summaries:
         if series.row.by_epochs:
             ours, papers = (experiment.setting(series.row, series.dataset, name, "epochs") for name in (preset, "full"))
-            if ours < papers:
+            if papers != "recipe" and ours < papers:
                 found.add(papers)
     return sorted(found)
 

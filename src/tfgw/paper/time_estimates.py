@@ -46,7 +46,7 @@ def _same(cell: Cell) -> str:
 
 
 def _similar(cell: Cell) -> str:
-    kinds = {name: value for name, value in cell.configuration.items() if isinstance(value, bool | str)}
+    kinds = {name: value for name, value in cell.configuration.items() if isinstance(value, bool | str | dict)}
     return f"{cell.group} {json.dumps(kinds, sort_keys=True)}"
 
 

@@ -3,7 +3,8 @@
 A protocol is an object without state. Its contract is :class:`~tfgw.paper.protocols.protocol.Protocol`:
 
     Protocol ─┬─ AccuracyProtocol ─┬─ DividedProtocol ─┬─ FairFolds ─┬─ Fair
-              │                    │                   │             └─ Sweep
+              │                    │                   │             ├─ Sweep
+              │                    │                   │             └─ TrainAll
               │                    │                   └─ Paper
               │                    └─ Synthetic
               └─ Timing
@@ -15,9 +16,10 @@ from tfgw.paper.protocols.protocol import Measurement, Protocol
 from tfgw.paper.protocols.sweep import Sweep
 from tfgw.paper.protocols.synthetic import Synthetic
 from tfgw.paper.protocols.timing import Timing
+from tfgw.paper.protocols.train_all import TrainAll
 
 PROTOCOLS: dict[str, Protocol] = {
-    protocol.name: protocol for protocol in (Fair(), Paper(), Synthetic(), Sweep(), Timing())
+    protocol.name: protocol for protocol in (Fair(), Paper(), Synthetic(), Sweep(), Timing(), TrainAll())
 }
 
 
@@ -28,4 +30,15 @@ def get_protocol(name: str) -> Protocol:
     return PROTOCOLS[name]
 
 
-__all__ = ["PROTOCOLS", "Fair", "Measurement", "Paper", "Protocol", "Sweep", "Synthetic", "Timing", "get_protocol"]
+__all__ = [
+    "PROTOCOLS",
+    "Fair",
+    "Measurement",
+    "Paper",
+    "Protocol",
+    "Sweep",
+    "Synthetic",
+    "Timing",
+    "TrainAll",
+    "get_protocol",
+]

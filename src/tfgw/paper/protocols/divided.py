@@ -41,9 +41,16 @@ class DividedProtocol(AccuracyProtocol):
         """The graphs of a fold in canonical order, real-valued features standardised on its training graphs."""
         dataset = cell_graphs(cell, context)
         split = (cell.dataset, cell.split_seed, cell.grouped, cell.splits, cell.graphs)
-        fold = _cached_folds(self, *split, context)[cell.fold]
+        fold = self.used(_cached_folds(self, *split, context)[cell.fold])
         preprocessing = Preprocessing.fit(dataset[fold.train])
-        return Parts(*(preprocessing(dataset[part]) for part in fold))
+        train, validation, test = (preprocessing(dataset[part]) if len(part) else None for part in fold)
+        assert train is not None
+        assert test is not None
+        return Parts(train, validation, test)
+
+    def used(self, fold: Fold) -> Fold:
+        """How the graphs of a fold are used; the folds themselves may come from a file."""
+        return fold
 
     def _cell(self, series: Series, configuration: dict[str, Any], **fields: Any) -> Cell:
         graphs = None if series.splits is not None else series.sizes["graphs"] or None

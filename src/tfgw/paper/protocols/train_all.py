@@ -1,0 +1,39 @@
+"""``train-all``: the test folds of ``fair``; all other graphs train, and nothing is selected."""
+
+import numpy as np
+
+from tfgw.paper.cells import Cell
+from tfgw.paper.folds import Fold
+from tfgw.paper.protocols.fair import FairFolds
+from tfgw.paper.records import Record, Records
+from tfgw.paper.series import Series
+
+
+class TrainAll(FairFolds):
+    """For recipes that keep the last epoch, and for models that choose their parameters inside the training graphs."""
+
+    name = "train-all"
+    over = "folds"
+    caption = (
+        "Ours: mean over the test folds of the mean over the runs; ± is the standard deviation over folds.",
+        "All graphs outside of the test fold train. Nothing is selected by validation graphs.",
+    )
+    takes_splits = True
+
+    def first_cells(self, series: Series) -> list[Cell]:
+        return [cell for fold in range(series.sizes["folds"]) for cell in self._runs(series, fold)]
+
+    def complete_groups(self, series: Series, records: Records) -> list[list[Record]]:
+        """The runs of each fold."""
+        groups = [records.all_done(self._runs(series, fold)) for fold in range(series.sizes["folds"])]
+        return [group for group in groups if group]
+
+    def used(self, fold: Fold) -> Fold:
+        kept = np.sort(np.concatenate([fold.train, fold.validation]))
+        return Fold(kept, fold.validation[:0], fold.test)
+
+    def _runs(self, series: Series, fold: int) -> list[Cell]:
+        if len(series.configurations) > 1:
+            raise ValueError(f"{series.row.model}: has several configurations, of which {self.name} can select none")
+        runs = range(1, series.sizes["runs"] + 1)
+        return [self._cell(series, series.configurations[0], fold=fold, seed=run) for run in runs]
