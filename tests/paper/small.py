@@ -101,3 +101,16 @@ def wait_until(condition: Callable[[], Any], *, seconds: float = 60) -> Any:
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.02)
     return answer
+
+
+def in_process(job: Callable[[], None]) -> int:
+    """Start a job in a process of its own; returns its number."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            job()
+            code = 0
+        finally:
+            os._exit(code)
+    return process

@@ -54,7 +54,7 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         busy = wait_until(lambda: count(tmp_path / "ray") >= 5 and workers(), seconds=200)
         os.kill(busy[0], signal.SIGKILL)
         running.join(timeout=200)
-        assert outcome == [(40, [], 40)]
+        assert outcome == [(40, [], 0, 40)]
     finally:
         ray.shutdown()
         cluster.shutdown()

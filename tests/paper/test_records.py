@@ -1,11 +1,16 @@
-"""Records: found again, whole, once."""
+"""Records: found again, whole, once, whoever else reads and writes, and whoever is killed."""
 
 import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.paper.small import cell
+from tests.paper.small import cell, in_process
 from tfgw.paper.cells import Cell
 from tfgw.paper.records import Record, Records
 
@@ -41,7 +46,7 @@ def test_packed_records_are_the_same(tmp_path: Path) -> None:
     before = list(records)
     assert records.pack() == len(before) == 6
     assert list(Records(tmp_path)) == before
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["C.jsonl", "C.jsonl"]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [".lock", "C.jsonl", "C.jsonl"]
     records.put(record(cells[4], "failed"))  # a newer record stands
     assert Records(tmp_path).get(cells[4])["status"] == "failed"
     assert len(list(Records(tmp_path))) == 6
@@ -74,3 +79,134 @@ def test_records_of_another_machine(tmp_path: Path) -> None:
     there.pack()
     here.merge_from(Records(tmp_path / "there"))
     assert [here.get(cell(fold=fold))["where"] for fold in range(3)] == ["here", "there", "there"]
+
+
+def test_a_pack_made_by_another_process_is_seen(tmp_path: Path) -> None:
+    """A run reads records while somebody packs them."""
+    run, other = Records(tmp_path), Records(tmp_path)
+    run.put(record(cell(fold=0)))
+    assert run.get(cell(fold=5)) is None  # it knows that there is no pack
+    other.put(record(cell(fold=1)))
+    other.pack()
+    assert run.get(cell(fold=0)) == run.get(cell(fold=0)) == record(cell(fold=0))
+    assert run.get(cell(fold=1)) == record(cell(fold=1))
+    assert len(list(run)) == 2
+
+
+def test_a_record_that_is_written_during_a_pack_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process retries a failed cell: its record waits for the pack, and is not removed with the old one."""
+    records = Records(tmp_path)
+    records.put(record(cell(), "failed"))
+    replace, writers = Path.replace, []
+
+    def slow(self: Path, target: Path) -> Path:
+        if not writers and target.suffix == ".jsonl":
+            writers.append(in_process(lambda: Records(tmp_path).put(record(cell()))))
+            time.sleep(0.2)  # long enough for a writer that does not wait
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", slow)
+    records.pack()
+    assert os.waitpid(writers[0], 0)[1] == 0
+    assert Records(tmp_path).get(cell())["status"] == "done"
+
+
+def test_damage_costs_one_record_and_names_its_place(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    for fold in range(4):
+        records.put(record(cell(fold=fold)))
+    records.pack()
+    (pack,) = tmp_path.rglob("*.jsonl")
+    lines = pack.read_text().splitlines()
+    pack.write_text("\n".join([lines[0], lines[1][:40], *lines[2:]]) + "\n")
+    records.put(record(cell(fold=9)))
+    (loose,) = tmp_path.rglob("*.json")
+    loose.write_text('{"cell": {}, "status": "done"}')
+    with pytest.warns(UserWarning, match="not a record, left out") as told:
+        assert len(list(Records(tmp_path))) == 3
+    texts = [str(warning.message) for warning in told]
+    assert any(f"{pack}, line 2: not a record" in text for text in texts)
+    assert any(f"{loose}: not a record" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    "change", [{"model": "m:../../outside"}, {"model": "m:"}, {"dataset": "."}, {"model": "m:a/b"}]
+)
+def test_a_record_stays_in_its_folder(tmp_path: Path, change: dict[str, str]) -> None:
+    foreign = record(cell(**change))
+    with pytest.raises(ValueError, match="is not the name of a dataset or a class"):
+        Records(tmp_path / "records").put(foreign)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_crash_at_any_step_of_a_pack_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every operation on files is the last one before the crash, once."""
+    steps, crashed = 0, True
+    while crashed:
+        steps += 1
+        folder, done = tmp_path / str(steps), []
+        records = Records(folder)
+        for fold in range(3):
+            records.put(record(cell(fold=fold), "failed"))
+        records.pack()
+        for fold in range(1, 5):
+            records.put(record(cell(fold=fold)))
+        expected = list(records)
+
+        def step(operation: Callable, done: list = done, last: int = steps) -> Callable:
+            def counted(*args: object, **kwargs: object) -> object:
+                if len(done) == last:
+                    raise KeyboardInterrupt
+                done.append(operation)
+                return operation(*args, **kwargs)
+
+            return counted
+
+        with monkeypatch.context() as patch:
+            for name in ("write_text", "replace", "unlink", "rmdir"):
+                patch.setattr(Path, name, step(getattr(Path, name)))
+            try:
+                records.pack()
+                crashed = False
+            except KeyboardInterrupt:
+                pass
+        assert list(Records(folder)) == expected
+        assert Records(folder).pack() == len(expected)
+        assert list(Records(folder)) == expected
+    assert steps > 6
+
+
+def test_kills_at_random_moments_lose_nothing(tmp_path: Path) -> None:
+    """Writers replace records by newer ones, others pack, and all are killed now and then. A writer tells when its
+    record is written: in the end that one is there, or a newer one, and nothing is there twice."""
+    rng, cells = random.Random(0), [cell(fold=fold) for fold in range(40)]
+    log = os.open(tmp_path / "log", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+
+    def write(parity: int, number: int) -> None:
+        records, mine = Records(tmp_path / "records"), random.Random(number)
+        while True:
+            fold = 2 * mine.randrange(20) + parity
+            records.put(record(cells[fold]) | {"run": {"number": number}})
+            os.write(log, f"{fold} {number}\n".encode())
+
+    def pack() -> None:
+        while True:
+            Records(tmp_path / "records").pack()
+
+    for number in range(KILLS // 4):
+        jobs = [partial(write, 0, number), partial(write, 1, number), pack, pack]
+        processes = [in_process(job) for job in jobs]
+        time.sleep(rng.uniform(0.0, 0.05))
+        for process in processes:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+    told = dict(map(int, line.split()) for line in (tmp_path / "log").read_text().splitlines())
+    assert len(told) > 10
+    for _ in ("loose and packed", "packed"):
+        found = [(one["cell"]["fold"], one["run"]["number"]) for one in Records(tmp_path / "records")]
+        assert len(found) == len(dict(found))
+        assert all(dict(found)[fold] >= number for fold, number in told.items())
+        Records(tmp_path / "records").pack()
+
+
+KILLS = int(os.environ.get("TFGW_KILLS", "80"))

@@ -5,12 +5,23 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.paper.small import CYCLES, GRID, TFGW, cell, experiment, wait_until, without_times, write_experiment
+from tests.paper.small import (
+    CYCLES,
+    GRID,
+    TFGW,
+    cell,
+    experiment,
+    in_process,
+    wait_until,
+    without_times,
+    write_experiment,
+)
 from tests.paper.test_protocols import write_splits
 from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import load_experiment
@@ -37,13 +48,13 @@ def test_fair_chooses_by_validation_and_runs_again(tmp_path: Path) -> None:
     """One run of each configuration, then the final runs of the one with the best validation accuracy."""
     series = plan(experiment(tmp_path, GRID), SMOKE)
     outcome = run(series, context(tmp_path), ONE)
-    assert outcome == (10 * 3 + 10 * 4, [], 70)
+    assert outcome == (10 * 3 + 10 * 4, [], 0, 70)
     records = Records(tmp_path / "results")
     assert {series[0].protocol.chosen(series[0], fold, records)["wrong"] for fold in range(10)} == {0.2}
     summary = summarise(series[0], records)
     assert (summary.test, summary.deviation, summary.units) == (1.0, 0.0, 10)
     assert summary.validation == pytest.approx(0.8)
-    assert run(series, context(tmp_path), ONE) == (0, [], 70)
+    assert run(series, context(tmp_path), ONE) == (0, [], 0, 70)
 
 
 def test_paper_chooses_for_each_holdout(tmp_path: Path) -> None:
@@ -77,6 +88,23 @@ def test_groups_reach_the_cells(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_pack_beside_a_run_makes_it_drop_nothing(tmp_path: Path) -> None:
+    """The final runs depend on records of others, which move meanwhile."""
+    series = plan(experiment(tmp_path, GRID), SMOKE)
+
+    def pack() -> None:
+        while True:
+            Records(context(tmp_path).results).pack()
+            time.sleep(0.03)
+
+    packing = in_process(pack)
+    try:
+        assert run(series, context(tmp_path), ONE) == (70, [], 0, 70)
+    finally:
+        os.kill(packing, signal.SIGKILL)
+        os.waitpid(packing, 0)
+
+
 def test_a_failing_cell_stops_no_other(tmp_path: Path) -> None:
     """Neither one that raises an error nor one that ends the process it runs in."""
     grid = CYCLES + 'grid = { quick = { error = ["no luck", "exit"], wrong = [0.1] } }\n'

@@ -135,7 +135,8 @@ def _dry_run(cells: int, unknown: int, seconds: float, allocation: Allocation) -
 
 def _report(outcome: Outcome, args: argparse.Namespace) -> Answer:
     failed = [{"cell": record["cell"], "error": record["error"]} for record in outcome.failed]
-    data = {"ran": outcome.done, "total": outcome.total, "failed": failed, "results": str(args.results)}
+    data = {"ran": outcome.done, "total": outcome.total, "failed": failed, "missing": outcome.missing}
+    data["results"] = str(args.results)
     text = f"{outcome.done} cells run, {outcome.total} in all; tfgw paper show {args.experiment}"
     for entry in failed[:5]:
         cell = entry["cell"]
@@ -145,4 +146,6 @@ def _report(outcome: Outcome, args: argparse.Namespace) -> Answer:
         text += f"\n{len(failed)} cells failed; --retry-failed tries them again"
     if any(entry["error"].startswith("OutOfMemoryError") for entry in failed):
         text += ", --per-gpu N lets fewer share a GPU"
-    return Answer(data, text, code=1 if failed else 0)
+    if outcome.missing:
+        text += f"\n{outcome.missing} cells have no record; run the same command again"
+    return Answer(data, text, code=1 if failed or outcome.missing else 0)

@@ -29,6 +29,18 @@ def written_whole(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
     try:
         yield temporary
+        _sync(temporary)
         temporary.replace(path)
+        if os.name == "posix":
+            _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

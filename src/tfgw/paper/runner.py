@@ -18,10 +18,18 @@ Engine = Callable[[Sequence[Cell]], Iterator[Record]]
 
 
 class Outcome(NamedTuple):
-    """What a run did: cells that succeeded, records of all failures (also earlier ones), and cells in total."""
+    """What a run did.
+
+    Attributes:
+        done: Cells that succeeded.
+        failed: Records of all failures, also of earlier runs.
+        missing: Cells without a record. Those that depend on others that failed are among them.
+        total: Cells in total.
+    """
 
     done: int
     failed: list[Record]
+    missing: int
     total: int
 
 
@@ -63,7 +71,7 @@ def run(
             done += is_done(record)
     progress.close()
     failed = [record for record in known(series, records) if record["status"] == "failed"]
-    return Outcome(done, failed, total)
+    return Outcome(done, failed, total - sum(len(known([one], records)) for one in series), total)
 
 
 def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> list[Cell]:
