@@ -137,6 +137,8 @@ def test_epochs_depend_on_the_number_of_graphs(graphs: int, epochs: int) -> None
 
 def test_small_batches_need_fewer_epochs_for_as_many_steps() -> None:
     assert complete({"batch_size": 8}, "default", num_graphs=20)["epochs"] == 200
+    assert complete({"batch_size": 8}, {"fewest_steps": 5000}, num_graphs=20)["epochs"] == 1667
+    assert complete({}, {"largest_work": 10_000}, num_graphs=100) == {"epochs": 100}
 
 
 def test_only_classes_have_labels_to_smooth() -> None:

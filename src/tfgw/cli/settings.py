@@ -47,7 +47,8 @@ def with_recipe(chosen: dict[str, Any], *, dataset: str) -> dict[str, Any]:
 def complete(chosen: dict[str, Any], *, dataset: str, train: GraphDataset) -> dict[str, Any]:
     """All options of a run, and the settings of its recipe that are no options."""
     task: Task = chosen["task"] or ("classification" if train.classes else "regression")
-    recipe = recipes.complete({}, chosen.get("recipe", "paper"), num_graphs=len(train), task=task)
+    batch_size = {"batch_size": chosen["batch_size"]}  # the number of epochs may depend on it
+    recipe = recipes.complete(batch_size, chosen.get("recipe", "paper"), num_graphs=len(train), task=task)
     options = PAPER | {_option(field): value for field, value in recipe.items()} | GENERATED.get(dataset, {})
     options |= {option: value for option, value in chosen.items() if value is not None or option not in options}
     options["task"] = task

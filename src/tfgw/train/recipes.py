@@ -73,11 +73,12 @@ def complete(
     if task != "classification":
         settings.pop("label_smoothing", None)
     fewest_steps, largest_work = (settings.pop(name, None) for name in RULES)
+    epochs = settings.get("epochs", TrainConfig.epochs)
     if fewest_steps is not None:
         batches = ceil(num_graphs / (settings | given).get("batch_size", TrainConfig.batch_size))
-        settings["epochs"] = max(settings["epochs"], ceil(fewest_steps / batches))
+        settings["epochs"] = epochs = max(epochs, ceil(fewest_steps / batches))
     if largest_work is not None:
-        settings["epochs"] = min(settings["epochs"], max(FEWEST_EPOCHS, largest_work // num_graphs))
+        settings["epochs"] = min(epochs, max(FEWEST_EPOCHS, largest_work // num_graphs))
     return settings | given
 
 
