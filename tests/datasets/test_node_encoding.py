@@ -119,7 +119,7 @@ def test_a_vocabulary_that_hardly_overlaps_is_refused() -> None:
         (
             "attributes",
             tables(attributes=ATTRIBUTES[:, :2]),
-            "the model takes 3 node attributes, the graphs have 2",
+            "the model takes 3 columns of node attributes, the graphs have 2",
         ),
         ("labels", tables(LABELS[:, :1]), "the model takes 2 columns of node labels, the graphs have 1"),
     ],

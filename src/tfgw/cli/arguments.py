@@ -27,7 +27,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _train(_command(commands, "train", "train a model, and measure it on graphs it has not seen"))
-    _use(_command(commands, "evaluate", "measure a trained model on labelled graphs"))
+    evaluate = _command(commands, "evaluate", "measure a trained model on labelled graphs that it was not trained on")
+    _use(evaluate)
+    text = "take all graphs of the run's own dataset, also those that the model was trained on"
+    evaluate.add_argument("--all", action="store_true", help=text)
     predict = _command(commands, "predict", "predict the class (or values) of graphs with a trained model")
     _use(predict)
     _output_file(predict)
@@ -99,7 +102,7 @@ def _loading(group: Any) -> None:
     _data_folder(group)
     group.add_argument(
         "--features",
-        choices=["auto", "labels", "attributes", "degree", "degree_scalar", "constant"],
+        choices=["auto", "labels", "attributes", "both", "degree", "degree_scalar", "constant"],
         default=default_of("features"),
         help=_with_default("what describes a node", "auto, the first of attributes, labels, degree that there is"),
     )

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfgw.datasets import Features, GraphDataset, four_cycles, load, random_split, skip_circles
+from tfgw.datasets import Features, GraphDataset, NodeEncoding, four_cycles, load, random_split, skip_circles
+from tfgw.datasets.catalog import full_name
 from tfgw.train import Parts
 
 SYNTHETIC = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
@@ -25,18 +26,28 @@ class Source:
         """Whether the graphs are generated."""
         return self.dataset in SYNTHETIC
 
-    def load(self) -> GraphDataset:
-        """All graphs; of the generated datasets, the test graphs."""
+    def is_of(self, dataset: str) -> bool:
+        """Whether ``dataset``, a name or a path as the user gives it, is this one."""
+        return full_name(portable(dataset)) == full_name(self.dataset)
+
+    def load(self, encoding: NodeEncoding | None = None) -> GraphDataset:
+        """All graphs; of the generated datasets, the test graphs.
+
+        Args:
+            encoding: That of a model, which then makes the features; the graphs need no targets.
+        """
         if self.is_synthetic:
             return SYNTHETIC[self.dataset](seed=self.seed).test
-        return load(self.dataset, data_dir=self.data_dir, features=self.features)
+        return load(self.dataset, data_dir=self.data_dir, features=self.features, encoding=encoding)
 
-    def parts(self) -> Parts:
+    def parts(self, encoding: NodeEncoding | None = None) -> Parts:
         """The graphs, split."""
         if self.is_synthetic:
             split = SYNTHETIC[self.dataset](seed=self.seed)
             return Parts(split.train, None, split.test)
-        dataset = self.load()
+        dataset = self.load(encoding)
+        if dataset.y is None:
+            raise ValueError(f"{self.dataset}: has no targets any more, on which its split depends")
         indices = random_split(dataset, val=self.validation, test=self.test, seed=self.seed)
         validation, test = (dataset[part] if len(part) else None for part in indices[1:])
         return Parts(dataset[indices.train], validation, test)

@@ -176,7 +176,7 @@ class NodeEncoding:
             present = "none" if other is None else f"only {'attributes' if table == 'labels' else 'labels'}"
             raise ValueError(f"the model takes node {table}, the graphs have {present}")
         if found.shape[1] != columns:
-            noun = "columns of node labels" if table == "labels" else "node attributes"
+            noun = f"column{'s' if columns > 1 else ''} of node {table}"
             raise ValueError(f"the model takes {columns} {noun}, the graphs have {found.shape[1]}")
         return found
 
