@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import tfgw
 from tfgw.cli import main
 from tfgw.cli.option_defaults import default_of
 from tfgw.cli.settings import MODEL_OPTIONS, PAPER, TRAINING_OPTIONS
@@ -64,6 +65,13 @@ def test_help_explains_every_command(capsys: pytest.CaptureFixture[str]) -> None
         assert end.value.code == 0
     text = capsys.readouterr().out
     assert all(command in text for command in COMMANDS)
+
+
+def test_version() -> None:
+    for module in ("tfgw", "tfgw.cli"):
+        command = [sys.executable, "-m", module, "--version"]
+        found = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert found.stdout == f"tfgw {tfgw.__version__}\n"
 
 
 def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

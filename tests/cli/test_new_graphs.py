@@ -97,8 +97,6 @@ def test_a_part_is_predicted_as_in_the_whole(
     check_that_a_part_is_predicted_as_in_the_whole(capsys, str(folder), "--features", features, graphs=7)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.skipif(not FOLDER, reason="TFGW_DATA names no folder with the real datasets")
 @pytest.mark.parametrize("name", ["MUTAG", "PTC_MR", "ENZYMES", "IMDB-BINARY"])
 def test_a_part_of_real_data_is_predicted_as_in_the_whole(capsys: pytest.CaptureFixture[str], name: str) -> None:

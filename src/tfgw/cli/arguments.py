@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tfgw import __version__
 from tfgw.cli.number_arguments import alpha, count, positive, seconds, share
 from tfgw.cli.option_defaults import TEMPLATES_PER_CLASS, default_of, recipes
 from tfgw.cli.paper_arguments import add_paper_commands
@@ -25,6 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Classify graphs by their optimal transport distances to a few learned template graphs.",
         epilog="Start with 'tfgw train': it needs no data and takes less than a minute.",
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _train(_command(commands, "train", "train a model, and measure it on graphs it has not seen"))
     evaluate = _command(commands, "evaluate", "measure a trained model on labelled graphs that it was not trained on")
