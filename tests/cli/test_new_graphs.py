@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -167,7 +168,19 @@ def test_a_split_that_cannot_be_made_again_is_refused(
     workplace: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (workplace / "MINE" / "MINE_graph_labels.txt").unlink()
-    assert "has no targets any more" in failure(capsys, "evaluate", str(run))
+    assert "MINE: has changed since the model was trained" in failure(capsys, "evaluate", str(run))
+    assert len(answer(capsys, "predict", str(run), "--dataset", "./MINE")["predictions"]) == 20
+
+
+def test_graphs_of_training_are_recognised_elsewhere(
+    workplace: Path, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held_out = answer(capsys, "evaluate", str(run))
+    shutil.copytree("MINE", "COPY")
+    assert answer(capsys, "evaluate", str(run), "--dataset", "./COPY") == held_out
+    assert answer(capsys, "evaluate", str(run), "--dataset", "./COPY", "--all")["graphs"] == 20
+    save(load("./MINE")[:7], "SEVEN")
+    assert answer(capsys, "evaluate", str(run), "--dataset", "./SEVEN")["graphs"] == 7
 
 
 def test_the_library_reads_through_a_model_too(workplace: Path, run: Path) -> None:

@@ -26,23 +26,33 @@ def find_graphs(args: argparse.Namespace, trained: TrainedModel, *, whole: bool 
         whole: Whether to take all graphs of the run's own dataset, rather than its test graphs; by default, if it was
             named.
     """
-    own = Source(**trained.source) if "dataset" in trained.source else None
-    if own is not None and args.data_dir is not None:
-        own = replace(own, data_dir=str(args.data_dir))
-    if own is not None and (args.dataset is None or own.is_of(args.dataset)):
-        whole = args.dataset is not None if whole is None else whole
-        return own.load(trained.encoding) if whole else _test_graphs(own, trained)
-    if args.dataset is None:
+    own, is_named = _own_source(args, trained), args.dataset is not None
+    if own is not None and (not is_named or own.is_of(args.dataset)):
+        graphs, is_own = own.load(trained.encoding), True
+    elif is_named:
+        graphs = _other_graphs(args, trained, own)
+        is_own = own is not None and own.content == graphs.content_digest()  # a copy elsewhere
+    else:
         raise ValueError("--dataset: missing, and the model was not trained by 'tfgw train'")
-    other = replace(own or Source(dataset="", data_dir=args.data_dir), dataset=portable(args.dataset))
-    return other.load() if other.is_synthetic else trained.load(other.dataset, data_dir=other.data_dir)
-
-
-def _test_graphs(own: Source, trained: TrainedModel) -> GraphDataset:
-    test = own.parts(trained.encoding).test
+    take_all = is_named if whole is None else whole
+    if own is None or not is_own or own.is_synthetic or take_all:
+        return graphs
+    test = own.split(graphs).test
     if test is None:
         raise ValueError("the model's own run has no test graphs; name others with --dataset")
     return test
+
+
+def _own_source(args: argparse.Namespace, trained: TrainedModel) -> Source | None:
+    if "dataset" not in trained.source:
+        return None
+    own = Source(**trained.source)
+    return own if args.data_dir is None else replace(own, data_dir=str(args.data_dir))
+
+
+def _other_graphs(args: argparse.Namespace, trained: TrainedModel, own: Source | None) -> GraphDataset:
+    source = replace(own or Source(dataset="", data_dir=args.data_dir), dataset=portable(args.dataset))
+    return source.load() if source.is_synthetic else trained.load(source.dataset, data_dir=source.data_dir)
 
 
 def unseen_labels(graphs: GraphDataset) -> dict[str, Any] | None:

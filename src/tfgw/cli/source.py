@@ -20,6 +20,8 @@ class Source:
     validation: float = 0.1
     test: float = 0.1
     seed: int = 0
+    content: str | None = None
+    """Digest of the dataset when a model was trained on it."""
 
     @property
     def is_synthetic(self) -> bool:
@@ -40,14 +42,19 @@ class Source:
             return SYNTHETIC[self.dataset](seed=self.seed).test
         return load(self.dataset, data_dir=self.data_dir, features=self.features, encoding=encoding)
 
-    def parts(self, encoding: NodeEncoding | None = None) -> Parts:
+    def parts(self) -> Parts:
         """The graphs, split."""
         if self.is_synthetic:
             split = SYNTHETIC[self.dataset](seed=self.seed)
             return Parts(split.train, None, split.test)
-        dataset = self.load(encoding)
-        if dataset.y is None:
-            raise ValueError(f"{self.dataset}: has no targets any more, on which its split depends")
+        return self.split(self.load())
+
+    def split(self, dataset: GraphDataset) -> Parts:
+        """Split the graphs as for training, which they must be those of."""
+        if self.content not in (None, dataset.content_digest()):
+            raise ValueError(
+                f"{self.dataset}: has changed since the model was trained, so its test graphs are not known"
+            )
         indices = random_split(dataset, val=self.validation, test=self.test, seed=self.seed)
         validation, test = (dataset[part] if len(part) else None for part in indices[1:])
         return Parts(dataset[indices.train], validation, test)

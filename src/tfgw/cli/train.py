@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> Answer:
         task=config.task,
         classes=parts.train.classes,
         preprocessing=preprocessing,
-        source=asdict(source),
+        source=asdict(replace(source, content=parts.train.content_digest())),
         encoding=parts.train.encoding,
     )
     save_model(trained, folder / MODEL_FILE)

@@ -1,5 +1,6 @@
 """The dataset that every loader returns."""
 
+import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -137,6 +138,16 @@ class GraphDataset(InMemoryDataset):
         if self._indices is None:
             return self
         return self.from_graphs(list(self), name=self.name, classes=self.classes, encoding=self.encoding)
+
+    def content_digest(self) -> str:
+        """SHA-256 of structures and targets of all graphs, also of those that are not selected."""
+        digest = hashlib.sha256(repr(self.classes).encode())
+        for key in ("x", "edge_index", "y"):
+            if key in self.slices:
+                digest.update(self.slices[key].numpy().tobytes())
+            if key != "x" and key in self.stacked:  # features depend on the encoding
+                digest.update(self.stacked[key].contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
     def __repr__(self) -> str:
         return f"GraphDataset({self.name!r}, graphs={len(self)}, classes={self.num_classes})"
