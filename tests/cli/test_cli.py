@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import tfgw
 from tfgw.cli import main
 from tfgw.cli.option_defaults import default_of
 from tfgw.cli.settings import MODEL_OPTIONS, PAPER, TRAINING_OPTIONS
@@ -64,6 +65,13 @@ def test_help_explains_every_command(capsys: pytest.CaptureFixture[str]) -> None
         assert end.value.code == 0
     text = capsys.readouterr().out
     assert all(command in text for command in COMMANDS)
+
+
+def test_version() -> None:
+    for module in ("tfgw", "tfgw.cli"):
+        command = [sys.executable, "-m", module, "--version"]
+        found = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert found.stdout == f"tfgw {tfgw.__version__}\n"
 
 
 def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,23 +143,67 @@ def test_a_users_folder_is_trained_on_and_used(workplace: Path, capsys: pytest.C
 
     again = answer(capsys, "evaluate", run["folder"])
     assert again["accuracy"] == run["test_accuracy"]
-    everything = answer(capsys, "evaluate", run["folder"], "--dataset", folder)
-    assert everything["graphs"] == 20
+    assert answer(capsys, "evaluate", run["folder"], "--dataset", folder) == again  # no graph of training
+    everything = answer(capsys, "evaluate", run["folder"], "--dataset", folder, "--all")
+    assert everything["graphs"] == answer(capsys, "evaluate", run["folder"], "--all")["graphs"] == 20
+    assert everything["classes"] == [3, 7]
+    assert everything["majority_rate"] == 0.5
+    assert [sum(row) for row in everything["confusion_matrix"]] == [10, 10]
 
-    predicted = answer(capsys, "predict", run["folder"], "--dataset", folder)
-    assert len(predicted) == 20
+    predicted = answer(capsys, "predict", run["folder"], "--dataset", folder)["predictions"]
+    assert [entry["graph"] for entry in predicted] == list(range(20))
+    assert [entry["label"] for entry in predicted] == [7, 3] * 10
     assert {entry["prediction"] for entry in predicted} <= {3, 7}
     assert all(0.5 <= entry["probability"] <= 1 for entry in predicted)
+    for entry in predicted:
+        assert entry["probability"] == entry[f"probability_{entry['prediction']}"]
+        assert entry["probability_3"] + entry["probability_7"] == pytest.approx(1)
+    right = sum(entry["label"] == entry["prediction"] for entry in predicted)
+    assert everything["accuracy"] == right / 20
 
-    distances = answer(capsys, "embed", f"{run['folder']}/model.safetensors", "--dataset", folder)
+    embedded = answer(capsys, "embed", f"{run['folder']}/model.safetensors", "--dataset", folder)
+    distances = embedded["distances"]
     assert [len(distances), len(distances[0])] == [20, 8]
+    assert embedded["graphs"] == list(range(20))
+
+    tested = answer(capsys, "predict", run["folder"])["predictions"]
+    assert len(tested) == 4
+    assert all(entry == predicted[entry["graph"]] for entry in tested)
+    some = answer(capsys, "embed", run["folder"])
+    assert some["graphs"] == [entry["graph"] for entry in tested]
+    assert some["distances"] == [distances[graph] for graph in some["graphs"]]
 
     for command in ("predict", "embed"):
         assert main([command, run["folder"], "--output", f"{command}.csv"]) == 0
         rows = list(csv.reader(Path(f"{command}.csv").read_text().splitlines()))
         assert len(rows) == 5
         assert rows[0][0] == "graph"
+        assert [int(row[0]) for row in rows[1:]] == some["graphs"]
         assert main([command, run["folder"], "--output", f"{command}.csv"]) == 1
+    header = "graph,label,prediction,probability,probability_3,probability_7"
+    assert Path("predict.csv").read_text().splitlines()[0] == header
+    assert main(["evaluate", run["folder"]]) == 0
+    assert "graphs by true (row) and predicted (column) class" in capsys.readouterr().out
+
+
+def test_values_are_predicted_and_measured(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_tu_folder(workplace / "MINE")
+    (folder / "MINE_graph_labels.txt").unlink()
+    for columns in (1, 2):
+        values = [[0.5 * number, -number][:columns] for number in range(20)]
+        text = "".join(", ".join(map(str, row)) + "\n" for row in values)
+        (folder / "MINE_graph_attributes.txt").write_text(text)
+        run = answer(capsys, "train", "--dataset", str(folder), "--test", "0.2", *QUICK)["folder"]
+        found = answer(capsys, "evaluate", run, "--all")
+        assert found["rmse"] ** 2 == pytest.approx(-found["negative_mse"], rel=1e-5)
+        assert found["mae"] <= found["rmse"]
+        assert found["r2"] < 1
+        predicted = answer(capsys, "predict", run, "--dataset", str(folder))["predictions"]
+        names = (
+            ["target", "prediction"] if columns == 1 else [f"{n}_{i}" for n in ("target", "prediction") for i in (0, 1)]
+        )
+        assert list(predicted[0]) == ["graph", *names]
+        assert [[entry[name] for name in names[:columns]] for entry in predicted] == values
 
 
 def test_runs_are_never_overwritten(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 from tests.train.small import cycles_and_stars, same_weights, small_model
@@ -124,6 +125,16 @@ def test_options_that_an_older_file_does_not_name_have_their_defaults(
     del description["architecture"]["start_kinds"]
     write_tensors(tmp_path / "older.safetensors", tensors, description, kind=KIND)
     assert load_model(tmp_path / "older.safetensors").model.config == saved[1].model.config
+
+
+def test_graphs_without_targets_are_not_measured(saved: tuple[Path, TrainedModel]) -> None:
+    data = cycles_and_stars()
+    bare = type(data).from_graphs([Data(x=graph.x, edge_index=graph.edge_index) for graph in data], name="bare")
+    assert saved[1].outputs(bare).equal(saved[1].outputs(data))
+    with pytest.raises(ValueError, match="no classes to compare with"):
+        saved[1].measure(bare)
+    measured = saved[1].measure(data)
+    assert (measured["loss"], measured["accuracy"]) == saved[1].evaluate(data)
 
 
 def test_a_model_with_an_encoder_of_its_own_is_given_it_again(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import torch
 
 from tests.train.small import cycles_and_stars
+from tfgw.datasets import NodeEncoding
 from tfgw.train import Preprocessing
 
 
@@ -17,6 +18,16 @@ def test_zero_one_features_stay_unless_asked_for() -> None:
     data = cycles_and_stars().with_node_features(lambda x: (x > 0).float())
     assert Preprocessing.fit(data).mean is None
     assert Preprocessing.fit(data, standardize=True).mean is not None
+
+
+def test_labels_beside_attributes_stay_unless_asked_for() -> None:
+    data = cycles_and_stars().with_node_features(lambda x: torch.cat([5 * x[:, :2] + 2, (x[:, 2:] > 0).float()], 1))
+    data.encoding = NodeEncoding(features="both", num_attributes=2, vocabulary=((7,),))
+    prepared = Preprocessing.fit(data)(data)
+    x = torch.cat([graph.x for graph in prepared])
+    assert torch.allclose(x[:, :2].std(0, correction=0), torch.ones(2), atol=1e-5)
+    assert set(x[:, 2].tolist()) == {0.0, 1.0}
+    assert Preprocessing.fit(data, standardize=True).mean[2] != 0
 
 
 def test_shortest_paths_are_computed_ahead() -> None:

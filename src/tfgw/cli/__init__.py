@@ -6,6 +6,7 @@ Commands parse, call the Python API, and return an answer that is printed here, 
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from tfgw.cli.arguments import build_parser
@@ -17,7 +18,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0, 1 after a failure, or 130 after Ctrl-C; wrong usage exits with 2."""
     args = build_parser().parse_args(argv)
     try:
-        answer = args.command(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            answer = args.command(args)
         print(json.dumps(answer.data) if args.json else answer.text, flush=True)
         return int(answer.code)
     except KeyboardInterrupt:
@@ -31,6 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tfgw: error: {_one_line(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"tfgw: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

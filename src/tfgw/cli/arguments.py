@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tfgw import __version__
 from tfgw.cli.number_arguments import alpha, count, positive, seconds, share
 from tfgw.cli.option_defaults import TEMPLATES_PER_CLASS, default_of, recipes
 from tfgw.cli.paper_arguments import add_paper_commands
@@ -25,9 +26,13 @@ def build_parser() -> argparse.ArgumentParser:
         description="Classify graphs by their optimal transport distances to a few learned template graphs.",
         epilog="Start with 'tfgw train': it needs no data and takes less than a minute.",
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _train(_command(commands, "train", "train a model, and measure it on graphs it has not seen"))
-    _use(_command(commands, "evaluate", "measure a trained model on labelled graphs"))
+    evaluate = _command(commands, "evaluate", "measure a trained model on labelled graphs that it was not trained on")
+    _use(evaluate)
+    text = "take all graphs of the run's own dataset, also those that the model was trained on"
+    evaluate.add_argument("--all", action="store_true", help=text)
     predict = _command(commands, "predict", "predict the class (or values) of graphs with a trained model")
     _use(predict)
     _output_file(predict)
@@ -99,7 +104,7 @@ def _loading(group: Any) -> None:
     _data_folder(group)
     group.add_argument(
         "--features",
-        choices=["auto", "labels", "attributes", "degree", "degree_scalar", "constant"],
+        choices=["auto", "labels", "attributes", "both", "degree", "degree_scalar", "constant"],
         default=default_of("features"),
         help=_with_default("what describes a node", "auto, the first of attributes, labels, degree that there is"),
     )

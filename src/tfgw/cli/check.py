@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tfgw.cli.model_inputs import find_graphs, find_model
+from tfgw.cli.model_inputs import find_graphs, find_model, unseen_labels
 from tfgw.cli.output import Answer, table
 from tfgw.train.diagnostics import SAME, check_model, relative
 
@@ -16,6 +16,7 @@ def run(args: argparse.Namespace) -> Answer:
     graphs = find_graphs(args, trained)
     if args.graphs is not None:
         graphs = graphs[: args.graphs]
+    trained.check_encoding(graphs)
     found = check_model(trained, graphs, n_starts=args.starts, renumberings=args.renumberings, seed=args.seed)
     own, thorough = found.diagnosis, found.thorough
     starts = trained.model.pool.n_starts
@@ -35,6 +36,7 @@ def run(args: argparse.Namespace) -> Answer:
         **_summary("lowered", found.above_best),
         **_summary("spread", relative(thorough.spreads, thorough.distances)),
         **_summary("above_optimum_at_most", thorough.worst_excess),
+        "unseen_labels": unseen_labels(graphs),
     }
     return Answer(data, _text(data))
 

@@ -1,21 +1,31 @@
 """``tfgw evaluate``."""
 
 import argparse
+from typing import Any
 
-from tfgw.cli.model_inputs import find_graphs, find_model
+from tfgw.cli.model_inputs import find_graphs, find_model, unseen_labels
 from tfgw.cli.output import Answer, table
-from tfgw.train import SCORE_NAMES
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Measure a model on labelled graphs."""
+    """Measure a model on labelled graphs, by default on none that it was trained on."""
     trained = find_model(args)
-    graphs = find_graphs(args, trained)
-    measured = trained.evaluate(graphs)
+    graphs = find_graphs(args, trained, whole=args.all)
     data = {
         "dataset": graphs.name,
         "graphs": len(graphs),
-        SCORE_NAMES[trained.task]: measured.score,
-        "loss": measured.loss,
+        **trained.measure(graphs),
+        "classes": list(trained.classes),
+        "unseen_labels": unseen_labels(graphs),
     }
-    return Answer(data, table(list(data.items())))
+    return Answer(data, _text(data))
+
+
+def _text(data: dict[str, Any]) -> str:
+    apart = ("confusion_matrix", "classes", "unseen_labels")
+    text = table([[name.replace("_", " "), value] for name, value in data.items() if name not in apart])
+    if "confusion_matrix" not in data:
+        return text
+    names = [str(name) for name in data["classes"]]
+    rows = [[name, *counts] for name, counts in zip(names, data["confusion_matrix"], strict=True)]
+    return f"{text}\n\ngraphs by true (row) and predicted (column) class\n\n{table([['', *names], *rows])}"

@@ -3,6 +3,7 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tfgw.cli.source import Source, portable
 from tfgw.cli.train import MODEL_FILE
@@ -16,14 +17,44 @@ def find_model(args: argparse.Namespace) -> TrainedModel:
     return load_model(path / MODEL_FILE if path.is_dir() else path)
 
 
-def find_graphs(args: argparse.Namespace, trained: TrainedModel) -> GraphDataset:
-    """All graphs of the dataset that was named; else the test graphs of the model's own run."""
-    source = Source(**trained.source)
-    if args.data_dir is not None:
-        source = replace(source, data_dir=str(args.data_dir))
-    if args.dataset is not None:
-        return replace(source, dataset=portable(args.dataset)).load()
-    test = source.parts().test
+def find_graphs(args: argparse.Namespace, trained: TrainedModel, *, whole: bool | None = None) -> GraphDataset:
+    """Graphs of the dataset that was named, or of the model's own run, read as the model takes them.
+
+    Args:
+        args: Options of the command.
+        trained: The model.
+        whole: Whether to take all graphs of the run's own dataset, rather than its test graphs; by default, if it was
+            named.
+    """
+    own, is_named = _own_source(args, trained), args.dataset is not None
+    if own is not None and (not is_named or own.is_of(args.dataset)):
+        graphs, is_own = own.load(trained.encoding), True
+    elif is_named:
+        graphs = _other_graphs(args, trained, own)
+        is_own = own is not None and own.content == graphs.content_digest()  # a copy elsewhere
+    else:
+        raise ValueError("--dataset: missing, and the model was not trained by 'tfgw train'")
+    take_all = is_named if whole is None else whole
+    if own is None or not is_own or own.is_synthetic or take_all:
+        return graphs
+    test = own.split(graphs).test
     if test is None:
-        raise ValueError("--dataset: missing, and the model's own run has no test graphs")
+        raise ValueError("the model's own run has no test graphs; name others with --dataset")
     return test
+
+
+def _own_source(args: argparse.Namespace, trained: TrainedModel) -> Source | None:
+    if "dataset" not in trained.source:
+        return None
+    own = Source(**trained.source)
+    return own if args.data_dir is None else replace(own, data_dir=str(args.data_dir))
+
+
+def _other_graphs(args: argparse.Namespace, trained: TrainedModel, own: Source | None) -> GraphDataset:
+    source = replace(own or Source(dataset="", data_dir=args.data_dir), dataset=portable(args.dataset))
+    return source.load() if source.is_synthetic else trained.load(source.dataset, data_dir=source.data_dir)
+
+
+def unseen_labels(graphs: GraphDataset) -> dict[str, Any] | None:
+    """What ``--json`` says of labels that the model has not seen."""
+    return None if graphs.unseen is None else graphs.unseen._asdict()

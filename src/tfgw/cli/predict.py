@@ -3,30 +3,56 @@
 import argparse
 from typing import Any
 
-from tfgw.cli.model_inputs import find_graphs, find_model
+from torch import Tensor
+
+from tfgw.cli.model_inputs import find_graphs, find_model, unseen_labels
 from tfgw.cli.output import Answer, table, write_csv
 from tfgw.datasets import GraphDataset
-from tfgw.train import TrainedModel
+from tfgw.train import TrainedModel, decide, probabilities
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Predict the class or the values of each graph."""
     trained = find_model(args)
-    columns = _columns(trained, find_graphs(args, trained))
-    header = ["graph", *columns]
-    rows = [[number, *row] for number, row in enumerate(zip(*columns.values(), strict=True))]
-    data = [dict(zip(header, row, strict=True)) for row in rows]
+    graphs = find_graphs(args, trained)
+    columns = {"graph": graphs.positions} | _known(trained, graphs) | _predicted(trained, graphs)
+    header = list(columns)
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    data = {
+        "dataset": graphs.name,
+        "unseen_labels": unseen_labels(graphs),
+        "predictions": [dict(zip(header, row, strict=True)) for row in rows],
+    }
     if args.output is None:
         return Answer(data, table([header, *rows]))
     write_csv(args.output, header, rows)
     return Answer(data, f"{len(rows)} predictions in {args.output}")
 
 
-def _columns(trained: TrainedModel, graphs: GraphDataset) -> dict[str, list[Any]]:
-    if trained.task != "classification":
-        return {"prediction": trained.predict(graphs)}
-    best = trained.probabilities(graphs).max(1)
+def _known(trained: TrainedModel, graphs: GraphDataset) -> dict[str, list[Any]]:
+    """What the source says of each graph: its label or its values, ``None`` where it says nothing."""
+    name, y = "label" if trained.task == "classification" else "target", graphs.y
+    if y is None:
+        return {name: [None] * len(graphs)}
+    return {name: [graphs.classes[number] for number in y.tolist()]} if graphs.classes else _columns(name, y)
+
+
+def _predicted(trained: TrainedModel, graphs: GraphDataset) -> dict[str, list[Any]]:
+    outputs = trained.outputs(graphs)
+    decided = decide(trained.task, outputs)
+    if trained.task == "regression":
+        return _columns("prediction", decided)
+    chances = probabilities(trained.task, outputs)
+    if trained.task == "multilabel":
+        return _columns("prediction", decided) | _columns("probability", chances)
     return {
-        "prediction": [trained.classes[number] for number in best.indices.tolist()],
-        "probability": best.values.tolist(),
+        "prediction": [trained.classes[number] for number in decided.tolist()],
+        "probability": chances.amax(1).tolist(),
+        **{f"probability_{name}": column for name, column in zip(trained.classes, chances.T.tolist(), strict=True)},
     }
+
+
+def _columns(name: str, values: Tensor) -> dict[str, list[Any]]:
+    """One column, or one for each of several values of a graph."""
+    columns = values.reshape(len(values), -1).T.tolist()
+    return {name: columns[0]} if len(columns) == 1 else {f"{name}_{i}": column for i, column in enumerate(columns)}

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfgw.datasets import Features, GraphDataset, four_cycles, load, random_split, skip_circles
+from tfgw.datasets import Features, GraphDataset, NodeEncoding, four_cycles, load, random_split, skip_circles
+from tfgw.datasets.catalog import full_name
 from tfgw.train import Parts
 
 SYNTHETIC = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
@@ -19,24 +20,41 @@ class Source:
     validation: float = 0.1
     test: float = 0.1
     seed: int = 0
+    content: str | None = None
+    """Digest of the dataset when a model was trained on it."""
 
     @property
     def is_synthetic(self) -> bool:
         """Whether the graphs are generated."""
         return self.dataset in SYNTHETIC
 
-    def load(self) -> GraphDataset:
-        """All graphs; of the generated datasets, the test graphs."""
+    def is_of(self, dataset: str) -> bool:
+        """Whether ``dataset``, a name or a path as the user gives it, is this one."""
+        return full_name(portable(dataset)) == full_name(self.dataset)
+
+    def load(self, encoding: NodeEncoding | None = None) -> GraphDataset:
+        """All graphs; of the generated datasets, the test graphs.
+
+        Args:
+            encoding: That of a model, which then makes the features; the graphs need no targets.
+        """
         if self.is_synthetic:
             return SYNTHETIC[self.dataset](seed=self.seed).test
-        return load(self.dataset, data_dir=self.data_dir, features=self.features)
+        return load(self.dataset, data_dir=self.data_dir, features=self.features, encoding=encoding)
 
     def parts(self) -> Parts:
         """The graphs, split."""
         if self.is_synthetic:
             split = SYNTHETIC[self.dataset](seed=self.seed)
             return Parts(split.train, None, split.test)
-        dataset = self.load()
+        return self.split(self.load())
+
+    def split(self, dataset: GraphDataset) -> Parts:
+        """Split the graphs as for training, which they must be those of."""
+        if self.content not in (None, dataset.content_digest()):
+            raise ValueError(
+                f"{self.dataset}: has changed since the model was trained, so its test graphs are not known"
+            )
         indices = random_split(dataset, val=self.validation, test=self.test, seed=self.seed)
         validation, test = (dataset[part] if len(part) else None for part in indices[1:])
         return Parts(dataset[indices.train], validation, test)

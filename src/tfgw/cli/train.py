@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> Answer:
     if args.resume is None:
         _write(folder / OPTIONS_FILE, chosen)
     print(f"tfgw: training in {folder}; if it is interrupted: tfgw train --resume {folder}", file=sys.stderr)
+    print(f"tfgw: features of nodes: {parts.train.encoding}", file=sys.stderr)
     options = complete(chosen, dataset=source.dataset, train=parts.train)
     preprocessing = Preprocessing.fit(
         parts.train,
@@ -63,11 +64,12 @@ def run(args: argparse.Namespace) -> Answer:
         task=config.task,
         classes=parts.train.classes,
         preprocessing=preprocessing,
-        source=asdict(source),
+        source=asdict(replace(source, content=parts.train.content_digest())),
+        encoding=parts.train.encoding,
     )
     save_model(trained, folder / MODEL_FILE)
     data = _results(source.dataset, config, training) | {"seconds": seconds, "folder": str(folder)}
-    _write(folder / RESULTS_FILE, data | {"options": options})
+    _write(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
     return Answer(data, _text(data, folder))
 
 

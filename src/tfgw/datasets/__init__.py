@@ -1,6 +1,8 @@
 """Graphs to learn from: the paper's datasets, and your own.
 
 >>> dataset = load("ENZYMES", data_dir="~/data/tu")           # or load("./mine.zip"), from_networkx(...)
+>>> others = load("./others", encoding=dataset.encoding)      # the same columns, whichever labels they hold
+>>> save(dataset[:50], "./some")                              # in TU format, with the original labels
 >>> split = random_split(dataset, val=0.1, test=0.1, seed=0)
 >>> dataset = Standardize().fit(dataset, split.train).transform(dataset)
 >>> dataset = dataset.map(CanonicalOrder())                   # isomorphic graphs become equal
@@ -14,6 +16,8 @@ from tfgw.datasets.from_data import from_data_list
 from tfgw.datasets.from_nx import from_networkx
 from tfgw.datasets.graph_dataset import GraphDataset
 from tfgw.datasets.loading import load
+from tfgw.datasets.node_encoding import NodeEncoding, UnseenLabels
+from tfgw.datasets.saving import save
 from tfgw.datasets.splits import IndexSplit, random_split
 from tfgw.datasets.standardize import Standardize
 from tfgw.datasets.statistics import Statistics, median_nodes, statistics
@@ -25,16 +29,19 @@ __all__ = [
     "Features",
     "GraphDataset",
     "IndexSplit",
+    "NodeEncoding",
     "ShortestPaths",
     "Split",
     "Standardize",
     "Statistics",
+    "UnseenLabels",
     "four_cycles",
     "from_data_list",
     "from_networkx",
     "load",
     "median_nodes",
     "random_split",
+    "save",
     "shortest_paths",
     "skip_circles",
     "statistics",

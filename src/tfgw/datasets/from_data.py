@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, node_features
+from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
 from tfgw.datasets.graph_dataset import GraphDataset
 from tfgw.datasets.graph_tables import GraphTables
+from tfgw.datasets.node_encoding import NodeEncoding
 from tfgw.datasets.targets import as_targets
 
 
@@ -32,7 +33,8 @@ def from_data_list(
     for number, graph in enumerate(graphs):
         _check_edges(graph, number=number)
     tables = _as_tables(graphs)
-    x = node_features(tables, features=features, max_degree=max_degree).split(tables.node_counts.tolist())
+    encoding = NodeEncoding.fit(tables, features=features, max_degree=max_degree)
+    x = encoding.encode(tables).x.split(tables.node_counts.tolist())
     targets = as_targets(_stack_targets(graphs))
     complete = []
     for number, graph in enumerate(graphs):
@@ -41,7 +43,7 @@ def from_data_list(
         if targets.y is not None:
             graph.y = targets.y[number : number + 1]
         complete.append(graph)
-    return GraphDataset.from_graphs(complete, name=name, classes=targets.classes)
+    return GraphDataset.from_graphs(complete, name=name, classes=targets.classes, encoding=encoding)
 
 
 def _as_tables(graphs: Sequence[Data]) -> GraphTables:

@@ -10,6 +10,7 @@ import numpy as np
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
 from tfgw.datasets.graph_dataset import GraphDataset, build_dataset
 from tfgw.datasets.graph_tables import GraphTables
+from tfgw.datasets.node_encoding import NodeEncoding
 
 if TYPE_CHECKING:
     import networkx
@@ -25,6 +26,7 @@ def from_networkx(
     name: str = "networkx",
     features: Features = "auto",
     max_degree: int = DEFAULT_MAX_DEGREE,
+    encoding: NodeEncoding | None = None,
 ) -> GraphDataset:
     """Make a dataset of networkx graphs; nodes are numbered in the order of ``graph.nodes``.
 
@@ -35,8 +37,10 @@ def from_networkx(
         node_labels: name of a node attribute, a category of any kind.
         weight: name of an edge attribute, kept as ``edge_weight``.
         name: name of the dataset.
-        features: what becomes ``x``, see :func:`~tfgw.datasets.features.node_features`.
+        features: what becomes ``x``, see :class:`NodeEncoding`; ``"auto"``: the first of attributes, labels, degree
+            that the graphs have.
         max_degree: cap of the one-hot degree.
+        encoding: makes ``x`` as it was made of other graphs; ``features`` and ``max_degree`` are then ignored.
     """
     if not graphs:
         raise ValueError("an empty list of graphs")
@@ -50,7 +54,8 @@ def from_networkx(
         node_labels=_label_table(graphs, node_labels) if node_labels else None,
         targets=_targets(graphs, y),
     )
-    return build_dataset(tables, name=name, features=features, max_degree=max_degree)
+    encoding = encoding or NodeEncoding.fit(tables, features=features, max_degree=max_degree)
+    return build_dataset(tables, name=name, encoding=encoding)
 
 
 def _targets(graphs: "Sequence[networkx.Graph]", y: Sequence[Any] | str | None) -> np.ndarray | None:
@@ -106,6 +111,10 @@ def _attribute_table(graphs: "Sequence[networkx.Graph]", attribute: str) -> np.n
 
 def _label_table(graphs: "Sequence[networkx.Graph]", attribute: str) -> np.ndarray:
     values: list[Hashable] = _node_values(graphs, attribute)
+    if {type(value) for value in values} in ({int}, {str}):
+        labels = np.array(values)
+        if labels.dtype.kind in "iU":  # and no integer is too large: an encoding can keep them as they are
+            return labels[:, None]
     try:
         distinct = sorted(set(values))  # type: ignore[type-var]
     except TypeError:  # values of several types have no order of their own

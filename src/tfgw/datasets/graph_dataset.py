@@ -1,5 +1,7 @@
 """The dataset that every loader returns."""
 
+import hashlib
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
@@ -10,8 +12,9 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.data.collate import collate
 
-from tfgw.datasets.features import Features, node_features, one_hot_columns
+from tfgw.datasets.features import one_hot_columns
 from tfgw.datasets.graph_tables import GraphTables
+from tfgw.datasets.node_encoding import NodeEncoding, UnseenLabels
 from tfgw.datasets.targets import as_targets
 
 
@@ -26,14 +29,25 @@ class GraphDataset(InMemoryDataset):
         name: the dataset's name.
         classes: the original label of each class, so that ``classes[data.y]`` is what the source said; empty
             for regression.
+        encoding: how ``x`` was made of what the source says about nodes; ``None`` where that is not known.
+        unseen: labels of the source that ``encoding`` does not know; ``None`` where it knows all.
     """
 
+    unseen: UnseenLabels | None = None
+
     def __init__(
-        self, data: Data | dict[str, Tensor], slices: dict[str, Tensor], *, name: str, classes: Sequence[Any] = ()
+        self,
+        data: Data | dict[str, Tensor],
+        slices: dict[str, Tensor],
+        *,
+        name: str,
+        classes: Sequence[Any] = (),
+        encoding: NodeEncoding | None = None,
     ) -> None:
         super().__init__()
         self.name = name
         self.classes = tuple(classes)
+        self.encoding = encoding
         self.slices = slices
         if isinstance(data, dict):
             del self.__dict__["_data"]
@@ -54,10 +68,12 @@ class GraphDataset(InMemoryDataset):
         return self._tensors if "_tensors" in self.__dict__ else self._data.to_dict()
 
     @classmethod
-    def from_graphs(cls, graphs: Sequence[Data], *, name: str, classes: Sequence[Any] = ()) -> "GraphDataset":
+    def from_graphs(
+        cls, graphs: Sequence[Data], *, name: str, classes: Sequence[Any] = (), encoding: NodeEncoding | None = None
+    ) -> "GraphDataset":
         """Stack graphs that are already complete: features in ``x``, classes from 0 in ``y``."""
         data, slices, _ = collate(Data, data_list=list(graphs), increment=False, add_batch=False)
-        return cls(data, slices, name=name, classes=classes)
+        return cls(data, slices, name=name, classes=classes, encoding=encoding)
 
     @classmethod
     def stack(
@@ -94,17 +110,26 @@ class GraphDataset(InMemoryDataset):
         y = self.stacked.get("y")
         return y if y is None or self._indices is None else y[list(self._indices)]
 
+    @property
+    def positions(self) -> list[int]:
+        """The place of each graph in the dataset that it was selected from."""
+        return list(range(len(self)) if self._indices is None else map(int, self._indices))
+
     def map(self, transform: Callable[[Data], Data]) -> "GraphDataset":
         """Apply ``transform`` to every graph once and keep the results."""
-        return self.from_graphs([transform(graph) for graph in self], name=self.name, classes=self.classes)
+        graphs = [transform(graph) for graph in self]
+        return self.from_graphs(graphs, name=self.name, classes=self.classes, encoding=self.encoding)
 
     def with_node_features(self, change: Callable[[Tensor], Tensor]) -> "GraphDataset":
         """The same graphs with ``change(x)`` as features, where ``x`` stacks the nodes of all graphs."""
-        return self.with_tensors({"x": change(self.stacked["x"])})
+        dataset = self.with_tensors({"x": change(self.stacked["x"])})
+        dataset.encoding = None
+        return dataset
 
     def with_tensors(self, changed: dict[str, Tensor]) -> "GraphDataset":
         """The same graphs with other attributes, each of which stacks as many rows as before."""
-        dataset = GraphDataset(self.stacked | changed, self.slices, name=self.name, classes=self.classes)
+        tensors = self.stacked | changed
+        dataset = GraphDataset(tensors, self.slices, name=self.name, classes=self.classes, encoding=self.encoding)
         dataset._indices = self._indices
         return dataset
 
@@ -112,18 +137,31 @@ class GraphDataset(InMemoryDataset):
         """A dataset of the selected graphs alone; itself, if all are selected."""
         if self._indices is None:
             return self
-        return self.from_graphs(list(self), name=self.name, classes=self.classes)
+        return self.from_graphs(list(self), name=self.name, classes=self.classes, encoding=self.encoding)
+
+    def content_digest(self) -> str:
+        """SHA-256 of structures and targets of all graphs, also of those that are not selected."""
+        digest = hashlib.sha256(repr(self.classes).encode())
+        for key in ("x", "edge_index", "y"):
+            if key in self.slices:
+                digest.update(self.slices[key].numpy().tobytes())
+            if key != "x" and key in self.stacked:  # features depend on the encoding
+                digest.update(self.stacked[key].contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
     def __repr__(self) -> str:
         return f"GraphDataset({self.name!r}, graphs={len(self)}, classes={self.num_classes})"
 
 
-def build_dataset(tables: GraphTables, *, name: str, features: Features, max_degree: int) -> GraphDataset:
+def build_dataset(tables: GraphTables, *, name: str, encoding: NodeEncoding) -> GraphDataset:
     """Turn tables into a dataset; ``edge_attr`` holds edge attributes, then one-hot edge labels."""
+    x, unseen = encoding.encode(tables)
+    if unseen is not None:
+        warnings.warn(f"{name}: {unseen}; their one-hot features are all 0", stacklevel=3)
     targets = as_targets(tables.targets)
     nodes, edges = _bounds(tables.node_counts), _bounds(tables.edge_counts)
     stored = {
-        "x": (node_features(tables, features=features, max_degree=max_degree), nodes),
+        "x": (x, nodes),
         "edge_index": (torch.as_tensor(tables.edges, dtype=torch.long), edges),
         "edge_attr": (_edge_features(tables), edges),
         "edge_weight": (_edge_weights(tables), edges),
@@ -132,7 +170,9 @@ def build_dataset(tables: GraphTables, *, name: str, features: Features, max_deg
     present = {key: pair for key, pair in stored.items() if pair[0] is not None}
     data = {key: tensor for key, (tensor, _) in present.items()}
     slices = {key: slice_ for key, (_, slice_) in present.items()}
-    return GraphDataset(data, slices, name=name, classes=targets.classes)
+    dataset = GraphDataset(data, slices, name=name, classes=targets.classes, encoding=encoding)
+    dataset.unseen = unseen
+    return dataset
 
 
 def _bounds(counts: Any) -> Tensor:

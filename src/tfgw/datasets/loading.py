@@ -9,7 +9,9 @@ from tfgw.datasets.download import download
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
 from tfgw.datasets.files import FolderFiles, TableFiles, ZipFiles, open_files
 from tfgw.datasets.graph_dataset import GraphDataset, build_dataset
+from tfgw.datasets.node_encoding import NodeEncoding
 from tfgw.datasets.paths import data_folder
+from tfgw.datasets.tu_format import missing_targets
 
 
 def load(
@@ -18,6 +20,7 @@ def load(
     data_dir: str | os.PathLike[str] | None = None,
     features: Features = "auto",
     max_degree: int = DEFAULT_MAX_DEGREE,
+    encoding: NodeEncoding | None = None,
 ) -> GraphDataset:
     """Load a dataset in TU format.
 
@@ -27,13 +30,25 @@ def load(
         data_dir: folder in which a name is looked up, as ``NAME.zip`` or as text files, there or in a
             sub-folder ``NAME``. By default the folder in the environment variable ``TFGW_DATA``, else one in
             the per-user cache. The paper's eight datasets are downloaded into it where they are missing.
-        features: what becomes ``x``, see :func:`~tfgw.datasets.features.node_features`.
+        features: what becomes ``x``, see :class:`NodeEncoding`; ``"auto"``: the first of attributes, labels, degree
+            that the dataset has.
         max_degree: cap of the one-hot degree.
+        encoding: makes ``x`` as it was made of other graphs, those that a model was trained on; ``features`` and
+            ``max_degree`` are then ignored. Such graphs need no targets. Labels that the encoding does not know
+            get one-hot features that are all 0, with a warning; see ``unseen`` of :class:`GraphDataset`.
 
     The parsed form is kept in the per-user cache, so that the second load of a large dataset is quick.
     """
     files = _find(full_name(str(source)), folder=data_folder(data_dir)) if _is_name(source) else open_files(source)
-    return build_dataset(cached_tables(files), name=files.name, features=features, max_degree=max_degree)
+    tables = cached_tables(files)
+    if encoding is None:
+        if tables.targets is None:
+            raise ValueError(missing_targets(files))
+        encoding = NodeEncoding.fit(tables, features=features, max_degree=max_degree)
+    try:
+        return build_dataset(tables, name=files.name, encoding=encoding)
+    except ValueError as error:
+        raise ValueError(f"{files.name}: {error}") from None
 
 
 def _is_name(source: str | os.PathLike[str]) -> bool:

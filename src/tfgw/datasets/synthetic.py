@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from tfgw.datasets.graph_dataset import GraphDataset
+from tfgw.datasets.node_encoding import NodeEncoding
 
 SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
 
@@ -67,7 +68,7 @@ def _dataset(name: str, rounds: Sequence[Sequence[Edges]], *, classes: Sequence[
         for graphs_of_round in rounds
         for label, edges in enumerate(graphs_of_round)
     ]
-    return GraphDataset.from_graphs(graphs, name=name, classes=classes)
+    return GraphDataset.from_graphs(graphs, name=name, classes=classes, encoding=NodeEncoding(features="constant"))
 
 
 def _edge_index(edges: Edges) -> Tensor:

@@ -64,16 +64,17 @@ def _read_graph_of_node(files: TableFiles) -> np.ndarray:
     return graph - 1
 
 
-def _read_targets(files: TableFiles, *, num_graphs: int) -> np.ndarray:
-    """Labels where there are labels, else real-valued attributes."""
+def missing_targets(files: TableFiles) -> str:
+    """What to say where a dataset needs targets and has none."""
+    return f"{files.label('graph_labels')}: this file is missing, and so is {files.name}_graph_attributes.txt"
+
+
+def _read_targets(files: TableFiles, *, num_graphs: int) -> np.ndarray | None:
+    """Labels where there are labels, else real-valued attributes, else nothing."""
     labels = _read_optional(files, "graph_labels", dtype=np.int64, lines=num_graphs, columns=1)
     if labels is not None:
         return labels[:, 0]
-    attributes = _read_optional(files, "graph_attributes", dtype=np.float64, lines=num_graphs)
-    if attributes is None:
-        instead = f"{files.name}_graph_attributes.txt"
-        raise ValueError(f"{files.label('graph_labels')}: this file is missing, and so is {instead}")
-    return attributes
+    return _read_optional(files, "graph_attributes", dtype=np.float64, lines=num_graphs)
 
 
 def _read_optional(

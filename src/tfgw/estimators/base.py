@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch_geometric.data import Data
 
-from tfgw.datasets import GraphDataset
+from tfgw.datasets import GraphDataset, NodeEncoding
 from tfgw.estimators.graphs import as_dataset, as_graphs, check_features
 from tfgw.nn.tfgw_pooling import Structure
 from tfgw.train import Preprocessing
@@ -23,6 +23,7 @@ class GraphEstimator(BaseEstimator):
     standardize: bool | None
     random_state: Any
     n_features_in_: int
+    encoding_: NodeEncoding | None
     preprocessing_: Preprocessing
 
     def __sklearn_tags__(self) -> Any:
@@ -38,6 +39,9 @@ class GraphEstimator(BaseEstimator):
         """The graphs of ``fit``, whose number of features those of other calls must have."""
         graphs = self._as_graphs(X)
         self.n_features_in_ = int(graphs[0].x.shape[1])
+        self.encoding_ = X.encoding if isinstance(X, GraphDataset) else None
+        if not self.n_features_in_:
+            self.encoding_ = NodeEncoding(features="constant")
         return graphs
 
     def _learn_preprocessing(self, train: GraphDataset) -> Preprocessing:

@@ -1,7 +1,14 @@
 """Graph classification."""
 
+import os
+from dataclasses import asdict, fields
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
 from tfgw.estimators.neural_classifier import NeuralClassifier
 from tfgw.estimators.template_network import TemplateNetwork
+from tfgw.train import TrainedModel, load_model, save_model
 
 
 class TFGWClassifier(NeuralClassifier, TemplateNetwork):
@@ -66,4 +73,45 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
             the epoch was chosen by, and no estimate of the accuracy on other graphs.
         n_features_in_: Features per node; 0 for graphs without.
         preprocessing_: What is done to graphs before the model sees them.
+        encoding_: How the features of nodes were made of labels and attributes, if ``fit`` was given a dataset that
+            says so (:class:`tfgw.datasets.GraphDataset`); ``None``: not known.
     """
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trained model to a file, which ``tfgw predict`` and :func:`tfgw.load_model` read, too.
+
+        The command line can make features of the graphs in files only if ``encoding_`` is known.
+        """
+        check_is_fitted(self, "model_")
+        trained = TrainedModel(
+            model=self.model_,
+            task=self._task,
+            classes=tuple(self.classes_.tolist()) if self._task == "classification" else (),
+            preprocessing=self.preprocessing_,
+            source={"n_features_in": self.n_features_in_},
+            encoding=self.encoding_,
+        )
+        save_model(trained, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "TFGWClassifier":
+        """A fitted classifier from a file of :meth:`save` or of ``tfgw train``.
+
+        Parameters of the architecture are those of the model, those of training have their defaults; ``history_`` is
+        empty.
+        """
+        trained = load_model(path)
+        if trained.task == "regression":
+            raise ValueError(f"{path}: the model predicts values, not classes")
+        names = {field.name for field in fields(cls) if field.init}
+        architecture = asdict(trained.model.config)
+        known = {name: value for name, value in architecture.items() if name in names}
+        estimator = cls(**known, canonical_order=trained.preprocessing.canonical_order)
+        estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
+        estimator.encoding_, estimator._task = trained.encoding, trained.task
+        labels = trained.classes or range(trained.model.config.out_channels)
+        estimator.classes_ = np.array(labels)
+        estimator.n_features_in_ = trained.source.get("n_features_in", trained.preprocessing.in_channels)
+        estimator.num_parameters_ = sum(parameter.numel() for parameter in trained.model.parameters())
+        estimator.history_ = []
+        return estimator

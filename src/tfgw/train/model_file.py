@@ -1,5 +1,6 @@
 """A trained model in one file, with all that is needed to use it on graphs as they were loaded."""
 
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfgw.datasets import GraphDataset
+from tfgw.datasets import GraphDataset, NodeEncoding, load
 from tfgw.nn import Encoder, TFGWConfig, TFGWModel
 from tfgw.train.evaluate import Evaluation, embeddings, evaluate, outputs
+from tfgw.train.metrics import classification_metrics, regression_metrics
 from tfgw.train.preprocessing import Preprocessing
-from tfgw.train.tasks import Task, decide, probabilities
+from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities, sums
 from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
 
 KIND = "model"
@@ -27,6 +29,8 @@ class TrainedModel:
         classes: Original label of each class; empty where it predicts values.
         preprocessing: What is done to graphs before the model sees them.
         source: Where the training graphs came from, as the user of this class likes to write it down (JSON).
+        encoding: How the features of nodes were made, with the labels that the model knows; ``None`` where that is
+            not known. Then graphs can be given, but not loaded from files.
     """
 
     model: TFGWModel
@@ -34,6 +38,20 @@ class TrainedModel:
     classes: tuple[int | str, ...]
     preprocessing: Preprocessing
     source: dict[str, Any]
+    encoding: NodeEncoding | None = None
+
+    def load(self, source: str | os.PathLike[str], *, data_dir: str | os.PathLike[str] | None = None) -> GraphDataset:
+        """Load graphs, with or without targets, as the model takes them; see :func:`tfgw.datasets.load`.
+
+        Node labels that the model has not seen get one-hot features that are all 0, with a warning.
+        """
+        if self.encoding is None:
+            raise ValueError(
+                "the model's file does not say how the features of nodes were made (it is of an earlier version, or of"
+                " a model that was trained on graphs without an encoding), so that no others can be loaded for it:"
+                " train it again"
+            )
+        return load(source, data_dir=data_dir, encoding=self.encoding)
 
     def predict(self, dataset: GraphDataset) -> list[Any]:
         """The predicted label (or labels as 0/1, or values) of each graph."""
@@ -46,21 +64,61 @@ class TrainedModel:
 
     def outputs(self, dataset: GraphDataset) -> Tensor:
         """What the network gives, ``(num_graphs, out_channels)``."""
-        return outputs(self.model, self.preprocessing(dataset))
+        return outputs(self.model, self._prepared(dataset))
 
     def embed(self, dataset: GraphDataset) -> Tensor:
         """Distances to the templates, ``(num_graphs, num_templates)``."""
-        return embeddings(self.model, self.preprocessing(dataset))
+        return embeddings(self.model, self._prepared(dataset))
 
     def evaluate(self, dataset: GraphDataset) -> Evaluation:
         """Loss and score on labelled graphs, whose classes must be those of the training graphs."""
-        if self.task == "classification" and not set(dataset.classes) <= set(self.classes):
-            unknown = sorted(set(dataset.classes) - set(self.classes), key=str)
+        return evaluate(self.model, self._with_own_classes(self._prepared(dataset)), task=self.task)
+
+    def measure(self, dataset: GraphDataset) -> dict[str, Any]:
+        """Score, loss and the usual metrics on labelled graphs, by name; see :mod:`tfgw.train.metrics`."""
+        prepared = self._with_own_classes(self._prepared(dataset))
+        y = prepared.y
+        if y is None:
+            raise ValueError("dataset: the graphs have no target y to compare with")
+        found = outputs(self.model, prepared).cpu()
+        loss, score = (float(total) / len(prepared) for total in sums(self.task, found, y))
+        basic = {SCORE_NAMES[self.task]: score, "loss": loss}
+        if self.task == "classification":
+            chances = probabilities(self.task, found)
+            return basic | classification_metrics(y.numpy(), chances.numpy())
+        if self.task == "regression":
+            return basic | regression_metrics(y.reshape(len(y), -1).numpy(), found.numpy())
+        return basic
+
+    def check_encoding(self, dataset: GraphDataset) -> None:
+        """Raise ``ValueError`` if the features of the graphs are known to have other columns than the model takes."""
+        if None not in (self.encoding, dataset.encoding) and dataset.encoding != self.encoding:
+            raise ValueError(
+                f"dataset: its features are {dataset.encoding}, those of the model {self.encoding}, and their columns"
+                " differ; load it with the model's load"
+            )
+
+    def _prepared(self, dataset: GraphDataset) -> GraphDataset:
+        self.check_encoding(dataset)
+        return self.preprocessing(dataset)
+
+    def _with_own_classes(self, dataset: GraphDataset) -> GraphDataset:
+        """Classes of another dataset are numbered over its own labels; give them the model's numbers."""
+        if self.task != "classification" or dataset.classes == self.classes:
+            return dataset
+        y = dataset.stacked.get("y")
+        if y is None or not dataset.classes:
+            raise ValueError("dataset: the graphs have no classes to compare with")
+        unknown = sorted(set(dataset.classes) - set(self.classes), key=str)
+        if unknown:
             raise ValueError(f"dataset: has classes that the model does not know: {', '.join(map(str, unknown))}")
-        return evaluate(self.model, _renumbered(self.preprocessing(dataset), self.classes), task=self.task)
+        number = torch.tensor([self.classes.index(label) for label in dataset.classes])
+        renumbered = dataset.with_tensors({"y": number[y]})
+        renumbered.classes = self.classes
+        return renumbered
 
 
-def save_model(trained: TrainedModel, path: Path) -> None:
+def save_model(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
     """Write ``trained`` to one safetensors file; nothing in it is pickled."""
     model = trained.model
     description = {
@@ -71,11 +129,12 @@ def save_model(trained: TrainedModel, path: Path) -> None:
         "classes": list(trained.classes),
         "preprocessing": asdict(trained.preprocessing),
         "source": trained.source,
+        "encoding": None if trained.encoding is None else trained.encoding.as_dict(),
     }
-    write_tensors(path, model.state_dict(), description, kind=KIND)
+    write_tensors(Path(path), model.state_dict(), description, kind=KIND)
 
 
-def load_model(path: Path, *, encoder: Encoder | None = None) -> TrainedModel:
+def load_model(path: str | os.PathLike[str], *, encoder: Encoder | None = None) -> TrainedModel:
     """Read a file that :func:`save_model` wrote.
 
     Args:
@@ -86,6 +145,7 @@ def load_model(path: Path, *, encoder: Encoder | None = None) -> TrainedModel:
     Raises:
         FileError: If the file is missing, cut, damaged, no model, or from a later version.
     """
+    path = Path(path)
     tensors, description = read_tensors(path, kind=KIND)
     if description["own_encoder"] and encoder is None:
         raise ValueError(f"encoder: missing, {path} was saved with a {description['own_encoder']}")
@@ -98,7 +158,7 @@ def load_model(path: Path, *, encoder: Encoder | None = None) -> TrainedModel:
         model.load_state_dict(tensors)
     except RuntimeError as error:
         raise FileError(f"{path}: its weights do not fit the architecture") from error
-    preprocessing = description["preprocessing"]
+    preprocessing, encoding = description["preprocessing"], description.get("encoding")
     for name in ("mean", "scale"):
         preprocessing[name] = tuple(preprocessing[name]) if preprocessing[name] is not None else None
     return TrainedModel(
@@ -107,15 +167,5 @@ def load_model(path: Path, *, encoder: Encoder | None = None) -> TrainedModel:
         classes=tuple(description["classes"]),
         preprocessing=Preprocessing(**preprocessing),
         source=description["source"],
+        encoding=None if encoding is None else NodeEncoding.from_dict(encoding),
     )
-
-
-def _renumbered(dataset: GraphDataset, classes: tuple[Any, ...]) -> GraphDataset:
-    """Classes of another dataset are numbered over its own labels; give them the model's numbers."""
-    if dataset.classes == classes or dataset._data.y is None or not classes:
-        return dataset
-    number = torch.tensor([classes.index(label) for label in dataset.classes])
-    graphs = [graph.clone() for graph in dataset]
-    for graph in graphs:
-        graph.y = number[graph.y]
-    return GraphDataset.from_graphs(graphs, name=dataset.name, classes=classes)

@@ -38,15 +38,17 @@ class Preprocessing:
     ) -> "Preprocessing":
         """Learn the steps from the training graphs.
 
-        ``standardize=None`` standardises features that are real-valued, and leaves 0/1 features alone.
+        ``standardize=None`` standardises features that are real-valued, and leaves 0/1 features alone; where the
+        features are attributes beside one-hot labels, the labels stay as they are.
         """
-        channels = train.num_node_features
-        if standardize is None:
-            standardize = not all(_is_binary(graph.x) for graph in train)
+        channels, encoding = train.num_node_features, train.encoding
         steps = cls(in_channels=channels, canonical_order=canonical_order, structure=structure)
-        if not standardize:
+        if standardize is False or (standardize is None and all(_is_binary(graph.x) for graph in train)):
             return steps
         fitted = Standardize().fit(train, range(len(train)))
+        if standardize is None and encoding is not None and encoding.features == "both":
+            fitted.mean[encoding.num_attributes :] = 0
+            fitted.scale[encoding.num_attributes :] = 1
         return replace(steps, mean=tuple(fitted.mean.tolist()), scale=tuple(fitted.scale.tolist()))
 
     def __call__(self, dataset: GraphDataset) -> GraphDataset:

@@ -1,0 +1,212 @@
+"""How nodes become rows of numbers: learned from one dataset, applied to any other, and kept in a model's file."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, codes_in, one_hot
+from tfgw.datasets.graph_tables import GraphTables
+
+Kind = Literal["labels", "attributes", "both", "degree", "degree_scalar", "constant"]
+Label = int | str
+
+_SHOWN = 5
+"""Unseen labels that a report names."""
+
+
+class UnseenLabels(NamedTuple):
+    """Labels (or degrees) of new graphs that an encoding does not know."""
+
+    what: str
+    nodes: int
+    of_nodes: int
+    graphs: int
+    num_labels: int
+    labels: tuple[Label, ...]  # the first few
+
+    def __str__(self) -> str:
+        labels = ", ".join(map(str, self.labels)) + (", ..." if self.num_labels > len(self.labels) else "")
+        graphs = f"{self.graphs} graph{'s' if self.graphs > 1 else ''}"
+        return f"{self.nodes} of {self.of_nodes} nodes (in {graphs}) have a {self.what} unknown to the model: {labels}"
+
+
+class Encoded(NamedTuple):
+    """The (N, d) features of all nodes, in torch's default floating-point type, and what was unknown in them."""
+
+    x: Tensor
+    unseen: UnseenLabels | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeEncoding:
+    """Which properties of nodes become features, in which columns.
+
+    ======================  ===================================================================================
+    ``"attributes"``        the real-valued node attributes alone
+    ``"labels"``            one-hot node labels
+    ``"both"``              the attributes, then the one-hot labels
+    ``"degree"``            one-hot degree; degrees from ``max_degree`` on share the last column
+    ``"degree_scalar"``     the degree as one number (its squared differences swamp the structure term)
+    ``"constant"``          the number 1
+    ======================  ===================================================================================
+
+    A label (or degree) that is not in the vocabulary has no column: its one-hot entries are all 0.
+
+    Args:
+        features: What becomes features.
+        vocabulary: Known labels of each label column, sorted, each of which has a column; with ``"degree"`` the known
+            degrees.
+        num_attributes: Number of attributes that are features.
+        max_degree: Cap of the one-hot degree.
+    """
+
+    features: Kind
+    vocabulary: tuple[tuple[Label, ...], ...] = ()
+    num_attributes: int = 0
+    max_degree: int | None = None
+
+    @classmethod
+    def fit(
+        cls, tables: GraphTables, *, features: Features = "auto", max_degree: int = DEFAULT_MAX_DEGREE
+    ) -> "NodeEncoding":
+        """Learn vocabulary and number of attributes; ``"auto"`` is the first of attributes, labels, degree there is."""
+        if features not in get_args(Features):
+            raise ValueError(f"features={features!r}: expected one of {', '.join(map(repr, get_args(Features)))}")
+        encoding = cls(features=_automatic(tables) if features == "auto" else features)
+        if encoding.features == "degree":
+            if max_degree < 1:
+                raise ValueError(f"max_degree={max_degree}: must be at least 1")
+            largest = min(int(tables.degrees().max()), max_degree)
+            return replace(encoding, vocabulary=(tuple(range(largest + 1)),), max_degree=max_degree)
+        if encoding.takes("labels"):
+            columns = _present(tables.node_labels, "labels", features).T
+            encoding = replace(encoding, vocabulary=tuple(tuple(np.unique(column).tolist()) for column in columns))
+        if encoding.takes("attributes"):
+            columns = _present(tables.node_attributes, "attributes", features).T
+            encoding = replace(encoding, num_attributes=len(columns))
+        return encoding
+
+    @classmethod
+    def from_dict(cls, entries: dict[str, Any]) -> "NodeEncoding":
+        """Undo :meth:`as_dict`."""
+        return cls(**entries | {"vocabulary": tuple(map(tuple, entries["vocabulary"]))})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The encoding in a form that JSON can hold."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        attributes = f"{self.num_attributes} node attributes"
+        labels = f"{self.num_one_hot} one-hot node labels"
+        return {
+            "attributes": attributes,
+            "labels": labels,
+            "both": f"{attributes} and {labels}",
+            "degree": f"one-hot degrees from 0 to {self.num_one_hot - 1}",
+            "degree_scalar": "the degree as a number",
+            "constant": "the constant 1",
+        }[self.features]
+
+    @property
+    def num_one_hot(self) -> int:
+        """Number of one-hot columns, which come after the attributes."""
+        return sum(map(len, self.vocabulary))
+
+    def takes(self, table: Literal["labels", "attributes"]) -> bool:
+        """Whether node labels, or node attributes, are among the features."""
+        return self.features in (table, "both")
+
+    def encode(self, tables: GraphTables) -> Encoded:
+        """Features of all nodes.
+
+        Raises:
+            ValueError: If the graphs lack what the encoding takes, have another number of it, or if more than half of
+                the nodes have labels that it does not know.
+        """
+        nodes = int(tables.node_counts.sum())
+        if self.features == "constant":
+            return Encoded(torch.ones(nodes, 1), None)
+        if self.features == "degree_scalar":
+            return Encoded(_as_features(tables.degrees()[:, None]), None)
+        parts = []
+        if self.takes("attributes"):
+            parts.append(_as_features(self._checked(tables, "attributes", self.num_attributes)))
+        if not self.vocabulary:
+            return Encoded(parts[0], None)
+        labels = self._labels(tables)
+        codes = [codes_in(known, column) for known, column in zip(self.vocabulary, labels.T, strict=True)]
+        unseen = self._unseen(tables, labels, np.stack(codes, axis=1) < 0)
+        if unseen is not None and 2 * unseen.nodes > nodes:
+            raise ValueError(f"{unseen}; these are graphs of another kind than those it was trained on")
+        parts += [one_hot(code, width=len(known)) for known, code in zip(self.vocabulary, codes, strict=True)]
+        return Encoded(torch.cat(parts, dim=1) if len(parts) > 1 else parts[0], unseen)
+
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Node labels and attributes that the features ``x`` were made of; ``None`` for what they do not tell.
+
+        Raises:
+            ValueError: If a row is not one-hot: features were changed, or made of labels that are not known.
+        """
+        attributes = x[:, : self.num_attributes] if self.takes("attributes") else None
+        if not self.takes("labels"):
+            return None, attributes
+        columns, start = [], self.num_attributes
+        for known in self.vocabulary:
+            block = x[:, start : start + len(known)]
+            if not (((block == 0) | (block == 1)).all() and (block.sum(axis=1) == 1).all()):
+                raise ValueError("x: is not one-hot, so that it does not tell the labels of nodes")
+            columns.append(np.array(known)[block.argmax(axis=1)])
+            start += len(known)
+        return np.stack(columns, axis=1), attributes
+
+    def _labels(self, tables: GraphTables) -> np.ndarray:
+        """What is one-hot encoded, (N, columns)."""
+        if self.max_degree is not None:
+            return tables.degrees().clip(max=self.max_degree)[:, None]
+        return self._checked(tables, "labels", len(self.vocabulary))
+
+    def _checked(self, tables: GraphTables, table: Literal["labels", "attributes"], columns: int) -> np.ndarray:
+        found, other = tables.node_labels, tables.node_attributes
+        if table == "attributes":
+            found, other = other, found
+        if found is None:
+            present = "none" if other is None else f"only {'attributes' if table == 'labels' else 'labels'}"
+            raise ValueError(f"the model takes node {table}, the graphs have {present}")
+        if found.shape[1] != columns:
+            noun = f"column{'s' if columns > 1 else ''} of node {table}"
+            raise ValueError(f"the model takes {columns} {noun}, the graphs have {found.shape[1]}")
+        return found
+
+    def _unseen(self, tables: GraphTables, labels: np.ndarray, is_unseen: np.ndarray) -> UnseenLabels | None:
+        nodes = np.flatnonzero(is_unseen.any(axis=1))
+        if not nodes.size:
+            return None
+        graphs = np.repeat(np.arange(len(tables.node_counts)), tables.node_counts)[nodes]
+        unknown = np.unique(labels[is_unseen])
+        return UnseenLabels(
+            what="label" if self.max_degree is None else "degree",
+            nodes=len(nodes),
+            of_nodes=len(labels),
+            graphs=len(np.unique(graphs)),
+            num_labels=len(unknown),
+            labels=tuple(unknown[:_SHOWN].tolist()),
+        )
+
+
+def _automatic(tables: GraphTables) -> Kind:
+    if tables.node_attributes is not None:
+        return "attributes"
+    return "degree" if tables.node_labels is None else "labels"
+
+
+def _present(table: np.ndarray | None, name: str, features: Features) -> np.ndarray:
+    if table is None:
+        raise ValueError(f"features={features!r}: the graphs have no node {name}")
+    return table
+
+
+def _as_features(table: np.ndarray) -> Tensor:
+    return torch.as_tensor(table, dtype=torch.get_default_dtype())

@@ -1,0 +1,58 @@
+"""How good predictions are, in the measures that people ask for."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import (
+    confusion_matrix,
+    f1_score,
+    mean_absolute_error,
+    mean_squared_error,
+    r2_score,
+    recall_score,
+    roc_auc_score,
+)
+
+
+def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
+    """Measures of class probabilities ``(G, classes)`` for the true class numbers ``y``, besides accuracy.
+
+    ======================  ====================================================================================
+    ``majority_rate``       share of the most frequent class: the accuracy of always predicting it
+    ``balanced_accuracy``   mean of the accuracies on the graphs of each class
+    ``macro_f1``            mean of the F1 scores of the classes
+    ``roc_auc``             area under the ROC curve, of several classes the mean of each against the rest; ``None``
+                            if all graphs are of one class
+    ``confusion_matrix``    number of graphs of each true class (row) and predicted class (column)
+    ======================  ====================================================================================
+
+    Classes without a graph count in none of the means.
+    """
+    predicted, num_classes = probabilities.argmax(axis=1), probabilities.shape[1]
+    counts = np.bincount(y, minlength=num_classes)
+    present = np.flatnonzero(counts)
+    return {
+        "majority_rate": float(counts.max() / len(y)),
+        # By its definition: balanced_accuracy_score warns of a predicted class that no graph has.
+        "balanced_accuracy": float(recall_score(y, predicted, labels=present, average="macro")),
+        "macro_f1": float(f1_score(y, predicted, labels=present, average="macro", zero_division=0)),
+        "roc_auc": _roc_auc(y, probabilities, present),
+        "confusion_matrix": confusion_matrix(y, predicted, labels=range(num_classes)).tolist(),
+    }
+
+
+def regression_metrics(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
+    """Mean absolute error, root mean squared error and R² (``None`` for a single graph), means over all targets."""
+    return {
+        "mae": float(mean_absolute_error(y, predicted)),
+        "rmse": float(mean_squared_error(y, predicted)) ** 0.5,
+        "r2": float(r2_score(y, predicted)) if len(y) > 1 else None,
+    }
+
+
+def _roc_auc(y: np.ndarray, probabilities: np.ndarray, present: np.ndarray) -> float | None:
+    if len(present) < 2:
+        return None
+    if probabilities.shape[1] == 2:
+        return float(roc_auc_score(y, probabilities[:, 1]))
+    return float(np.mean([roc_auc_score(y == number, probabilities[:, number]) for number in present]))
