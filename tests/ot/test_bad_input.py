@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from tests.ot.problems import random_problem
-from tfgw.ot import GraphBatch, Templates, fgw, linear_transport, wasserstein
+from tfgw.nn import TFGWPooling, TWPooling
+from tfgw.ot import GraphBatch, Templates, canonical_order, fgw, linear_transport, wasserstein
 
 NAN, INF = float("nan"), float("inf")
 # Graphs of 7, 4, 11, 1 and 6 nodes with 3 features, so node 8 is in graph 1 and node 13 in graph 2;
@@ -175,6 +176,23 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     "integer alpha tensor": ("alpha", lambda _: torch.tensor(1), r"^alpha: expected a floating-point dtype"),
     "max_iter zero": ("max_iter", lambda _: 0, r"^max_iter: must be at least 1, got 0"),
     "n_starts zero": ("n_starts", lambda _: 0, r"^n_starts: must be at least 1, got 0"),
+    "max_iter beyond 32 bits": ("max_iter", lambda _: 2**31, r"^max_iter: must be at most 2147483647, got 2147483648"),
+    "max_iter with a fraction": ("max_iter", lambda _: 1.5, r"^max_iter: expected an integer, got 1.5"),
+    "max_iter without a fraction": ("max_iter", lambda _: 5.0, r"^max_iter: expected an integer, got 5.0"),
+    "max_iter as truth": ("max_iter", lambda _: True, r"^max_iter: expected an integer, got True"),
+    "max_iter missing": ("max_iter", lambda _: None, r"^max_iter: expected an integer, got None"),
+    "n_starts beyond 32 bits": ("n_starts", lambda _: 2**40, r"^n_starts: must be at most 2147483647"),
+    "n_starts as text": ("n_starts", lambda _: "4", r"^n_starts: expected an integer, got '4'"),
+    "n_starts as truth": ("n_starts", lambda _: True, r"^n_starts: expected an integer, got True"),
+    "threads beyond 32 bits": ("num_threads", lambda _: 2**40, r"^num_threads: must be at most 2147483647"),
+    "threads with a fraction": ("num_threads", lambda _: 2.5, r"^num_threads: expected an integer, got 2.5"),
+    "threads as truth": ("num_threads", lambda _: True, r"^num_threads: expected an integer, got True"),
+    "batch_size beyond 64 bits": ("batch_size", lambda _: 2**70, r"^batch_size: must be at most 2147483647"),
+    "batch_size with a fraction": ("batch_size", lambda _: 5.5, r"^batch_size: expected an integer, got 5.5"),
+    "batch_size as truth": ("batch_size", lambda _: True, r"^batch_size: expected an integer, got True"),
+    "tol as text": ("tol", lambda _: "small", r"^tol: expected a number, got 'small'"),
+    "tol missing": ("tol", lambda _: None, r"^tol: expected a number, got None"),
+    "tol as truth": ("tol", lambda _: True, r"^tol: expected a number, got True"),
     "tol negative": ("tol", lambda _: -1.0, r"^tol: must not be negative"),
     "tol NaN": ("tol", lambda _: NAN, r"^tol: must not be negative"),
     "no threads": ("num_threads", lambda _: 0, r"^num_threads: must be at least 1, got 0"),
@@ -291,3 +309,50 @@ def test_values_whose_squares_overflow_are_refused(argument: str) -> None:
     good = arguments()
     with pytest.raises(ValueError, match=rf"^{argument}: .* beyond 1e100"):
         call({**good, argument: 1e150 * good[argument]})
+
+
+LAYER_OPTIONS = [
+    ("max_iter", 2**31),
+    ("max_iter", 1.5),
+    ("n_starts", 2**31),
+    ("n_starts", True),
+    ("n_starts", 0),
+    ("num_threads", 2**40),
+    ("num_threads", 0.5),
+    ("tol", NAN),
+    ("tol", -1e-9),
+    ("tol", "small"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), LAYER_OPTIONS)
+def test_layers_name_options_out_of_range_when_they_are_made_and_when_they_are_called(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{name}: "):
+        TFGWPooling(3, 4, 5, **{name: value})
+    if name == "num_threads":
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            TWPooling(3, 4, 5, **{name: value})
+    layer = TFGWPooling(3, 4, 5)
+    setattr(layer, name, value)
+    with pytest.raises(ValueError, match=f"^{name}: "):
+        layer(torch.zeros(2, 3), torch.tensor([[0, 1], [1, 0]]))
+
+
+@pytest.mark.parametrize("threads", [0, True, 1.5, 2**40])
+def test_linear_transport_names_threads_out_of_range(threads: Any) -> None:
+    with pytest.raises(ValueError, match=r"^num_threads: "):
+        linear_transport(torch.rand(3, 2), num_threads=threads)
+
+
+@pytest.mark.parametrize("effort", [-1, True, 1.5, 2**64])
+def test_canonical_order_names_an_effort_out_of_range(effort: Any) -> None:
+    with pytest.raises(ValueError, match=r"^effort: "):
+        canonical_order(GraphBatch(torch.zeros(2, 1)), effort=effort)
+
+
+def test_options_may_be_integers_of_numpy() -> None:
+    good = arguments()
+    found = call(
+        {**good, "max_iter": np.int64(7), "n_starts": np.int32(2), "num_threads": np.int64(1), "tol": np.float32(0)}
+    )
+    assert torch.equal(found, call({**good, "max_iter": 7, "n_starts": 2, "num_threads": 1, "tol": 0}))

@@ -116,4 +116,5 @@ def _scores(
 def _fitted(cost: float, kernel: np.ndarray, labels: np.ndarray) -> SVC:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return SVC(C=cost, kernel="precomputed", max_iter=MAX_ITER).fit(kernel, labels)
+        # Nothing is random here, but without a seed scikit-learn draws one from NumPy's global state.
+        return SVC(C=cost, kernel="precomputed", max_iter=MAX_ITER, random_state=0).fit(kernel, labels)

@@ -44,7 +44,7 @@ class RandomForest(ClassicalBaseline):
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
             class_weight=self.class_weight,
-            random_state=self.random_state,
+            random_state=self._generator(),
         ).fit(summaries(graphs).numpy(), labels)
 
     def _predict(self, graphs: list[Data]) -> np.ndarray:

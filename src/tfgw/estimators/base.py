@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -68,8 +69,12 @@ class GraphEstimator(BaseEstimator):
         """Checked graphs as a dataset with one row of targets each; what turns graphs into something else is here."""
         return as_dataset(graphs, y, classes=classes)
 
+    def _generator(self) -> np.random.RandomState:
+        """As scikit-learn's, but without a ``random_state`` a new one, not NumPy's global one."""
+        return np.random.RandomState() if self.random_state is None else check_random_state(self.random_state)
+
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return int(self._generator().randint(2**31 - 1))
 
     def _require_targets(self, y: Any) -> None:
         if y is None:

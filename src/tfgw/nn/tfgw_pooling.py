@@ -11,6 +11,7 @@ from tfgw.nn.batched_structure import batched_shortest_paths, entry_index, entry
 from tfgw.nn.padding import PaddedShape, current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.nn.threads import solver_threads
+from tfgw.ot.checks import check_accuracy, thread_count
 from tfgw.ot.problem import MAX_ITER, TOL, Problem, StructurePattern
 from tfgw.ot.solve import distances
 from tfgw.ot.starts import start_bits
@@ -93,6 +94,8 @@ class TFGWPooling(TemplateLayer):
         self.alpha_init = alpha_init
         self.alpha_per_template = alpha_per_template
         start_bits(start_kinds)
+        check_accuracy(max_iter, tol, n_starts)
+        thread_count(num_threads)
         self.n_starts = n_starts
         self.start_kinds = tuple(start_kinds)
         self.max_iter = max_iter

@@ -6,6 +6,7 @@ from torch import Tensor
 from tfgw.nn.padding import current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.nn.threads import solver_threads
+from tfgw.ot.checks import thread_count
 from tfgw.ot.problem import Problem
 from tfgw.ot.solve import distances
 
@@ -36,6 +37,7 @@ class TWPooling(TemplateLayer):
     ) -> None:
         learned = {"learn_templates": learn_templates, "learn_weights": learn_weights}
         super().__init__(in_channels, num_templates, template_nodes, **learned)
+        thread_count(num_threads)
         self.num_threads = num_threads
         self.reset_parameters()
 

@@ -10,7 +10,15 @@ from numbers import Real
 from torch import Tensor
 
 from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
-from tfgw.ot.inputs import GraphBatch, Templates, check_floating, check_same_device, count_graphs, number_of
+from tfgw.ot.inputs import (
+    GraphBatch,
+    Templates,
+    check_floating,
+    check_integer,
+    check_same_device,
+    count_graphs,
+    number_of,
+)
 from tfgw.ot.problem import Problem, expanded
 from tfgw.ot.tracing import is_eager
 
@@ -73,20 +81,24 @@ def _checked_slowly(problem: Problem) -> Problem:
 
 def check_options(problem: Problem) -> None:
     """Raise ``ValueError`` unless a solver can work with these."""
-    if problem.max_iter < 1:
-        raise ValueError(f"max_iter: must be at least 1, got {problem.max_iter}")
-    if problem.n_starts < 1:
-        raise ValueError(f"n_starts: must be at least 1, got {problem.n_starts}")
-    if not problem.tol >= 0:
-        raise ValueError(f"tol: must not be negative, got {problem.tol}")
+    check_accuracy(problem.max_iter, problem.tol, problem.n_starts)
+
+
+def check_accuracy(max_iter: int, tol: float, n_starts: int) -> None:
+    """Raise ``ValueError`` unless a solver can work with these."""
+    check_integer("max_iter", max_iter)
+    check_integer("n_starts", n_starts)
+    if type(tol) is not float and (isinstance(tol, bool) or not isinstance(tol, Real)):
+        raise ValueError(f"tol: expected a number, got {tol!r}")
+    if not tol >= 0:
+        raise ValueError(f"tol: must not be negative, got {tol}")
 
 
 def thread_count(num_threads: int | None) -> int:
     """``num_threads`` as a problem has it."""
     if num_threads is None:
         return 0
-    if num_threads < 1:
-        raise ValueError(f"num_threads: must be at least 1, got {num_threads}")
+    check_integer("num_threads", num_threads)
     return num_threads
 
 

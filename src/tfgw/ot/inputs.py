@@ -6,8 +6,12 @@ values is checked by the core, before it starts.
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
+
+LARGEST = 2**31 - 1
+"""Largest integer of native code, which has 32 bits for options."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +45,14 @@ class GraphBatch:
             raise ValueError("x: the batch has no nodes")
         nodes = self.x.shape[0]
         if self.batch is not None:
-            _check_integer("batch", self.batch, 1, "(num_nodes,)")
+            _check_indices("batch", self.batch, 1, "(num_nodes,)")
             _check_size("batch", self.batch, 0, nodes, "x has")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise ValueError(f"batch_size: must be at least 1, got {self.batch_size}")
+        if self.batch_size is not None:
+            check_integer("batch_size", self.batch_size)
         if self.edge_index is not None:
             if self.structure is not None:
                 raise ValueError("structure: give either edge_index or structure, not both")
-            _check_integer("edge_index", self.edge_index, 2, "(2, num_edges)")
+            _check_indices("edge_index", self.edge_index, 2, "(2, num_edges)")
             _check_size("edge_index", self.edge_index, 0, 2, "its shape is (2, num_edges):")
         if self.edge_weight is not None:
             if self.edge_index is None:
@@ -140,6 +144,16 @@ def number_of(last: int, batch: Tensor) -> int:
     return last + 1
 
 
+def check_integer(name: str, value: int, *, least: int = 1, most: int = LARGEST) -> None:
+    """Raise ``ValueError`` unless this is an integer in a range."""
+    if type(value) is not int and not isinstance(value, np.integer | torch.SymInt):
+        raise ValueError(f"{name}: expected an integer, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name}: must be at least {least}, got {value}")
+    if value > most:
+        raise ValueError(f"{name}: must be at most {most}, got {value}")
+
+
 def check_floating(name: str, tensor: Tensor, dim: int, shape: str) -> None:
     """Raise ``ValueError`` unless this is a dense floating-point tensor with ``dim`` dimensions."""
     if not isinstance(tensor, Tensor):
@@ -152,7 +166,7 @@ def check_floating(name: str, tensor: Tensor, dim: int, shape: str) -> None:
         raise ValueError(f"{name}: expected shape {shape}, got {tuple(tensor.shape)}")
 
 
-def _check_integer(name: str, tensor: Tensor, dim: int, shape: str) -> None:
+def _check_indices(name: str, tensor: Tensor, dim: int, shape: str) -> None:
     if not isinstance(tensor, Tensor):
         raise ValueError(f"{name}: expected a tensor, got {type(tensor).__name__}")
     if tensor.dtype != torch.int64:

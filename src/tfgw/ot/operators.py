@@ -3,14 +3,20 @@
                  eager        ┌▶ backend.forward ─▶ native code
 solve(problem) ───────────────┤   └ autograd: backend.backward, with what the forward prepared
                  traced, or   │
-                 unsupported  └▶ tfgw::fgw ─▶ backend.forward
-                                  └ autograd: tfgw::fgw_backward ─▶ backend.backward
+                 unsupported  ├▶ tfgw::fgw ─▶ backend.forward
+                              │   └ autograd: tfgw::fgw_backward ─▶ backend.backward
+                 torch.func,  │
+                 forward mode └▶ _Transformed ─▶ tfgw::fgw
+                                  ├ autograd: _Gradients ─▶ tfgw::fgw_backward
+                                  └ forward mode: directional_derivative
 
-An operator costs more than the solve of a small batch. Eager calls go past it.
+An operator costs more than the solve of a small batch. Eager calls go past it. Operators have no forward mode: tangents
+would silently be zero.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import compress
 from types import ModuleType
 from typing import Any, NoReturn, get_type_hints
 
@@ -19,6 +25,7 @@ from torch import Tensor
 
 from tfgw.ot import backends
 from tfgw.ot.backends import backend_of
+from tfgw.ot.derivative import directional_derivative, raise_second_derivatives, refuse_second_derivatives
 from tfgw.ot.problem import (
     DIFFERENTIABLE,
     GRADIENTS,
@@ -29,7 +36,7 @@ from tfgw.ot.problem import (
     Results,
     Solution,
 )
-from tfgw.ot.tracing import is_eager
+from tfgw.ot.tracing import is_eager, is_transformed
 
 
 def solve(problem: Problem, wanted: int) -> Solution:
@@ -77,37 +84,13 @@ class _Differentiable(torch.autograd.Function):
         saved = ctx.saved_tensors[: ctx.num_saved]
         found = ctx.backend.backward(ctx.problem, grad, needs, state=ctx.state, saved=saved)
         if torch.is_grad_enabled():  # a graph of the gradients is wanted
-            found = _refuse_second_derivatives(found)
+            found = refuse_second_derivatives(found, [grad, *ctx.problem.differentiable])
         return (None, None, None, *found)
 
 
 # Past what Function's own looks for in every argument: tensors that a transform of functorch left behind, which native
 # code refuses.
 _apply = super(torch.autograd.Function, _Differentiable).apply
-
-
-class _Refused(torch.autograd.Function):
-    """Gradients that cannot be differentiated again."""
-
-    @staticmethod
-    def forward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
-        return tuple(grad.view_as(grad) for grad in grads)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        raise RuntimeError(NO_SECOND_DERIVATIVES)
-
-
-NO_SECOND_DERIVATIVES = (
-    "tfgw: second derivatives of FGW are not defined here: the plan is held fixed (envelope theorem), "
-    "so differentiating its gradient again would silently leave out how the plan moves"
-)
-
-
-def _refuse_second_derivatives(grads: list[Tensor | None]) -> list[Tensor | None]:
-    present = [grad.detach().requires_grad_() for grad in grads if grad is not None]
-    refusing = iter(_Refused.apply(*present))
-    return [None if grad is None else next(refusing) for grad in grads]
 
 
 def _raise_error_of(problem: Problem) -> NoReturn:
@@ -124,7 +107,8 @@ def _solve_by_operator(problem: Problem, wanted: int) -> Solution:
     if problem.padded_nodes:
         raise ValueError("batch: padded nodes need the solver on a GPU, called eagerly, with a single start")
     with_plans = bool(wanted & PLANS) or problem.needs_grad()
-    distances, *results = fgw_op(*problem.dense()[:NUM_OPERATOR_FIELDS], with_plans)
+    fields = problem.dense()[:NUM_OPERATOR_FIELDS]
+    distances, *results = _transformed(*fields) if is_transformed() else fgw_op(*fields, with_plans)
     return Solution(distances, Results._make(results))
 
 
@@ -243,12 +227,88 @@ def _backward_of_operator(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> t
     return tuple((nothing | found).values())
 
 
-def _no_second_derivatives(ctx: Any, *grads: Tensor) -> Any:
-    raise RuntimeError(NO_SECOND_DERIVATIVES)
-
-
 fgw_op.register_autograd(_backward_of_operator, setup_context=_setup_context)
-fgw_backward_op.register_autograd(_no_second_derivatives)
+fgw_backward_op.register_autograd(raise_second_derivatives)
+
+
+def _one_by_one(
+    function: Callable[..., tuple[Tensor, ...]], info: Any, in_dims: tuple[int | None, ...], arguments: tuple[Any, ...]
+) -> tuple[Any, Any]:
+    """How :func:`torch.vmap` calls a function: for each element, with the results stacked."""
+    each = []
+    for i in range(info.batch_size):
+        elements = (a if dim is None else a.select(dim, i) for a, dim in zip(arguments, in_dims, strict=True))
+        each.append(function(*elements))
+    return tuple(torch.stack(results) for results in zip(*each, strict=True)), (0,) * len(each[0])
+
+
+class _Transformed(torch.autograd.Function):
+    """The operator with all derivatives that the transforms of :mod:`torch.func` and forward mode ask for."""
+
+    @staticmethod
+    def forward(*fields: Any) -> tuple[Tensor, ...]:
+        return fgw_op(*fields, True)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.numbers = [None if isinstance(value, Tensor) else value for value in inputs]
+        tensors = [value if isinstance(value, Tensor) else None for value in inputs]
+        ctx.save_for_backward(*tensors, *output[1:])
+        ctx.save_for_forward(*tensors, *output[1:])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+        if grad is None:
+            return (None,) * NUM_OPERATOR_FIELDS
+        problem, results = _saved(ctx)
+        needed = dict(zip(Problem._fields, ctx.needs_input_grad, strict=False))
+        needs = [needed[name] for name in DIFFERENTIABLE]
+        grads = _Gradients.apply(grad, *problem[:NUM_OPERATOR_FIELDS], *results.for_backward, *needs)
+        found = dict(zip(compress(DIFFERENTIABLE, needs), grads, strict=True))
+        return tuple(found.get(name) for name in Problem._fields[:NUM_OPERATOR_FIELDS])
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
+        problem, results = _saved(ctx)
+        named = zip(Problem._fields[:NUM_OPERATOR_FIELDS], tangents, strict=True)
+        along = {name: tangent for name, tangent in named if tangent is not None}
+        change = directional_derivative(problem, results, along).to(problem.dtype)
+        (refusing,) = refuse_second_derivatives([change], [*problem.differentiable, *along.values()])
+        return (refusing, *(None for _ in results))
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *fields: Any) -> tuple[Any, Any]:
+        return _one_by_one(_Transformed.apply, info, in_dims, fields)
+
+
+_transformed = torch.compiler.disable(_Transformed.apply)  # it cannot be traced
+
+
+def _saved(ctx: Any) -> tuple[Problem, Results]:
+    tensors, results = ctx.saved_tensors[:NUM_OPERATOR_FIELDS], ctx.saved_tensors[NUM_OPERATOR_FIELDS:]
+    fields = (number if tensor is None else tensor for tensor, number in zip(tensors, ctx.numbers, strict=True))
+    return _problem(tuple(fields)), Results._make(results)
+
+
+class _Gradients(torch.autograd.Function):
+    """The gradients that are needed, which cannot be differentiated again."""
+
+    @staticmethod
+    def forward(*arguments: Any) -> tuple[Tensor, ...]:
+        given, needs = arguments[: -len(DIFFERENTIABLE)], arguments[-len(DIFFERENTIABLE) :]
+        return tuple(compress(fgw_backward_op(*given, list(needs)), needs))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        pass
+
+    backward = jvp = staticmethod(raise_second_derivatives)  # type: ignore[assignment]
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Any, Any]:
+        return _one_by_one(_Gradients.apply, info, in_dims, arguments)
 
 
 def _warn_once(reason: str) -> None:

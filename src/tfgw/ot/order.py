@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
-from tfgw.ot.inputs import GraphBatch
+from tfgw.ot.inputs import GraphBatch, check_integer
 
 EFFORT = 2**28
 """Steps of the search per graph, of about ten nanoseconds each: some seconds on a graph that is too hard."""
@@ -53,6 +53,7 @@ def canonical_order(
         effort: Bound of the search per graph, in steps of about ten nanoseconds. Steps are counted, not timed: the
             answer is the same on every machine.
     """
+    check_integer("effort", effort, least=0, most=2**63 - 1)
     nodes = graphs.x.shape[0]
     batch = None if graphs.batch is None else _integers(graphs.batch)
     ptr = np.zeros(graphs.num_graphs + 1, dtype=np.int64)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.checks import checked, problem_of, thread_count, uniform_weights
+from tfgw.ot.derivative import linear_distances
 from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.operators import solve
 from tfgw.ot.problem import MAX_ITER, PLANS, RESULTS, TOL, Problem, Results, Solution
@@ -159,25 +160,16 @@ def linear_transport(
     graphs = GraphBatch(cost.flatten(1), batch=batch, batch_size=batch_size, node_weights=node_weights)
     templates = Templates(cost.new_zeros(count, columns, 1), weights=template_weights)
     weights = uniform_weights(templates.features) if template_weights is None else template_weights
-    problem = Problem(
+    at_rest = Problem(
         cost.new_empty(nodes, 0), batch, graphs.num_graphs, node_weights, None, None, None, None,
         cost.new_empty(count, columns, 0), weights, cost.new_zeros(count), cost=cost, max_iter=2, tol=0.0,
         num_threads=thread_count(num_threads),
-    )  # fmt: skip
-    with torch.no_grad():
-        found = _transport(solve(problem, RESULTS | PLANS), "dense")
-    plan, u, v = found.plans, found.graph_potentials, found.template_potentials
-    assert plan is not None
-    assert u is not None
-    assert v is not None
-    # Zero in value, and by the envelope theorem right in every derivative.
-    change = (plan.to(cost) * (cost - cost.detach())).sum(-1)
-    if node_weights is not None:
-        change = change + u.to(cost) * (node_weights - node_weights.detach())[:, None]
+    ).map_tensors(Tensor.detach)  # fmt: skip
+    found = _transport(solve(at_rest, RESULTS | PLANS), "dense")
     index = torch.zeros(len(cost), dtype=torch.int64, device=cost.device) if batch is None else batch
-    total = cost.new_zeros(found.distances.shape).index_add(0, index, change)
-    total = total + (v.to(cost) * (weights - weights.detach())).sum(-1)
-    return _with_plans(found._replace(distances=found.distances + total), plans)
+    solution = (found.plans, found.graph_potentials, found.template_potentials)
+    distances = linear_distances(found.distances, solution, index, (cost, node_weights, weights))
+    return _with_plans(found._replace(distances=distances), plans)
 
 
 def _check_plans(plans: str | None) -> None:
