@@ -11,7 +11,6 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
-from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.batches import Batch
 
 
@@ -30,9 +29,8 @@ def refresh_statistics(model: nn.Module, batches: Iterable[Batch]) -> None:
         norm.reset_running_stats()
         norm.momentum = None  # the mean over all batches
     try:
-        with networks_on_one_thread():
-            for batch in batches:
-                model(**batch.inputs)
+        for batch in batches:
+            model(**batch.inputs)
     finally:
         model.train(was_training)
         for norm, momentum in zip(norms, momenta, strict=True):

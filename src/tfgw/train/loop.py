@@ -136,6 +136,4 @@ def _train(fabric: Fabric, job: Job) -> Outcome:
                 reporter.show(trainer.train_epoch())
         finally:
             reporter.close()
-        torch.manual_seed(job.config.seed)  # statistics of layers that draw, the same if the run was resumed at its end
-        weights = trainer.final_weights()
-    return FitResult(trainer.progress.records, trainer.progress.kept), weights
+        return FitResult(trainer.progress.records, trainer.progress.kept), trainer.final_weights()

@@ -199,9 +199,11 @@ class Trainer:
         return found
 
     def _refresh_statistics(self) -> None:
-        if self.config.fresh_statistics:
-            batches = (self.train.batch(self._share(graphs)) for graphs in self._plan(self.progress.epoch).batches)
-            refresh_statistics(self.model, batches)
+        if not self.config.fresh_statistics:
+            return
+        plan = self._plan(self.progress.epoch)
+        plan.seed_generators(self.fabric.device)  # a network may draw numbers of its own
+        refresh_statistics(self.model, (self.train.batch(self._share(graphs)) for graphs in plan.batches))
 
     def _validate(self) -> Evaluation:
         self._refresh_statistics()
