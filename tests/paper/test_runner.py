@@ -209,6 +209,24 @@ def test_killed_ten_times(tmp_path: Path, seed: int) -> None:
     assert len(list(Records(folder))) == 40
 
 
+@pytest.mark.timeout(200)
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
+@pytest.mark.parametrize("at", ["start", "work"])
+def test_workers_end_with_a_run_that_is_killed(tmp_path: Path, at: str) -> None:
+    """Whether they were starting or in the middle of their cells, no worker outlives the run."""
+    at_work = tmp_path / "at_work"
+    path = write_experiment(tmp_path, CYCLES + f'fixed = {{ error = "hang {at_work}" }}')
+    running = start(command(path, tmp_path / "killed", "--jobs", "2"))
+    try:
+        wait_until(at_work.exists if at == "work" else lambda: len(processes_of(running.pid)) >= 4)
+        running.kill()
+        running.wait()
+        wait_until(lambda: not processes_of(running.pid), seconds=30)
+    finally:
+        for process in processes_of(running.pid):
+            os.kill(process, signal.SIGKILL)
+
+
 def count(folder: Path) -> int:
     return len(list(folder.rglob("[!.]*.json")))
 

@@ -6,8 +6,10 @@ cell: its cells are tried again, and one that kills every process it runs in get
 
 import multiprocessing
 import os
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from threading import Thread
 from typing import NamedTuple
 
 import joblib
@@ -24,6 +26,9 @@ CELL_BYTES = 4 * 2**30
 """Upper estimate of the GPU memory that a cell needs."""
 
 RETRIES = 3
+
+WATCH_SECONDS = 0.5
+"""How often a worker looks whether its parent is still there."""
 
 
 class Allocation(NamedTuple):
@@ -96,7 +101,8 @@ def run_on_ray(cells: Sequence[Cell], context: RunContext, *, address: str | Non
 
 
 def _run_parallel(cells: list[Cell], context: RunContext, jobs: int) -> Iterator[Record]:
-    with parallel_config(backend="loky", inner_max_num_threads=context.threads):
+    workers = {"initializer": _end_with, "initargs": (os.getpid(),)}
+    with parallel_config(backend="loky", inner_max_num_threads=context.threads, **workers):
         parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
         yield from parallel(delayed(_run_on_own_gpu)(cell, context) for cell in cells)
 
@@ -113,6 +119,20 @@ def _run_alone(cell: Cell, context: RunContext) -> Record:
 def _killed_record(cell: Cell, why: str) -> Record:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {"cell": cell.as_dict(), "status": "failed", "killed": True, "error": why, "run": {"finished": now}}
+
+
+def _end_with(parent: int) -> None:
+    """End this worker soon after its parent: one that was killed could not tell.
+
+    A thread that watches, rather than Linux's ``PR_SET_PDEATHSIG``, which follows the thread that started a worker.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_SECONDS)
+        os._exit(1)
+
+    Thread(target=watch, name="tfgw-parent", daemon=True).start()
 
 
 def _run_on_own_gpu(cell: Cell, context: RunContext) -> Record:
