@@ -149,3 +149,70 @@ def test_a_model_with_an_encoder_of_its_own_is_given_it_again(tmp_path: Path) ->
         load_model(tmp_path / "own.safetensors")
     loaded = load_model(tmp_path / "own.safetensors", encoder=GCN(3, 6, num_layers=2))
     assert same_weights(loaded.model, model)
+
+
+def _changed(description: dict, path: str, value: object) -> dict:
+    *parents, last = path.split("/")
+    place = description
+    for name in parents:
+        place = place[name]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return description
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("task", "clustering"),
+        ("task", ...),
+        ("dtype", "nn"),
+        ("dtype", 7),
+        ("architecture", []),
+        ("architecture/num_templates", 10**9),
+        ("architecture/template_nodes", 10**6),
+        ("architecture/width", 10**9),
+        ("architecture/num_layers", 10**9),
+        ("architecture/hidden_layers", 10**9),
+        ("architecture/out_channels", 10**10),
+        ("architecture/in_channels", 10**10),
+        ("architecture/alpha_init", "half"),
+        ("architecture/structure", "trees"),
+        ("architecture/surprise", 1),
+        ("classes", ["star"]),
+        ("classes", None),
+        ("preprocessing", {}),
+        ("preprocessing/mean", 3),
+        ("source", ...),
+        ("encoding", {"features": "labels"}),
+        ("encoding", {"vocabulary": 3}),
+    ],
+)
+def test_a_crafted_description_is_refused(
+    saved: tuple[Path, TrainedModel], tmp_path: Path, path: str, value: object
+) -> None:
+    """Before memory is taken for what it asks for, and with the error of files whatever it holds."""
+    tensors, description = read_tensors(saved[0], kind=KIND)
+    crafted = tmp_path / "crafted.safetensors"
+    write_tensors(crafted, tensors, _changed(description, path, value), kind=KIND)
+    with pytest.raises(FileError, match=r"crafted\.safetensors: its (description|weights)"):
+        load_model(crafted)
+
+
+def test_weights_that_are_not_finite_are_refused(saved: tuple[Path, TrainedModel], tmp_path: Path) -> None:
+    """A head with NaN would predict the first class for every graph."""
+    tensors, description = read_tensors(saved[0], kind=KIND)
+    name = next(name for name in tensors if name.startswith("head."))
+    tensors[name].view(-1)[0] = torch.nan
+    write_tensors(tmp_path / "nan.safetensors", tensors, description, kind=KIND)
+    with pytest.raises(FileError, match="not finite"):
+        load_model(tmp_path / "nan.safetensors")
+
+
+@pytest.mark.parametrize("header", ["[]", "7", '{"kind": "model"}', '{"kind": "model", "format": 1}', "[" * 10**5])
+def test_a_crafted_header_is_refused(saved: tuple[Path, TrainedModel], tmp_path: Path, header: str) -> None:
+    save_file(load_file(saved[0]), tmp_path / "crafted.safetensors", metadata={"tfgw": header})
+    with pytest.raises(FileError):
+        load_model(tmp_path / "crafted.safetensors")

@@ -3,7 +3,7 @@
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities, sums
 from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
 
 KIND = "model"
+FLOATING_TYPES = {name: getattr(torch, name) for name in ("float64", "float32", "bfloat16", "float16")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,25 +148,56 @@ def load_model(path: str | os.PathLike[str], *, encoder: Encoder | None = None) 
     """
     path = Path(path)
     tensors, description = read_tensors(path, kind=KIND)
-    if description["own_encoder"] and encoder is None:
+    if description.get("own_encoder") and encoder is None:
         raise ValueError(f"encoder: missing, {path} was saved with a {description['own_encoder']}")
+    try:
+        return _described(tensors, description, encoder)
+    except RuntimeError as error:
+        raise FileError(f"{path}: its weights do not fit the architecture") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"{path}: its description is not that of a model ({error!r})") from error
+
+
+def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder: Encoder | None) -> TrainedModel:
+    """The model of a file, whose content may be anything: sizes are compared before memory is taken for them."""
+    if description["task"] not in get_args(Task):
+        raise ValueError(f"unknown task {description['task']!r}")
     architecture = description["architecture"]
     if "start_kinds" in architecture:  # JSON has no tuples
         architecture["start_kinds"] = tuple(architecture["start_kinds"])
-    model = TFGWModel(TFGWConfig(**architecture), encoder=encoder)
-    model.to(getattr(torch, description["dtype"]))
-    try:
-        model.load_state_dict(tensors)
-    except RuntimeError as error:
-        raise FileError(f"{path}: its weights do not fit the architecture") from error
+    config = TFGWConfig(**architecture)
+    _check_sizes(config, tensors, has_own_encoder=encoder is not None)
+    if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
+        raise ValueError("weights that are not finite")
+    model = TFGWModel(config, encoder=encoder).to(FLOATING_TYPES[description["dtype"]])
+    model.load_state_dict(tensors)
+    classes = tuple(description["classes"])
+    if description["task"] == "classification" and len(classes) != config.out_channels:
+        raise ValueError(f"{len(classes)} classes for {config.out_channels} outputs")
     preprocessing, encoding = description["preprocessing"], description.get("encoding")
     for name in ("mean", "scale"):
         preprocessing[name] = tuple(preprocessing[name]) if preprocessing[name] is not None else None
     return TrainedModel(
         model=model.eval(),
         task=description["task"],
-        classes=tuple(description["classes"]),
+        classes=classes,
         preprocessing=Preprocessing(**preprocessing),
         source=description["source"],
         encoding=None if encoding is None else NodeEncoding.from_dict(encoding),
     )
+
+
+def _check_sizes(config: TFGWConfig, tensors: dict[str, Tensor], *, has_own_encoder: bool) -> None:
+    """Raise ``RuntimeError`` where the description asks for more than the file has."""
+    found: list[Any] = [tuple(tensors["pool.template_weights"].shape)]
+    expected: list[Any] = [(config.num_templates, config.template_nodes)]
+    names = [name for name, tensor in tensors.items() if name.startswith("head.") and tensor.dim() == 2]
+    last = max(names, key=lambda name: [int(part) for part in name.split(".") if part.isdigit()])
+    found += [len(names), len(tensors[last])]
+    expected += [config.hidden_layers + 1, config.out_channels]
+    if not has_own_encoder:
+        layers = [name for name in tensors if name.startswith("encoder.convs.") and name.endswith(".nn.0.weight")]
+        found += [len(layers), tensors["pool.template_features"].shape[-1]]
+        expected += [config.num_layers, config.in_channels + config.num_layers * config.width]
+    if found != expected:
+        raise RuntimeError(f"sizes {found}, where {expected} are described")

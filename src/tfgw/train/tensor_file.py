@@ -50,15 +50,18 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get("tfgw", "{}"))
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
         raise FileError(f"{path}: not a readable {kind} file, it is truncated or damaged ({error})") from error
-    if header.get("kind") != kind:
+    if not isinstance(header, dict) or header.get("kind") != kind:
         raise FileError(f"{path}: not a {kind} file of tfgw")
-    if header["format"] > FORMAT:
-        raise FileError(f"{path}: has format {header['format']}, this version reads up to {FORMAT}")
-    if header["sha256"] != _digest(tensors, header["description"]):
+    version, description = header.get("format"), header.get("description")
+    if isinstance(version, int) and version > FORMAT:
+        raise FileError(f"{path}: has format {version}, this version reads up to {FORMAT}")
+    if not isinstance(version, int) or not isinstance(description, dict):
+        raise FileError(f"{path}: not a {kind} file of tfgw, its description is missing")
+    if header.get("sha256") != _digest(tensors, description):
         raise FileError(f"{path}: damaged, its checksum does not match its content")
-    return tensors, header["description"]
+    return tensors, description
 
 
 def _digest(tensors: dict[str, Tensor], description: dict[str, Any]) -> str:
