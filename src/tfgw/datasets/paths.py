@@ -23,7 +23,7 @@ def data_folder(data_dir: str | os.PathLike[str] | None = None) -> Path:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path`` to write to; move it into place only when the block succeeds."""
+    """Give a temporary path beside ``path`` to write to; move it into place, on the disk, when the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # A name of its own, for two may write at once; the suffix stays last, or numpy would append one.
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")

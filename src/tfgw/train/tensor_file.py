@@ -6,7 +6,6 @@ by a later version is refused with one sentence.
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
+
+from tfgw.datasets.paths import written_whole
 
 FORMAT = 1
 
@@ -26,16 +27,8 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], description: dict[str,
     """Write a file of the given ``kind``, atomically replacing an existing one."""
     owned = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in tensors.items()}
     header = {"kind": kind, "format": FORMAT, "description": description, "sha256": _digest(owned, description)}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(save(owned, metadata={"tfgw": json.dumps(header)}))
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    with written_whole(path) as temporary:
+        temporary.write_bytes(save(owned, metadata={"tfgw": json.dumps(header)}))
 
 
 def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -71,12 +64,3 @@ def _digest(tensors: dict[str, Tensor], description: dict[str, Any]) -> str:
         digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
-
-
-def _sync_folder(folder: Path) -> None:
-    """A rename survives a power cut only once its folder is on disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
