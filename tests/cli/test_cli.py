@@ -275,6 +275,21 @@ def test_control_c_ends_cleanly_and_the_run_goes_on(workplace: Path, capsys: pyt
         assert resumed[name] == undisturbed[name]
 
 
+def test_options_of_a_run_are_written_whole(
+    workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is killed while it writes them leaves no part of a file."""
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    folder = write_tu_folder(workplace / "mine")
+    monkeypatch.setattr(os, "fsync", fail)
+    assert main(["train", "--dataset", str(folder), *QUICK, "--output", "run"]) == 1
+    assert "disk full" in capsys.readouterr().err
+    assert list((workplace / "run").iterdir()) == []
+
+
 def test_an_unknown_dataset_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TFGW_DATA", str(tmp_path))

@@ -12,6 +12,7 @@ from typing import Any, cast
 from tfgw.cli.output import Answer, table
 from tfgw.cli.settings import complete, model_config, train_config, with_recipe
 from tfgw.cli.source import Source, portable
+from tfgw.datasets.paths import written_whole
 from tfgw.nn import TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
@@ -109,7 +110,8 @@ def _read_options(folder: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, data: dict[str, Any]) -> None:
-    path.write_text(json.dumps(data, indent=1) + "\n")
+    with written_whole(path) as temporary:
+        temporary.write_text(json.dumps(data, indent=1) + "\n")
 
 
 def _results(dataset: str, config: TrainConfig, training: Training) -> dict[str, Any]:
