@@ -20,6 +20,8 @@ from tfgw.nn import TFGWConfig
 from tfgw.train import Preprocessing
 from tfgw.train.recipes import RECIPES
 
+pytestmark = pytest.mark.usefixtures("workplace")
+
 COMMANDS = ["train", "evaluate", "predict", "embed", "check", "datasets"]
 QUICK = ["--epochs", "2", "--starts", "1", "--accelerator", "cpu"]
 
@@ -41,15 +43,6 @@ def write_tu_folder(folder: Path, *, graphs: int = 20) -> Path:
     for table, lines in tables.items():
         (folder / f"{folder.name}_{table}.txt").write_text("".join(lines))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory and a cache of each test's own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("TFGW_DATA", raising=False)
-    return tmp_path
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> object:

@@ -18,16 +18,10 @@ from tfgw.train import load_model, save_model
 from tfgw.train.model_file import KIND
 from tfgw.train.tensor_file import read_tensors, write_tensors
 
+pytestmark = pytest.mark.usefixtures("workplace")
+
 FOLDER = os.environ.get("TFGW_DATA")
 QUICK = ["--epochs", "2", "--accelerator", "cpu", "--templates", "4", "--template-nodes", "6"]
-
-
-@pytest.fixture(autouse=True)
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("TFGW_DATA", raising=False)
-    return tmp_path
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
