@@ -49,6 +49,12 @@ def read(name: str, data_dir: str | None) -> GraphDataset:
     return dataset
 
 
+def read_labelled(name: str, data_dir: str | None) -> tuple[list[Data], list[int]]:
+    """All graphs of a dataset, and their classes."""
+    graphs = list(read(name, data_dir))
+    return graphs, [int(graph.y) for graph in graphs]
+
+
 def make_case(name: str, args: argparse.Namespace) -> Case:
     """A batch of random graphs, and templates of the median size drawn as the paper's authors draw them."""
     dataset = read(name, args.data_dir)

@@ -3,7 +3,7 @@
 python benchmarks/default_fit.py --data-dir FOLDER
 """
 
-from common import parser, read, table  # isort: skip  (pins BLAS threads first)
+from common import parser, read_labelled, table  # isort: skip  (pins BLAS threads first)
 
 import time
 
@@ -22,8 +22,7 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     rows = []
     for name in args.datasets:
-        graphs = list(read(name, args.data_dir))
-        labels = [int(graph.y) for graph in graphs]
+        graphs, labels = read_labelled(name, args.data_dir)
         settings = {"random_state": args.seed, "accelerator": args.accelerator}
         TFGWClassifier(epochs=1, **settings).fit(graphs, labels)  # compiles kernels, once
         model = TFGWClassifier(epochs=args.epochs, **settings)

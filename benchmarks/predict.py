@@ -3,7 +3,7 @@
 python benchmarks/predict.py --data-dir FOLDER
 """
 
-from common import parser, read, seconds, table  # isort: skip  (pins BLAS threads first)
+from common import parser, read_labelled, seconds, table  # isort: skip  (pins BLAS threads first)
 
 import statistics
 
@@ -21,8 +21,7 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     rows = []
     for name in args.datasets:
-        graphs = list(read(name, args.data_dir))
-        labels = [int(graph.y) for graph in graphs]
+        graphs, labels = read_labelled(name, args.data_dir)
         model = TFGWClassifier(num_templates=args.templates, epochs=1, accelerator="cpu", random_state=args.seed)
         model.fit(graphs, labels)
         chosen = graphs[: args.graphs]
