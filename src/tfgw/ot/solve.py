@@ -160,12 +160,12 @@ def linear_transport(
     graphs = GraphBatch(cost.flatten(1), batch=batch, batch_size=batch_size, node_weights=node_weights)
     templates = Templates(cost.new_zeros(count, columns, 1), weights=template_weights)
     weights = uniform_weights(templates.features) if template_weights is None else template_weights
-    at_rest = Problem(
+    detached = Problem(
         cost.new_empty(nodes, 0), batch, graphs.num_graphs, node_weights, None, None, None, None,
         cost.new_empty(count, columns, 0), weights, cost.new_zeros(count), cost=cost, max_iter=2, tol=0.0,
         num_threads=thread_count(num_threads),
     ).map_tensors(Tensor.detach)  # fmt: skip
-    found = _transport(solve(at_rest, RESULTS | PLANS), "dense")
+    found = _transport(solve(detached, RESULTS | PLANS), "dense")
     index = torch.zeros(len(cost), dtype=torch.int64, device=cost.device) if batch is None else batch
     solution = (found.plans, found.graph_potentials, found.template_potentials)
     distances = linear_distances(found.distances, solution, index, (cost, node_weights, weights))
