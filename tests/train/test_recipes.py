@@ -158,6 +158,8 @@ def test_every_setting_of_a_recipe_is_known(name: str) -> None:
 def test_an_unknown_recipe_is_refused() -> None:
     with pytest.raises(ValueError, match="recipe: must be one of default, paper, or a mapping of settings, got 'best'"):
         TFGWClassifier(recipe="best").fit(*labelled(6))
+    with pytest.raises(ValueError, match="or a mapping of settings, got 3"):
+        TFGWClassifier(recipe=3).fit(*labelled(6))
 
 
 @pytest.mark.parametrize("kind", [TFGWClassifier, GIN, OTGNN, DropGIN, DiffPool])

@@ -45,12 +45,12 @@ FEWEST_EPOCHS = 20
 
 def recipe_of(recipe: str | Recipe) -> Recipe:
     """A recipe by its name; one that is given as settings stays as it is."""
-    if not isinstance(recipe, str):
+    if isinstance(recipe, Mapping):
         unknown = sorted(recipe.keys() - _known())
         if unknown:
             raise ValueError(f"recipe: has {unknown[0]!r}, which is no setting of training or of a network")
         return recipe
-    if recipe not in RECIPES:
+    if not isinstance(recipe, str) or recipe not in RECIPES:
         raise ValueError(f"recipe: must be one of {', '.join(RECIPES)}, or a mapping of settings, got {recipe!r}")
     return RECIPES[recipe]
 
