@@ -290,6 +290,14 @@ def test_an_unknown_dataset_leaves_no_folder(tmp_path: Path, monkeypatch: pytest
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_option_that_does_not_fit_leaves_no_folder(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_tu_folder(workplace / "mine")
+    wrong = ["--task", "regression", "--label-smoothing", "0.1"]
+    assert main(["train", "--dataset", str(folder), *QUICK, *wrong]) == 1
+    assert "label_smoothing: needs classes" in capsys.readouterr().err
+    assert not (workplace / "runs").exists()
+
+
 def test_help_names_the_defaults_that_are_used(capsys: pytest.CaptureFixture[str]) -> None:
     for option in (*MODEL_OPTIONS, *TRAINING_OPTIONS):
         if option not in ("alpha", "start_kinds"):  # told in words

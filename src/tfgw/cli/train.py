@@ -34,24 +34,25 @@ def run(args: argparse.Namespace) -> Answer:
     """Train a model, or continue an interrupted run."""
     chosen = _options(args) if args.resume is None else _read_options(args.resume)
     source = Source(**{name: chosen[name] for name in SOURCE_OPTIONS})
-    parts = source.parts()  # before the folder is made: a wrong dataset leaves nothing behind
+    # Before the folder is made: a wrong dataset or option leaves nothing behind.
+    parts = source.parts()
+    options = complete(chosen, dataset=source.dataset, train=parts.train)
+    config, architecture = train_config(options), model_config(options, parts.train)
     folder = args.resume or _new_folder(args)
     if args.resume is None:
         _write(folder / OPTIONS_FILE, chosen)
     print(f"tfgw: training in {folder}; if it is interrupted: tfgw train --resume {folder}", file=sys.stderr)
     print(f"tfgw: features of nodes: {parts.train.encoding}", file=sys.stderr)
-    options = complete(chosen, dataset=source.dataset, train=parts.train)
     preprocessing = Preprocessing.fit(
         parts.train,
         canonical_order=options["canonical_order"],
         structure=options["structure"],
         standardize=options["standardize"],
     )
-    config = train_config(options)
     start = time.perf_counter()
     training = train_model(
         parts,
-        partial(build_tfgw, architecture=model_config(options, parts.train), config=config),
+        partial(build_tfgw, architecture=architecture, config=config),
         config,
         preprocessing=preprocessing,
         folder=folder,
