@@ -180,7 +180,8 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 
 def _output_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write a CSV file, which must not exist yet")
+    text = "write a new file: NAME.csv, NAME.jsonl (JSON lines) or NAME.parquet"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=text)
 
 
 def _datasets(parser: argparse.ArgumentParser) -> None:

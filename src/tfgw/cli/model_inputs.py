@@ -55,6 +55,12 @@ def _other_graphs(args: argparse.Namespace, trained: TrainedModel, own: Source |
     return source.load() if source.is_synthetic else trained.load(source.dataset, data_dir=source.data_dir)
 
 
+def places(graphs: GraphDataset) -> dict[str, list[Any]]:
+    """The columns by which answers are joined with their source: position, and identifier where there is one."""
+    identifiers = graphs.identifiers
+    return {"graph": graphs.positions} | ({} if identifiers is None else {"id": identifiers})
+
+
 def unseen_labels(graphs: GraphDataset) -> dict[str, Any] | None:
     """What ``--json`` says of labels that the model has not seen."""
     return None if graphs.unseen is None else graphs.unseen._asdict()

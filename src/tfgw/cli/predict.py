@@ -5,17 +5,18 @@ from typing import Any
 
 from torch import Tensor
 
-from tfgw.cli.model_inputs import find_graphs, find_model, unseen_labels
-from tfgw.cli.output import Answer, table, write_csv
+from tfgw.cli.model_inputs import find_graphs, find_model, places, unseen_labels
+from tfgw.cli.output import Answer, check_output, open_rows, table, type_of
 from tfgw.datasets import GraphDataset
 from tfgw.train import TrainedModel, decide, probabilities
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Predict the class or the values of each graph."""
+    check_output(args.output)
     trained = find_model(args)
     graphs = find_graphs(args, trained)
-    columns = {"graph": graphs.positions} | _known(trained, graphs) | _predicted(trained, graphs)
+    columns = places(graphs) | _known(trained, graphs) | _predicted(trained, graphs)
     header = list(columns)
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
     data = {
@@ -25,7 +26,8 @@ def run(args: argparse.Namespace) -> Answer:
     }
     if args.output is None:
         return Answer(data, table([header, *rows]))
-    write_csv(args.output, header, rows)
+    with open_rows(args.output, {name: type_of(values) for name, values in columns.items()}) as file:
+        file.write(rows)
     return Answer(data, f"{len(rows)} predictions in {args.output}")
 
 

@@ -43,11 +43,13 @@ class GraphDataset(InMemoryDataset):
         name: str,
         classes: Sequence[Any] = (),
         encoding: NodeEncoding | None = None,
+        identifiers: Sequence[Any] | None = None,
     ) -> None:
         super().__init__()
         self.name = name
         self.classes = tuple(classes)
         self.encoding = encoding
+        self._identifiers = None if identifiers is None else tuple(identifiers)
         self.slices = slices
         if isinstance(data, dict):
             del self.__dict__["_data"]
@@ -69,11 +71,17 @@ class GraphDataset(InMemoryDataset):
 
     @classmethod
     def from_graphs(
-        cls, graphs: Sequence[Data], *, name: str, classes: Sequence[Any] = (), encoding: NodeEncoding | None = None
+        cls,
+        graphs: Sequence[Data],
+        *,
+        name: str,
+        classes: Sequence[Any] = (),
+        encoding: NodeEncoding | None = None,
+        identifiers: Sequence[Any] | None = None,
     ) -> "GraphDataset":
         """Stack graphs that are already complete: features in ``x``, classes from 0 in ``y``."""
         data, slices, _ = collate(Data, data_list=list(graphs), increment=False, add_batch=False)
-        return cls(data, slices, name=name, classes=classes, encoding=encoding)
+        return cls(data, slices, name=name, classes=classes, encoding=encoding, identifiers=identifiers)
 
     @classmethod
     def stack(
@@ -115,10 +123,14 @@ class GraphDataset(InMemoryDataset):
         """The place of each graph in the dataset that it was selected from."""
         return list(range(len(self)) if self._indices is None else map(int, self._indices))
 
+    @property
+    def identifiers(self) -> list[Any] | None:
+        """What the source calls each of the selected graphs; ``None`` where it has no names for them."""
+        return None if self._identifiers is None else [self._identifiers[place] for place in self.positions]
+
     def map(self, transform: Callable[[Data], Data]) -> "GraphDataset":
         """Apply ``transform`` to every graph once and keep the results."""
-        graphs = [transform(graph) for graph in self]
-        return self.from_graphs(graphs, name=self.name, classes=self.classes, encoding=self.encoding)
+        return self._of_graphs([transform(graph) for graph in self])
 
     def with_node_features(self, change: Callable[[Tensor], Tensor]) -> "GraphDataset":
         """The same graphs with ``change(x)`` as features, where ``x`` stacks the nodes of all graphs."""
@@ -129,15 +141,26 @@ class GraphDataset(InMemoryDataset):
     def with_tensors(self, changed: dict[str, Tensor]) -> "GraphDataset":
         """The same graphs with other attributes, each of which stacks as many rows as before."""
         tensors = self.stacked | changed
-        dataset = GraphDataset(tensors, self.slices, name=self.name, classes=self.classes, encoding=self.encoding)
+        dataset = GraphDataset(
+            tensors,
+            self.slices,
+            name=self.name,
+            classes=self.classes,
+            encoding=self.encoding,
+            identifiers=self._identifiers,
+        )
         dataset._indices = self._indices
         return dataset
 
     def compact(self) -> "GraphDataset":
         """A dataset of the selected graphs alone; itself, if all are selected."""
-        if self._indices is None:
-            return self
-        return self.from_graphs(list(self), name=self.name, classes=self.classes, encoding=self.encoding)
+        return self if self._indices is None else self._of_graphs(list(self))
+
+    def _of_graphs(self, graphs: list[Data]) -> "GraphDataset":
+        """These graphs, which replace the selected ones, with what is known about those."""
+        return self.from_graphs(
+            graphs, name=self.name, classes=self.classes, encoding=self.encoding, identifiers=self.identifiers
+        )
 
     def content_digest(self) -> str:
         """SHA-256 of structures and targets of all graphs, also of those that are not selected."""
@@ -170,7 +193,8 @@ def build_dataset(tables: GraphTables, *, name: str, encoding: NodeEncoding) -> 
     present = {key: pair for key, pair in stored.items() if pair[0] is not None}
     data = {key: tensor for key, (tensor, _) in present.items()}
     slices = {key: slice_ for key, (_, slice_) in present.items()}
-    dataset = GraphDataset(data, slices, name=name, classes=targets.classes, encoding=encoding)
+    identifiers = None if tables.identifiers is None else tables.identifiers.tolist()
+    dataset = GraphDataset(data, slices, name=name, classes=targets.classes, encoding=encoding, identifiers=identifiers)
     dataset.unseen = unseen
     return dataset
 

@@ -18,6 +18,7 @@ class GraphTables:
     edge_attributes: np.ndarray | None = None  # (E, attribute columns) float64
     edge_weights: np.ndarray | None = None  # (E,) float64
     targets: np.ndarray | None = None  # (G,) labels, or (G,) or (G, values) floating-point numbers
+    identifiers: np.ndarray | None = None  # (G,) integers or text: what the source calls each graph
 
     def degrees(self) -> np.ndarray:
         """Number of edges that leave each node, (N,)."""
