@@ -35,12 +35,28 @@ def test_floats() -> None:
         ("1 2\n", 1, "1 2"),
         ("1, 2, 3\n4\n", 1, "1, 2, 3"),
         ("1, \n2, 3\n", 1, "1, "),
+        ("1 2,\n3, 4\n", 1, "1 2,"),
+        ("1, 2\n3, 4 5\n,\n", 2, "3, 4 5"),
+        ("1, 2\n,3 4\r\n", 2, ",3 4"),
+        ("1, 2_0\n", 1, "1, 2_0"),
+        ("1, 2\r3\n", 1, "1, 2\r3"),
     ],
 )
 def test_bad_line_is_named(text: str, line: int, found: str) -> None:
     message = f"file, line {line}: expected 2 comma-separated integers, found {found!r}"
     with pytest.raises(ValueError, match=re.escape(message)):
         table(text, columns=2)
+
+
+@pytest.mark.parametrize("digits", [str(2**63), str(-(2**63) - 1), str(2**64 + 5), "-" + "9" * 5000])
+def test_integer_beyond_64_bits_is_refused(digits: str) -> None:
+    with pytest.raises(ValueError, match=r"file, line 2: (integers have at most 64 bits|expected one integer), found"):
+        table(f"1\n{digits}\n3\n")
+
+
+def test_integers_of_64_bits_are_exact() -> None:
+    values = [2**63 - 1, -(2**63), 2**62 + 1, 10**18 + 3, -(10**18) - 3, 1]
+    np.testing.assert_array_equal(table("".join(f"{value}\n" for value in values))[:, 0], values)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
@@ -75,6 +91,14 @@ def test_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbers, "BLOCK_BYTES", 16)
     with pytest.raises(ValueError, match="file: a line is longer than 16 bytes"):
         table("1" * 100)
+
+
+@given(st.lists(st.sampled_from(["1", "-2", "12", " ", ",", "\n", "\r\n", "\t"]), max_size=30).map("".join))
+def test_a_table_is_what_its_lines_say(text: str) -> None:
+    """No number moves into another line or field, however many there are."""
+    with contextlib.suppress(ValueError):
+        lines = [line.split(",") for line in text.strip().split("\n")]
+        np.testing.assert_array_equal(table(text, columns=2), [[int(field) for field in line] for line in lines])
 
 
 @given(st.text(alphabet="01-., \n\rxe_", max_size=40))

@@ -57,6 +57,16 @@ def test_features_of_unknown_origin_are_attributes(tmp_path: Path) -> None:
     assert again.x.equal(dataset.x)
 
 
+def test_graphs_without_any_edge_come_back(tmp_path: Path) -> None:
+    none = torch.zeros(2, 0, dtype=torch.int64)
+    graphs = [Data(x=torch.rand(n, 3), edge_index=none, y=torch.tensor([n % 2])) for n in (2, 5)]
+    dataset = GraphDataset.from_graphs(graphs, name="bare", classes=(4, 9))
+    again = load(save(dataset, tmp_path / "again"))
+    assert again.x.equal(dataset.x)
+    assert again.classes == (4, 9)
+    assert [graph.num_edges for graph in again] == [0, 0]
+
+
 def test_a_dataset_is_not_overwritten(tiny: dict[str, str], write_folder: WriteTables) -> None:
     folder = write_folder(tiny)
     with pytest.raises(FileExistsError, match="has a dataset TINY already"):
@@ -67,7 +77,6 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
     x, edges = torch.ones(2, 1), torch.tensor([[0, 1], [1, 0]])
     refused = {
         "edge_weight": (Data(x=x, edge_index=edges, edge_weight=torch.ones(2)), ()),
-        "edge_index": (Data(x=x, edge_index=edges[:, :0]), ()),
         "graph_labels": (Data(x=x, edge_index=edges, y=torch.tensor([0])), ("ring",)),
     }
     for name, (graph, classes) in refused.items():

@@ -96,7 +96,9 @@ def test_missing_file_is_named(tiny: dict[str, str], write_folder: WriteTables, 
             "TINY_A.txt, line 3: the edge from node 3 to node 4 joins two graphs, 1 and 2",
         ),
         ("A", "1, 2\n2, one\n", "TINY_A.txt, line 2: expected 2 comma-separated integers, found '2, one'"),
-        ("A", "", "TINY_A.txt: the file is empty"),
+        ("A", "1 2,\n2, 1\n", "TINY_A.txt, line 1: expected 2 comma-separated integers, found '1 2,'"),
+        ("A", "1, 2\n2 1 3,\n, 1\n", "TINY_A.txt, line 2: expected 2 comma-separated integers, found '2 1 3,'"),
+        ("A", "1, 2\n2, 1, 3\n1\n", "TINY_A.txt, line 2: expected 2 comma-separated integers, found '2, 1, 3'"),
         ("graph_indicator", "", "TINY_graph_indicator.txt: the file is empty"),
         ("graph_indicator", "1\n1\n3\n", "TINY_graph_indicator.txt, line 3: graph 3 after graph 1"),
         ("graph_indicator", "1\n2\n1\n", "TINY_graph_indicator.txt, line 3: graph 1 after graph 2"),
@@ -112,6 +114,9 @@ def test_missing_file_is_named(tiny: dict[str, str], write_folder: WriteTables, 
             "1, 2\n1\n",
             "TINY_node_attributes.txt, line 2: expected 2 comma-separated finite numbers",
         ),
+        ("edge_labels", "1\n" * 13 + f"{2**63}\n", "TINY_edge_labels.txt, line 14: integers have at most 64 bits"),
+        ("node_labels", "1\n" * 8 + f"{-(2**63) - 1}\n", "TINY_node_labels.txt, line 9: integers have at most 64 bits"),
+        ("graph_labels", f"1\n2\n{10**30}\n", "TINY_graph_labels.txt, line 3: integers have at most 64 bits"),
         ("edge_labels", "1\n" * 13, "TINY_edge_labels.txt: 13 lines, but the dataset has 14 edges"),
     ],
 )
@@ -128,3 +133,20 @@ def test_malformed_file_gives_one_clear_sentence(
             load(path)
         assert str(path) in str(caught.value)
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_labels_of_64_bits_are_exact(tiny: dict[str, str], write_folder: WriteTables) -> None:
+    largest, smallest = 2**63 - 1, -(2**63)
+    dataset = load(write_folder(tiny | {"graph_labels": f"{largest}\n{largest - 1}\n{smallest}\n"}))
+    assert [dataset.classes[y] for y in dataset.y] == [largest, largest - 1, smallest]
+
+
+def test_graphs_without_any_edge(tiny: dict[str, str], write_folder: WriteTables, write_zip: WriteTables) -> None:
+    del tiny["node_labels"]
+    for path in (write_folder(tiny | {"A": "", "edge_labels": "\n"}), write_zip(tiny | {"A": "", "edge_labels": ""})):
+        dataset = load(path)
+        assert [graph.num_nodes for graph in dataset] == [3, 2, 4]
+        assert [tuple(graph.edge_index.shape) for graph in dataset] == [(2, 0)] * 3
+        assert dataset.x.tolist() == [[1.0]] * 9  # the degree 0
+    with pytest.raises(ValueError, match=r"TINY_edge_labels\.txt: 14 lines, but the dataset has 0 edges"):
+        load(write_folder(tiny | {"A": ""}))

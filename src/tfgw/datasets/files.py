@@ -126,7 +126,9 @@ def open_files(path: str | os.PathLike[str]) -> TableFiles:
 def _only_name(file_names: Iterable[str], *, where: str) -> str:
     names = sorted(name.removesuffix("_A.txt") for name in file_names if name.endswith("_A.txt"))
     if not names:
-        raise ValueError(f"{where}: no file NAME_A.txt, so this is no dataset in TU format")
+        raise ValueError(
+            f"{where}: no file NAME_A.txt, so this is no dataset in TU format (graphs without edges have an empty one)"
+        )
     if len(names) > 1:
         raise ValueError(f"{where}: {len(names)} datasets ({', '.join(names)}) where one is expected")
     return names[0]

@@ -3,13 +3,17 @@
 import math
 import warnings
 from collections.abc import Iterator
-from typing import IO, NamedTuple, NoReturn
+from typing import IO, NamedTuple
 
 import numpy as np
 
 BLOCK_BYTES = 2**24
 
 _COMMA, _NEWLINE = b",\n"
+_IS_WORD = np.ones(256, dtype=bool)
+_IS_WORD[list(b", \t\n\v\f\r")] = False
+_SAFE_DIGITS = 18
+"""A number with as many characters fits in 64 bits; numpy makes one value of all that do not."""
 
 
 class Block(NamedTuple):
@@ -19,9 +23,14 @@ class Block(NamedTuple):
     values: np.ndarray
 
 
-def read_table(stream: IO[bytes], *, dtype: type, columns: int | None = None, label: str) -> np.ndarray:
+def read_table(
+    stream: IO[bytes], *, dtype: type, columns: int | None = None, label: str, may_be_empty: bool = False
+) -> np.ndarray:
     """Read the whole stream as one (lines, columns) array; ``columns=None`` takes the first line's number."""
-    return np.concatenate([block.values for block in read_blocks(stream, dtype=dtype, columns=columns, label=label)])
+    blocks = [block.values for block in read_blocks(stream, dtype=dtype, columns=columns, label=label)]
+    if not blocks and not may_be_empty:
+        raise ValueError(f"{label}: the file is empty")
+    return np.concatenate(blocks) if blocks else np.empty((0, columns or 0), dtype)
 
 
 def read_blocks(stream: IO[bytes], *, dtype: type, columns: int | None = None, label: str) -> Iterator[Block]:
@@ -31,11 +40,9 @@ def read_blocks(stream: IO[bytes], *, dtype: type, columns: int | None = None, l
         columns = columns or text[: text.index(b"\n")].count(b",") + 1
         values = _parse_fast(text, dtype=dtype, columns=columns)
         if values is None:
-            _raise_at_bad_line(text, dtype=dtype, columns=columns, first_line=first_line, label=label)
+            values = _parse_lines(text, dtype=dtype, columns=columns, first_line=first_line, label=label)
         yield Block(first_line, values)
         first_line += len(values)
-    if first_line == 1:
-        raise ValueError(f"{label}: the file is empty")
 
 
 def _blocks_of_lines(stream: IO[bytes], *, label: str) -> Iterator[bytes]:
@@ -55,11 +62,16 @@ def _blocks_of_lines(stream: IO[bytes], *, label: str) -> Iterator[bytes]:
 
 
 def _parse_fast(text: bytes, *, dtype: type, columns: int) -> np.ndarray | None:
-    """Parse well-formed lines at C speed; None where anything is amiss."""
+    """Parse well-formed lines at C speed; None where anything is amiss, or an integer may need more than 64 bits."""
     characters = np.frombuffer(text, dtype=np.uint8)
-    separators = characters[(characters == _COMMA) | (characters == _NEWLINE)]
+    ends = np.flatnonzero((characters == _COMMA) | (characters == _NEWLINE))
     expected = np.array([_COMMA] * (columns - 1) + [_NEWLINE], dtype=np.uint8)
-    if separators.size % columns or not (separators.reshape(-1, columns) == expected).all():
+    if ends.size % columns or not (characters[ends].reshape(-1, columns) == expected).all():
+        return None
+    starts = _word_starts(characters)
+    if starts.size != ends.size or (starts > ends).any() or (starts[1:] < ends[:-1]).any():
+        return None  # a field with no number or with several
+    if np.issubdtype(dtype, np.integer) and (ends - starts).max() > _SAFE_DIGITS:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # numpy's way to say that it stopped at bad text
@@ -67,25 +79,40 @@ def _parse_fast(text: bytes, *, dtype: type, columns: int) -> np.ndarray | None:
             values: np.ndarray = np.fromstring(text.replace(b",", b" "), dtype=dtype, sep=" ")
         except ValueError:
             return None
-    if values.size != separators.size or not np.isfinite(values).all():
+    if values.size != ends.size or not np.isfinite(values).all():
         return None
     return values.reshape(-1, columns)
 
 
-def _raise_at_bad_line(text: bytes, *, dtype: type, columns: int, first_line: int, label: str) -> NoReturn:
-    noun = "integer" if np.issubdtype(dtype, np.integer) else "finite number"
+def _word_starts(characters: np.ndarray) -> np.ndarray:
+    """Where runs of characters other than commas and white space begin."""
+    is_word = _IS_WORD[characters]
+    is_start = is_word.copy()
+    is_start[1:] &= ~is_word[:-1]
+    return np.flatnonzero(is_start)
+
+
+def _parse_lines(text: bytes, *, dtype: type, columns: int, first_line: int, label: str) -> np.ndarray:
+    """Parse line by line; the first line that is not as it should be is named."""
+    is_integer = np.issubdtype(dtype, np.integer)
+    noun = "integer" if is_integer else "finite number"
     wanted = f"one {noun}" if columns == 1 else f"{columns} comma-separated {noun}s"
-    for number, line in enumerate(text.splitlines(), start=first_line):
-        if not _is_good_line(line, dtype=dtype, columns=columns):
-            shown = line[:60].decode(errors="replace")
+    rows = []
+    for number, line in enumerate(text.split(b"\n")[:-1], start=first_line):
+        values = _parse_line(line, as_number=int if is_integer else float)
+        shown = line.rstrip(b"\r")[:60].decode(errors="replace")
+        if values is None or len(values) != columns:
             raise ValueError(f"{label}, line {number}: expected {wanted}, found {shown!r}")
-    raise ValueError(f"{label}: expected {wanted} on each line from line {first_line} on")
+        if is_integer and not all(-(2**63) <= value < 2**63 for value in values):
+            raise ValueError(f"{label}, line {number}: integers have at most 64 bits, found {shown!r}")
+        rows.append(values)
+    return np.array(rows, dtype=dtype)
 
 
-def _is_good_line(line: bytes, *, dtype: type, columns: int) -> bool:
+def _parse_line(line: bytes, *, as_number: type[int] | type[float]) -> list[float] | None:
     fields = line.split(b",")
     try:
-        numbers = [int(field) if np.issubdtype(dtype, np.integer) else float(field) for field in fields]
-    except ValueError:
-        return False
-    return len(numbers) == columns and all(map(math.isfinite, numbers))
+        numbers = [as_number(field) for field in fields]
+        return numbers if b"_" not in line and all(map(math.isfinite, numbers)) else None
+    except (ValueError, OverflowError):  # Python limits the digits of an integer, and of one that becomes a float
+        return None

@@ -38,7 +38,7 @@ def save(graphs: GraphDataset | GraphTables, folder: str | os.PathLike[str], *, 
     if (folder / f"{name}_A.txt").exists():
         raise FileExistsError(f"{folder}: has a dataset {name} already")
     for table, values in columns.items():
-        values = values.reshape(len(values), -1)
+        values = values[:, None] if values.ndim == 1 else values
         # 17 digits are enough to read back every bit of a double.
         text = "%d" if values.dtype.kind in "biu" else "%.17g"
         np.savetxt(folder / f"{name}_{table}.txt", values, fmt=text, delimiter=", ")
@@ -49,8 +49,6 @@ def _columns(tables: GraphTables) -> dict[str, np.ndarray]:
     """What each file holds, a line for each row."""
     if tables.edge_weights is not None:
         raise ValueError("edge_weight: TU format has no place for weights of edges")
-    if not tables.edges.size:
-        raise ValueError("edge_index: TU format cannot hold graphs that all have no edges")
     found = {
         "A": (tables.edges + np.repeat(starts(tables.node_counts), tables.edge_counts)).T + 1,
         "graph_indicator": np.repeat(np.arange(len(tables.node_counts)), tables.node_counts) + 1,

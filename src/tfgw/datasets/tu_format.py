@@ -2,7 +2,8 @@
 
 Node ``i`` is on line ``i`` of every node file, edge ``j`` on line ``j`` of every edge file, both from 1. An
 undirected edge is listed in both directions. Self-loops are dropped, and an edge that is listed again
-(IMDB-BINARY lists each one twice) counts once, with its first label.
+(IMDB-BINARY lists each one twice) counts once, with its first label. Where no graph has an edge, the
+file of edges is empty; it is not left out, or else an incomplete copy of a dataset would pass for such graphs.
 """
 
 from typing import NamedTuple
@@ -84,11 +85,11 @@ def _read_optional(
         return None
     label = files.label(table)
     with files.open(table) as stream:
-        values = read_table(stream, dtype=dtype, columns=columns, label=label)
+        values = read_table(stream, dtype=dtype, columns=columns, label=label, may_be_empty=lines == 0)
     if len(values) != lines:
         counted = {"node": "nodes", "edge": "edges", "graph": "graphs"}[table.split("_")[0]]
         raise ValueError(f"{label}: {len(values)} lines, but the dataset has {lines} {counted}")
-    return values
+    return values if lines else None
 
 
 def _read_edges(files: TableFiles, *, graph_of_node: np.ndarray, node_counts: np.ndarray) -> _Edges:
@@ -109,7 +110,7 @@ def _read_edge_keys(files: TableFiles, *, graph_of_node: np.ndarray) -> tuple[np
     The key is source · N + target: it takes half the memory of a pair, and sorting keys sorts the pairs.
     """
     label = files.label("A")
-    num_lines, keys, lines = 0, [], []
+    num_lines, keys, lines = 0, [np.empty(0, np.int64)], [np.empty(0, np.int32)]
     with files.open("A") as stream:
         for block in read_blocks(stream, dtype=np.int64, columns=2, label=label):
             _check_ends(block, graph_of_node=graph_of_node, label=label)
