@@ -16,8 +16,9 @@ import torch
 from torch_geometric.data import Batch, Data
 
 from tfgw import ot as tot
-from tfgw.datasets import GraphDataset, Standardize, load
+from tfgw.datasets import GraphDataset, Standardize
 from tfgw.nn import sample_templates
+from tfgw.paper.cell_graphs import load_graphs
 
 SIX = ("MUTAG", "PTC_MR", "ENZYMES", "NCI1", "IMDB-BINARY", "PROTEINS_full")
 ATTRIBUTES = ("ENZYMES", "PROTEINS_full")
@@ -43,7 +44,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 def read(name: str, data_dir: str | None) -> GraphDataset:
     torch.set_default_dtype(torch.float64)
-    dataset = load(name, data_dir=data_dir)
+    dataset = load_graphs(name, data_dir)
     if name in ATTRIBUTES:
         dataset = Standardize().fit(dataset, range(len(dataset))).transform(dataset)
     return dataset

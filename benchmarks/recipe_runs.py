@@ -10,8 +10,9 @@ import torch
 from sklearn.model_selection import StratifiedKFold
 
 from tfgw.baselines import GIN, OTGNN, DiffPool, DropGIN
-from tfgw.datasets import CanonicalOrder, load
+from tfgw.datasets import CanonicalOrder
 from tfgw.estimators import TFGWClassifier
+from tfgw.paper.cell_graphs import load_graphs
 
 MODELS: dict[str, Any] = {"TFGW": TFGWClassifier, "GIN": GIN, "OT-GNN": OTGNN, "DropGIN": DropGIN, "DIFFPOOL": DiffPool}
 FOLDS = 10
@@ -29,7 +30,7 @@ class Run(NamedTuple):
 
 @cache
 def graphs_of(name: str, data_dir: str | None) -> tuple[list[Any], np.ndarray]:
-    dataset = CanonicalOrder().of_dataset(load(name, data_dir=data_dir))
+    dataset = CanonicalOrder().of_dataset(load_graphs(name, data_dir))
     return list(dataset), np.array([int(graph.y) for graph in dataset])
 
 

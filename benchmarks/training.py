@@ -12,14 +12,15 @@ import time
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from tfgw.datasets import GraphDataset, ShortestPaths, Standardize, load
+from tfgw.datasets import GraphDataset, ShortestPaths, Standardize
 from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.paper.cell_graphs import load_graphs
 from tfgw.train import TrainConfig, fit
 
 
 def main() -> None:
     args = _arguments()
-    dataset = load(args.dataset, data_dir=args.data_dir)
+    dataset = load_graphs(args.dataset, args.data_dir)
     if not bool(((dataset._data.x == 0) | (dataset._data.x == 1)).all()):
         dataset = Standardize().fit(dataset, range(len(dataset))).transform(dataset)
     if args.batches is not None:

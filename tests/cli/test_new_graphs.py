@@ -194,7 +194,8 @@ def test_the_library_reads_through_a_model_too(workplace: Path, run: Path) -> No
 def test_what_nodes_are_described_by_is_said(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(with_attributes(write_tu_folder(workplace / "MINE")))
     for features, said in {
-        "auto": "1 node attributes",
+        "auto": "1 node attributes and 3 one-hot node labels",
+        "attributes": "1 node attributes",
         "both": "1 node attributes and 3 one-hot node labels",
         "degree": "one-hot degrees from 0 to 2",
     }.items():

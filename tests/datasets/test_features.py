@@ -39,12 +39,16 @@ def test_constant(tiny: dict[str, str], write_folder: WriteTables) -> None:
     assert load(write_folder(tiny), features="constant").x.tolist() == [[1.0]] * 9
 
 
-def test_auto_takes_attributes_then_labels_then_degree(tiny: dict[str, str], write_zip: WriteTables) -> None:
-    with_attributes = load(write_zip(tiny | {"node_attributes": ATTRIBUTES}))
-    assert with_attributes.x.equal(load(write_zip(tiny | {"node_attributes": ATTRIBUTES}), features="attributes").x)
-    assert load(write_zip(tiny)).x.equal(load(write_zip(tiny), features="labels").x)
+def test_auto_takes_attributes_and_labels_or_the_degree(tiny: dict[str, str], write_zip: WriteTables) -> None:
+    def check_that_auto_is(kind: str, tables: dict[str, str]) -> None:
+        assert load(write_zip(tables)).x.equal(load(write_zip(tables), features=kind).x)
+        assert load(write_zip(tables)).encoding.features == kind
+
+    check_that_auto_is("both", tiny | {"node_attributes": ATTRIBUTES})
+    check_that_auto_is("labels", tiny)
     del tiny["node_labels"]
-    assert load(write_zip(tiny)).x.equal(load(write_zip(tiny), features="degree").x)
+    check_that_auto_is("attributes", tiny | {"node_attributes": ATTRIBUTES})
+    check_that_auto_is("degree", tiny)
 
 
 def test_default_type_of_torch_is_used(tiny: dict[str, str], write_zip: WriteTables) -> None:

@@ -9,10 +9,12 @@ from sklearn.exceptions import NotFittedError
 
 import tfgw
 from tests.cli.test_cli import write_tu_folder
+from tests.cli.test_new_graphs import with_attributes
 from tests.estimators.small import QUICK, fitted, rings_and_stars
+from tfgw.baselines import MLP
 from tfgw.cli import main
 from tfgw.datasets import load
-from tfgw.estimators import TFGWClassifier
+from tfgw.estimators import TFGWClassifier, TFGWTransformer
 
 
 @pytest.fixture(autouse=True)
@@ -90,3 +92,21 @@ def test_what_is_no_classifier_is_refused(workplace: Path, capsys: pytest.Captur
 def test_the_package_has_no_other_names() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = tfgw.nothing
+
+
+def test_labels_beside_attributes_stay_as_they_are(workplace: Path) -> None:
+    folder = with_attributes(write_tu_folder(workplace / "MINE"))
+    dataset = load(folder)
+    assert dataset.encoding.features == "both"
+    for estimator in (TFGWClassifier(**{**QUICK, "epochs": 1}), TFGWTransformer(num_templates=2)):
+        estimator.fit(dataset, dataset.y.tolist())
+        assert estimator.preprocessing_.mean[1:] == (0.0,) * 3
+        assert estimator.preprocessing_.mean[0] == pytest.approx(float(dataset.x[:, 0].mean()), abs=1e-6)
+        with pytest.raises(ValueError, match="their columns differ"):
+            estimator.transform(load(folder, features="degree").with_tensors({"x": dataset.x}))
+
+
+def test_a_summary_of_nodes_is_standardised_as_a_whole(workplace: Path) -> None:
+    dataset = load(with_attributes(write_tu_folder(workplace / "MINE")))
+    model = MLP(epochs=1, accelerator="cpu").fit(dataset, dataset.y.tolist())
+    assert all(mean != 0 for mean in model.preprocessing_.mean)

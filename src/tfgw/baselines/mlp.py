@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.baselines.summaries import summaries
 from tfgw.datasets import GraphDataset
+from tfgw.estimators.graphs import as_dataset
 from tfgw.nn.heads import HeadOptions, prediction_head
 from tfgw.train import TrainConfig, num_outputs
 
@@ -36,7 +37,7 @@ class MLP(NeuralBaseline):
         """Every graph replaced by a single node, whose features are the graph's summary."""
         no_edges = torch.zeros(2, 0, dtype=torch.int64)
         nodes = [Data(x=row[None], edge_index=no_edges) for row in summaries(graphs)]
-        return super()._stack(nodes, y, classes=classes)
+        return as_dataset(nodes, y, classes=classes)
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "MLPModel":
         return MLPModel(train.num_node_features, num_outputs(train, config.task), **self._architecture(settings))

@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from tfgw.baselines.neural_baseline import NeuralBaseline
 from tfgw.baselines.receptive_fields import receptive_fields
 from tfgw.datasets import GraphDataset
+from tfgw.estimators.graphs import as_dataset
 from tfgw.train import TrainConfig, num_outputs
 
 KERNEL = 10
@@ -61,7 +62,7 @@ class PatchySAN(NeuralBaseline):
         fields = [self._fields(graph) for graph in graphs]
         if all(bool(((field == 0) | (field == 1)).all()) for field in fields):
             fields = [field.to(torch.uint8) for field in fields]  # an eighth of the memory; batches are floating-point
-        return super()._stack([Data(x=field, edge_index=no_edges) for field in fields], y, classes=classes)
+        return as_dataset([Data(x=field, edge_index=no_edges) for field in fields], y, classes=classes)
 
     def _fields(self, graph: Data) -> Tensor:
         if graph.x.shape[1] == 0:

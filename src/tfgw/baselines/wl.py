@@ -41,7 +41,7 @@ class WL(ClassicalBaseline):
     num_iterations: int | Sequence[int] = (1, 2, 3, 4)
     inner_folds: int = 10
 
-    node_features = ("labels", "auto")
+    node_features = ("labels", "attributes", "degree")
     """What experiments load of a dataset: the first of these that it has."""
 
     def decision_function(self, X: Any) -> np.ndarray:

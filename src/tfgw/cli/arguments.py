@@ -106,7 +106,7 @@ def _loading(group: Any) -> None:
         "--features",
         choices=["auto", "labels", "attributes", "both", "degree", "degree_scalar", "constant"],
         default=default_of("features"),
-        help=_with_default("what describes a node", "auto, the first of attributes, labels, degree that there is"),
+        help=_with_default("what describes a node", "auto: attributes and labels, those that there are, or the degree"),
     )
 
 

@@ -12,12 +12,6 @@ Features = Literal["auto", "labels", "attributes", "both", "degree", "degree_sca
 DEFAULT_MAX_DEGREE = 64
 
 
-def one_hot_columns(labels: np.ndarray) -> Tensor:
-    """One-hot encode each column of (rows, columns) ``labels`` over its own distinct values, side by side."""
-    codes = [np.unique(column, return_inverse=True)[1] for column in labels.T]
-    return torch.cat([one_hot(code, width=int(code.max()) + 1) for code in codes], dim=1)
-
-
 def one_hot(codes: np.ndarray, *, width: int) -> Tensor:
     """A row for each code, of zeros alone where the code is negative."""
     # Not torch's one_hot: it makes an int64 matrix first, eight times COLLAB's 24 million entries.
@@ -34,3 +28,15 @@ def codes_in(vocabulary: Sequence[Any], labels: np.ndarray) -> np.ndarray:
         return np.full(len(labels), -1)  # text and numbers have no order in common
     places = np.searchsorted(known, labels).clip(max=len(known) - 1)
     return np.where(known[places] == labels, places, -1)
+
+
+def decoded_labels(block: np.ndarray, vocabulary: Sequence[Sequence[Any]], *, name: str) -> np.ndarray | None:
+    """The labels, (rows, columns), that one-hot entries were made of; ``None`` where there are none."""
+    columns, start = [], 0
+    for known in vocabulary:
+        part = block[:, start : start + len(known)]
+        if not (((part == 0) | (part == 1)).all() and (part.sum(axis=1) == 1).all()):
+            raise ValueError(f"{name}: is not one-hot, so that it does not tell the labels")
+        columns.append(np.array(known)[part.argmax(axis=1)])
+        start += len(known)
+    return np.stack(columns, axis=1) if columns else None

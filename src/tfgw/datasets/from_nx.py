@@ -37,8 +37,8 @@ def from_networkx(
         node_labels: name of a node attribute, a category of any kind.
         weight: name of an edge attribute, kept as ``edge_weight``.
         name: name of the dataset.
-        features: what becomes ``x``, see :class:`NodeEncoding`; ``"auto"``: the first of attributes, labels, degree
-            that the graphs have.
+        features: what becomes ``x``, see :class:`NodeEncoding`; ``"auto"``: attributes and labels, those that there
+            are, or the degree.
         max_degree: cap of the one-hot degree.
         encoding: makes ``x`` as it was made of other graphs; ``features`` and ``max_degree`` are then ignored.
     """

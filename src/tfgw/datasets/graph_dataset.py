@@ -12,7 +12,6 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.data.collate import collate
 
-from tfgw.datasets.features import one_hot_columns
 from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.node_encoding import NodeEncoding, UnseenLabels
 from tfgw.datasets.targets import as_targets
@@ -177,7 +176,7 @@ class GraphDataset(InMemoryDataset):
 
 
 def build_dataset(tables: GraphTables, *, name: str, encoding: NodeEncoding) -> GraphDataset:
-    """Turn tables into a dataset; ``edge_attr`` holds edge attributes, then one-hot edge labels."""
+    """Turn tables into a dataset, by an encoding that may have been learned from others."""
     x, unseen = encoding.encode(tables)
     if unseen is not None:
         warnings.warn(f"{name}: {unseen}; their one-hot features are all 0", stacklevel=3)
@@ -186,7 +185,7 @@ def build_dataset(tables: GraphTables, *, name: str, encoding: NodeEncoding) -> 
     stored = {
         "x": (x, nodes),
         "edge_index": (torch.as_tensor(tables.edges, dtype=torch.long), edges),
-        "edge_attr": (_edge_features(tables), edges),
+        "edge_attr": (encoding.edges.encode(tables), edges),
         "edge_weight": (_edge_weights(tables), edges),
         "y": (targets.y, torch.arange(len(nodes))),
     }
@@ -204,15 +203,6 @@ def _bounds(counts: Any) -> Tensor:
     bounds = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=bounds[1:])
     return torch.from_numpy(bounds)
-
-
-def _edge_features(tables: GraphTables) -> Tensor | None:
-    parts = []
-    if tables.edge_attributes is not None:
-        parts.append(torch.as_tensor(tables.edge_attributes, dtype=torch.get_default_dtype()))
-    if tables.edge_labels is not None:
-        parts.append(one_hot_columns(tables.edge_labels))
-    return torch.cat(parts, dim=1) if parts else None
 
 
 def _edge_weights(tables: GraphTables) -> Tensor | None:

@@ -30,8 +30,8 @@ def load(
         data_dir: folder in which a name is looked up, as ``NAME.zip`` or as text files, there or in a
             sub-folder ``NAME``. By default the folder in the environment variable ``TFGW_DATA``, else one in
             the per-user cache. The paper's eight datasets are downloaded into it where they are missing.
-        features: what becomes ``x``, see :class:`NodeEncoding`; ``"auto"``: the first of attributes, labels, degree
-            that the dataset has.
+        features: what becomes ``x``, see :class:`NodeEncoding`; ``"auto"``: attributes and labels, those that there
+            are, or the degree.
         max_degree: cap of the one-hot degree.
         encoding: makes ``x`` as it was made of other graphs, those that a model was trained on; ``features`` and
             ``max_degree`` are then ignored. Such graphs need no targets. Labels that the encoding does not know

@@ -1,13 +1,14 @@
 """How nodes become rows of numbers: learned from one dataset, applied to any other, and kept in a model's file."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, codes_in, one_hot
+from tfgw.datasets.edge_encoding import EdgeEncoding
+from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, codes_in, decoded_labels, one_hot
 from tfgw.datasets.graph_tables import GraphTables
 
 Kind = Literal["labels", "attributes", "both", "degree", "degree_scalar", "constant"]
@@ -61,21 +62,29 @@ class NodeEncoding:
             degrees.
         num_attributes: Number of attributes that are features.
         max_degree: Cap of the one-hot degree.
+        edges: The columns of ``edge_attr``. The models here do not see these, so that two encodings that differ in
+            nothing else are equal.
     """
 
     features: Kind
     vocabulary: tuple[tuple[Label, ...], ...] = ()
     num_attributes: int = 0
     max_degree: int | None = None
+    edges: EdgeEncoding = field(default=EdgeEncoding(), compare=False)
 
     @classmethod
     def fit(
         cls, tables: GraphTables, *, features: Features = "auto", max_degree: int = DEFAULT_MAX_DEGREE
     ) -> "NodeEncoding":
-        """Learn vocabulary and number of attributes; ``"auto"`` is the first of attributes, labels, degree there is."""
+        """Learn vocabularies and numbers of attributes.
+
+        ``"auto"`` is what nodes have of labels and attributes, ``"both"`` where they have both, and ``"degree"`` where
+        they have neither.
+        """
         if features not in get_args(Features):
             raise ValueError(f"features={features!r}: expected one of {', '.join(map(repr, get_args(Features)))}")
-        encoding = cls(features=_automatic(tables) if features == "auto" else features)
+        kind = _automatic(tables) if features == "auto" else features
+        encoding = cls(features=kind, edges=EdgeEncoding.fit(tables))
         if encoding.features == "degree":
             if max_degree < 1:
                 raise ValueError(f"max_degree={max_degree}: must be at least 1")
@@ -92,7 +101,8 @@ class NodeEncoding:
     @classmethod
     def from_dict(cls, entries: dict[str, Any]) -> "NodeEncoding":
         """Undo :meth:`as_dict`."""
-        return cls(**entries | {"vocabulary": tuple(map(tuple, entries["vocabulary"]))})
+        edges = EdgeEncoding.from_dict(entries["edges"]) if "edges" in entries else EdgeEncoding()
+        return cls(**entries | {"vocabulary": tuple(map(tuple, entries["vocabulary"])), "edges": edges})
 
     def as_dict(self) -> dict[str, Any]:
         """The encoding in a form that JSON can hold."""
@@ -144,6 +154,14 @@ class NodeEncoding:
         parts += [one_hot(code, width=len(known)) for known, code in zip(self.vocabulary, codes, strict=True)]
         return Encoded(torch.cat(parts, dim=1) if len(parts) > 1 else parts[0], unseen)
 
+    def check_columns(self, other: "NodeEncoding | None") -> None:
+        """Raise ``ValueError`` if features of another encoding are known to have other columns than these."""
+        if other is not None and other != self:
+            raise ValueError(
+                f"dataset: its features are {other}, those of the model {self}, and their columns differ; load it with"
+                " the model's load, or with encoding="
+            )
+
     def decode(self, x: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Node labels and attributes that the features ``x`` were made of; ``None`` for what they do not tell.
 
@@ -153,14 +171,7 @@ class NodeEncoding:
         attributes = x[:, : self.num_attributes] if self.takes("attributes") else None
         if not self.takes("labels"):
             return None, attributes
-        columns, start = [], self.num_attributes
-        for known in self.vocabulary:
-            block = x[:, start : start + len(known)]
-            if not (((block == 0) | (block == 1)).all() and (block.sum(axis=1) == 1).all()):
-                raise ValueError("x: is not one-hot, so that it does not tell the labels of nodes")
-            columns.append(np.array(known)[block.argmax(axis=1)])
-            start += len(known)
-        return np.stack(columns, axis=1), attributes
+        return decoded_labels(x[:, self.num_attributes :], self.vocabulary, name="x"), attributes
 
     def _labels(self, tables: GraphTables) -> np.ndarray:
         """What is one-hot encoded, (N, columns)."""
@@ -197,9 +208,9 @@ class NodeEncoding:
 
 
 def _automatic(tables: GraphTables) -> Kind:
-    if tables.node_attributes is not None:
-        return "attributes"
-    return "degree" if tables.node_labels is None else "labels"
+    if tables.node_labels is None:
+        return "degree" if tables.node_attributes is None else "attributes"
+    return "labels" if tables.node_attributes is None else "both"
 
 
 def _present(table: np.ndarray | None, name: str, features: Features) -> np.ndarray:

@@ -9,14 +9,16 @@ from torch import Tensor
 
 from tfgw.datasets.graph_dataset import GraphDataset
 from tfgw.datasets.graph_tables import GraphTables, starts
+from tfgw.datasets.node_encoding import NodeEncoding
 
 
 def save(graphs: GraphDataset | GraphTables, folder: str | os.PathLike[str], *, name: str | None = None) -> Path:
     """Write graphs to text files ``NAME_A.txt``, ``NAME_graph_indicator.txt``, ... that :func:`load` reads.
 
     Of a dataset, what its ``encoding`` made features of is written: original node labels, attributes, or neither
-    where features are degrees or constant; without an ``encoding``, ``x`` is written as node attributes. Numbers keep
-    all their digits. Edges must have no weights, for the format has none.
+    where features are degrees or constant, and likewise labels and attributes of edges. Without an ``encoding``, ``x``
+    is written as node attributes and ``edge_attr`` as edge attributes. Numbers keep all their digits. Edges must have
+    no weights, for the format has none.
 
     Args:
         graphs: The graphs; of a dataset with a selection, those that are selected.
@@ -71,6 +73,7 @@ def _tables_of(dataset: GraphDataset) -> GraphTables:
     stacked, slices = dataset.stacked, dataset.slices
     x = stacked["x"].double().numpy()
     labels, attributes = (None, x) if dataset.encoding is None else dataset.encoding.decode(x)
+    edge_labels, edge_attributes = _edge_tables(_doubles(stacked.get("edge_attr")), dataset.encoding)
     y = stacked.get("y")
     return GraphTables(
         node_counts=np.diff(slices["x"].numpy()),
@@ -78,10 +81,22 @@ def _tables_of(dataset: GraphDataset) -> GraphTables:
         edges=stacked["edge_index"].numpy(),
         node_labels=labels,
         node_attributes=attributes,
-        edge_attributes=_doubles(stacked.get("edge_attr")),
+        edge_labels=edge_labels,
+        edge_attributes=edge_attributes,
         edge_weights=_doubles(stacked.get("edge_weight")),
         targets=None if y is None else _targets(y, dataset.classes),
     )
+
+
+def _edge_tables(
+    edge_attr: np.ndarray | None, encoding: NodeEncoding | None
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Edge labels and attributes; what no encoding tells about are attributes."""
+    if edge_attr is None or encoding is None or edge_attr.ndim == 1:
+        return None, edge_attr
+    edges = encoding.edges
+    is_encoded = edge_attr.shape[1] == edges.num_attributes + sum(map(len, edges.vocabulary))
+    return edges.decode(edge_attr) if is_encoded else (None, edge_attr)
 
 
 def _doubles(values: Tensor | None) -> np.ndarray | None:

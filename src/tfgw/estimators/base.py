@@ -63,11 +63,15 @@ class GraphEstimator(BaseEstimator):
         """Other graphs than those of ``fit``, with one row of targets for each, before preprocessing."""
         graphs = self._as_graphs(X)
         check_features(graphs, self.n_features_in_)
+        if isinstance(X, GraphDataset) and self.encoding_ is not None:
+            self.encoding_.check_columns(X.encoding)
         return self._stack(graphs, y)
 
     def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
         """Checked graphs as a dataset with one row of targets each; what turns graphs into something else is here."""
-        return as_dataset(graphs, y, classes=classes)
+        dataset = as_dataset(graphs, y, classes=classes)
+        dataset.encoding = self.encoding_
+        return dataset
 
     def _generator(self) -> np.random.RandomState:
         """As scikit-learn's, but without a ``random_state`` a new one, not NumPy's global one."""

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from tfgw import ot
 from tfgw.estimators.base import GraphEstimator
-from tfgw.estimators.graphs import as_dataset
 from tfgw.estimators.template_parameters import TemplateParameters
 from tfgw.nn import TFGWConfig, sample_templates
 from tfgw.ot.starts import start_bits
@@ -63,7 +62,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
         any other ``y`` is ignored.
         """
         self._check_parameters()
-        dataset = as_dataset(self._learn_input(X), self._labels(X, y))
+        dataset = self._stack(self._learn_input(X), self._labels(X, y))
         self.preprocessing_ = self._learn_preprocessing(dataset)
         self.templates_ = sample_templates(
             list(self.preprocessing_(dataset)),

@@ -11,6 +11,9 @@ from tfgw.paper.cells import Cell
 from tfgw.paper.classifiers import classifier_class
 from tfgw.paper.run_context import RunContext
 
+PAPER_FEATURES: tuple[Features, ...] = ("attributes", "labels", "degree")
+"""What describes a node in the paper's experiments: the first of these that a dataset has."""
+
 
 class Parts(NamedTuple):
     """Graphs for training, for choosing the epoch to keep (``None``: the last one is kept), and for testing."""
@@ -22,13 +25,13 @@ class Parts(NamedTuple):
 
 def cell_graphs(cell: Cell, context: RunContext) -> GraphDataset:
     """The dataset of a cell with the features that its classifier asks for."""
-    wanted = getattr(classifier_class(cell.model), "node_features", ("auto",))
+    wanted = getattr(classifier_class(cell.model), "node_features", PAPER_FEATURES)
     return load_graphs(cell.dataset, context.data_dir, wanted, cell.graphs)
 
 
 @lru_cache(maxsize=2)
 def load_graphs(
-    name: str, data_dir: Path | None, wanted: tuple[Features, ...] = ("auto",), graphs: int | None = None
+    name: str, data_dir: str | Path | None, wanted: tuple[Features, ...] = PAPER_FEATURES, graphs: int | None = None
 ) -> GraphDataset:
     """A dataset, or ``graphs`` of its graphs, with the first of the wanted features that it has."""
     for features in wanted:

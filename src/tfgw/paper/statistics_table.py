@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tfgw.datasets import Statistics, load, statistics
+from tfgw.datasets import Statistics, statistics
+from tfgw.paper.cell_graphs import load_graphs
 from tfgw.paper.experiment import Experiment, select
 
 
@@ -13,7 +14,7 @@ def statistics_data(experiment: Experiment, data_dir: Path | None, datasets: lis
     unknown = [row.model for row in experiment.rows if row.model not in Statistics._fields]
     if unknown:
         raise ValueError(f"{experiment.name}: has no protocols, and {unknown[0]!r} is no statistic of a dataset")
-    found = {name: statistics(load(name, data_dir=data_dir)) for name in names}
+    found = {name: statistics(load_graphs(name, data_dir)) for name in names}
     return [
         {"dataset": name}
         | {row.model: [_first(row.paper.get(name)), getattr(ours, row.model)] for row in experiment.rows}

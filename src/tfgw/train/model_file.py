@@ -93,11 +93,8 @@ class TrainedModel:
 
     def check_encoding(self, dataset: GraphDataset) -> None:
         """Raise ``ValueError`` if the features of the graphs are known to have other columns than the model takes."""
-        if None not in (self.encoding, dataset.encoding) and dataset.encoding != self.encoding:
-            raise ValueError(
-                f"dataset: its features are {dataset.encoding}, those of the model {self.encoding}, and their columns"
-                " differ; load it with the model's load"
-            )
+        if self.encoding is not None:
+            self.encoding.check_columns(dataset.encoding)
 
     def _prepared(self, dataset: GraphDataset) -> GraphDataset:
         self.check_encoding(dataset)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from tfgw.datasets import load
+from tfgw.paper.cell_graphs import load_graphs
 from tfgw.paper.experiment import Experiment
 from tfgw.paper.figures.drawing import new_figure
 from tfgw.paper.figures.embedded import embedded_models
@@ -44,7 +44,7 @@ def draw(experiment: Experiment, series: Sequence[Series], records: Records, dat
 
 def _samples(name: str, data_dir: Path | None, *, nodes: int) -> list[Any]:
     """Graphs of the size of a template, classes in turn."""
-    dataset = load(name, data_dir=data_dir)
+    dataset = load_graphs(name, data_dir)
     by_class: dict[int, list[Any]] = {0: [], 1: []}
     for graph in dataset:
         if graph.num_nodes == nodes:
