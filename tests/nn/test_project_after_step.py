@@ -1,6 +1,8 @@
 """The projections of a layer, by hand and after each step of an optimiser."""
 
 import copy
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -72,3 +74,55 @@ def test_projection_needs_a_layer_to_project() -> None:
     model = nn.Linear(2, 3)
     with pytest.raises(ValueError, match="model: has no layer with templates"):
         project_after_step(torch.optim.SGD(model.parameters(), lr=0.1), model)
+
+
+def trained_weights(*, ask: bool, compiled: bool = False, **options: Any) -> dict[str, torch.Tensor]:
+    """Weights after some steps of a loop that asks for the projection, or forgets it."""
+    data = random_batch()
+    layer = make_layer(**options)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=0.3)
+    if ask:
+        project_after_step(optimizer, layer)
+    forward = torch.compile(layer, backend="aot_eager", fullgraph=True) if compiled else layer
+    for _ in range(4):
+        optimizer.zero_grad()
+        for _ in range(2):  # gradients of two passes add up, and neither pass changes what the other has saved
+            forward(data.x, data.edge_index, data.batch, batch_size=int(data.batch.max()) + 1).sum().backward()
+        optimizer.step()
+    return copy.deepcopy(layer.state_dict())
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_loop_that_forgets_the_projection_trains_as_one_that_asks_for_it(compiled: bool) -> None:
+    expected = trained_weights(ask=True, alpha_per_template=True)
+    found = trained_weights(ask=False, compiled=compiled, alpha_per_template=True)
+    assert all(torch.equal(expected[name], tensor) for name, tensor in found.items())
+    assert float(found["structure_entries"].min()) == 0  # the projection had something to do
+
+
+def test_only_layers_of_the_optimiser_are_projected() -> None:
+    """Also layers that are copies, and not those whose loop took its hook away for this optimiser."""
+    stepped, other, copied = make_layer(), make_layer(), copy.deepcopy(make_layer())
+    with torch.no_grad():
+        for layer in (stepped, other, copied):
+            layer.template_weights.fill_(2.0)
+    optimizer = torch.optim.SGD([*stepped.parameters(), *copied.parameters()], lr=0.1)
+    optimizer.step()
+    for layer in (stepped, copied):
+        torch.testing.assert_close(layer.template_weights.sum(-1), torch.ones(K, dtype=torch.float64))
+    assert bool((other.template_weights == 2).all())
+    project_after_step(optimizer, stepped).remove()
+    with torch.no_grad():
+        stepped.template_weights.fill_(2.0)
+    optimizer.step()
+    assert bool((stepped.template_weights == 2).all())
+    torch.optim.Adam(stepped.parameters()).step()
+    torch.testing.assert_close(stepped.template_weights.sum(-1), torch.ones(K, dtype=torch.float64))
+
+
+def test_layers_are_not_kept_alive_to_be_projected() -> None:
+    layer = make_layer()
+    alive = weakref.ref(layer)
+    del layer
+    gc.collect()
+    assert alive() is None

@@ -448,3 +448,12 @@ def test_a_template_may_be_parametrized() -> None:
     with torch.no_grad():
         layer.parametrizations["template_features"].original.mul_(2)
     torch.testing.assert_close(layer(batch.x, batch.edge_index, batch.batch), expected)
+
+
+@pytest.mark.parametrize("structure", ["adjacency", "shortest_path"])
+def test_batch_that_is_not_sorted_is_called_that(structure: str) -> None:
+    data = random_batch()
+    layer = make_layer(structure=structure)
+    shuffled = data.batch.flip(0)
+    with pytest.raises(ValueError, match="batch: must be sorted, but node"):
+        layer(data.x, data.edge_index, shuffled)

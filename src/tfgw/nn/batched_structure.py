@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from tfgw.datasets.structure import shortest_paths
+from tfgw.ot.inputs import check_sorted
 
 
 def batched_shortest_paths(
@@ -12,6 +13,7 @@ def batched_shortest_paths(
     """Shortest-path matrices of all graphs of a batch, flattened one after the other, ``(sum of n²,)``."""
     if batch is None:
         batch = torch.zeros(num_nodes, dtype=torch.int64)
+    check_sorted(batch)
     ptr = torch.cat([batch.new_zeros(1), batch.cpu().bincount().cumsum(0)]).tolist()
     owner = batch[edge_index[0]]
     order = owner.argsort(stable=True)

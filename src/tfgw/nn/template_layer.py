@@ -1,9 +1,12 @@
 """What pooling layers with templates share: features, weights, and the projection after a step."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from tfgw.nn import step_projection
 from tfgw.nn.padding import PaddedShape
 from tfgw.nn.projections import project_simplex
 from tfgw.ot.backends import cuda
@@ -38,6 +41,12 @@ class TemplateLayer(nn.Module):
         self.learn_weights = learn_weights
         self._hold("template_features", torch.empty(num_templates, template_nodes, in_channels), learn_templates)
         self._hold("template_weights", torch.empty(num_templates, template_nodes), learn_weights)
+        step_projection.register(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a copy, which is a layer of its own."""
+        super().__setstate__(state)
+        step_projection.register(self)
 
     def _hold(self, name: str, tensor: Tensor, learned: bool) -> None:
         if learned:
@@ -70,17 +79,15 @@ class TemplateLayer(nn.Module):
 def project_after_step(optimizer: torch.optim.Optimizer, model: nn.Module) -> RemovableHandle:
     """Call ``project_()`` of every template layer in ``model`` after each ``optimizer.step()``.
 
-    Returns a handle whose ``remove()`` takes the hook away again.
+    Without this call, optimisers of PyTorch project all layers whose parameters they hold, with the same results. It
+    says so in the code of a training loop, and fails for a model that has no such layer.
+
+    Returns a handle whose ``remove()`` ends the projection of these layers by this optimiser.
     """
     layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
     if not layers:
         raise ValueError("model: has no layer with templates to project")
-
-    def project(*_: object) -> None:
-        for layer in layers:
-            layer.project_()
-
-    return optimizer.register_step_post_hook(project)
+    return step_projection.project_explicitly(optimizer, layers)
 
 
 def checked(name: str, source: Tensor, target: Tensor) -> Tensor:

@@ -32,9 +32,9 @@ class GraphInputs(TypedDict, total=False):
 class TFGWPooling(TemplateLayer):
     """The paper's layer: exact Fused Gromov–Wasserstein distances to K learnable template graphs (equation 2).
 
-    Templates are parameters on a constrained set: call :meth:`project_` after each optimiser step, or let
-    :func:`tfgw.nn.project_after_step` do it. Template nodes whose weight reaches 0 drop out of the solve; their
-    gradient can bring them back.
+    Templates are parameters on a constrained set, to which every optimiser of PyTorch returns them after each step (see
+    :func:`tfgw.nn.project_after_step`); after changes by other means, call :meth:`project_`. Template nodes whose
+    weight reaches 0 drop out of the solve; their gradient can bring them back.
 
     Args:
         in_channels: Features per node.

@@ -139,9 +139,21 @@ def count_graphs(batch: Tensor) -> int:
 def number_of(last: int, batch: Tensor) -> int:
     """Number of graphs in ``batch``, of which this is the last."""
     if last >= len(batch):  # before room is made for graphs that cannot all have nodes
+        check_sorted(batch)
         present = set(batch.tolist())
         raise ValueError(f"batch: graph {next(b for b in range(last) if b not in present)} has no nodes")
     return last + 1
+
+
+def check_sorted(batch: Tensor) -> None:
+    """Raise ``ValueError`` at the first node of ``batch``, which is read, that comes after one of a later graph."""
+    unsorted = (batch[1:] < batch[:-1]).nonzero()
+    if len(unsorted):
+        node = int(unsorted[0]) + 1
+        before, graph = batch[node - 1 : node + 1].tolist()
+        raise ValueError(
+            f"batch: must be sorted, but node {node} of graph {graph} comes after a node of graph {before}"
+        )
 
 
 def check_integer(name: str, value: int, *, least: int = 1, most: int = LARGEST) -> None:
