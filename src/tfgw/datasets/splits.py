@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import torch
-from sklearn.model_selection import train_test_split
 from torch import Tensor
 
 from tfgw.datasets.graph_dataset import GraphDataset
@@ -34,6 +33,8 @@ def random_split(dataset: GraphDataset, *, val: float = 0.1, test: float = 0.1, 
 def _draw(indices: Tensor, labels: Tensor | None, *, count: int, seed: int) -> tuple[Tensor, Tensor]:
     if count == 0:
         return indices, indices[:0]
+    from sklearn.model_selection import train_test_split  # takes a second to load, and few calls need it
+
     stratify = None if labels is None else labels[indices].numpy()
     kept, drawn = train_test_split(indices.numpy(), test_size=count, random_state=seed, stratify=stratify)
     return torch.from_numpy(kept).sort().values, torch.from_numpy(drawn).sort().values

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from torch_geometric.data import Data
 
 from tfgw.datasets.graph_dataset import GraphDataset
@@ -64,6 +62,9 @@ def _count_edges(graph: Data) -> int:
 
 
 def _is_connected(graph: Data) -> bool:
+    from scipy.sparse import coo_array  # takes a while to load
+    from scipy.sparse.csgraph import connected_components
+
     source, target = graph.edge_index.numpy()
     adjacency = coo_array((np.ones(len(source)), (source, target)), shape=(graph.num_nodes, graph.num_nodes))
     return int(connected_components(adjacency, directed=True, connection="weak", return_labels=False)) == 1

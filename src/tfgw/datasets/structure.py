@@ -2,8 +2,6 @@
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
@@ -16,6 +14,9 @@ def shortest_paths(edge_index: Tensor, num_nodes: int, *, edge_weight: Tensor | 
     is the largest finite distance of the graph plus 1**: finite, larger than every real distance, and on the
     graph's own scale.
     """
+    from scipy.sparse import csr_array  # takes a while to load, and few models need it
+    from scipy.sparse.csgraph import shortest_path
+
     source, target = edge_index.cpu().numpy()
     if edge_weight is None:
         lengths = np.ones(len(source))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from sklearn.cluster import KMeans
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_adj
@@ -130,6 +129,8 @@ def _random_graph(members: list[Data], nodes: int, structure: str, rng: np.rando
 
 def _centres(x: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """k-means centres of the rows of x, repeated where x has fewer distinct rows than that."""
+    from sklearn.cluster import KMeans  # takes a second to load, and layers alone do not need it
+
     points = x.double().numpy()
     clusters = min(count, len(np.unique(points, axis=0)))
     fitted = KMeans(clusters, n_init=1, random_state=int(rng.integers(2**31))).fit(points)

@@ -6,17 +6,14 @@ solve(problem) ───────────────┤   └ autograd: 
                  unsupported  ├▶ tfgw::fgw ─▶ backend.forward
                               │   └ autograd: tfgw::fgw_backward ─▶ backend.backward
                  torch.func,  │
-                 forward mode └▶ _Transformed ─▶ tfgw::fgw
-                                  ├ autograd: _Gradients ─▶ tfgw::fgw_backward
-                                  └ forward mode: directional_derivative
+                 forward mode └▶ transformed.solve_transformed ─▶ tfgw::fgw
 
 An operator costs more than the solve of a small batch. Eager calls go past it. Operators have no forward mode: tangents
 would silently be zero.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
-from itertools import compress
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn, get_type_hints
 
@@ -25,7 +22,7 @@ from torch import Tensor
 
 from tfgw.ot import backends
 from tfgw.ot.backends import backend_of
-from tfgw.ot.derivative import directional_derivative, raise_second_derivatives, refuse_second_derivatives
+from tfgw.ot.derivative import raise_second_derivatives, refuse_second_derivatives
 from tfgw.ot.problem import (
     DIFFERENTIABLE,
     GRADIENTS,
@@ -108,7 +105,13 @@ def _solve_by_operator(problem: Problem, wanted: int) -> Solution:
         raise ValueError("batch: padded nodes need the solver on a GPU, called eagerly, with a single start")
     with_plans = bool(wanted & PLANS) or problem.needs_grad()
     fields = problem.dense()[:NUM_OPERATOR_FIELDS]
-    distances, *results = _transformed(*fields) if is_transformed() else fgw_op(*fields, with_plans)
+    if is_transformed():
+        # Here, and not above: its import loads PyTorch's compiler, which takes as long as the rest of PyTorch.
+        from tfgw.ot.transformed import solve_transformed
+
+        distances, *results = solve_transformed(*fields)
+    else:
+        distances, *results = fgw_op(*fields, with_plans)
     return Solution(distances, Results._make(results))
 
 
@@ -119,13 +122,14 @@ def _schema(last: str, returns: str, first: str = "") -> str:
     return f"({first}{', '.join(f'{kinds[hint]} {name}' for name, hint in fields)}, {last}) -> {returns}"
 
 
-def _problem(fields: Sequence[Any]) -> Problem:
+def problem_of_fields(fields: Sequence[Any]) -> Problem:
+    """The problem that an operator was called with."""
     return Problem._make((*fields, None, False))
 
 
 def _forward(*arguments: Any) -> tuple[Tensor, ...]:
     *fields, with_plans = arguments
-    problem = _problem(fields)
+    problem = problem_of_fields(fields)
     backend, device = backend_of(problem.x), problem.x.device
     wanted = RESULTS | PLANS if with_plans else RESULTS
     reason = backend.unsupported_reason(problem)
@@ -157,7 +161,7 @@ fgw_op = torch.library.custom_op(
 @fgw_op.register_fake
 def _(*arguments: Any) -> tuple[Tensor, ...]:
     *fields, with_plans = arguments
-    problem = _problem(fields)
+    problem = problem_of_fields(fields)
     x, graphs, (count, columns) = problem.x, problem.num_graphs, problem.template_weights.shape
     nodes = x.shape[0]
     of_pairs = [x.new_empty((graphs, count), dtype=problem.dtype) for _ in range(4)]
@@ -169,7 +173,10 @@ def _(*arguments: Any) -> tuple[Tensor, ...]:
 
 def _backward(grad: Tensor, *arguments: Any) -> list[Tensor]:
     *fields, structure_costs, feature_costs, plans, graph_potentials, template_potentials, needs = arguments
-    problem, saved = _problem(fields), (structure_costs, feature_costs, plans, graph_potentials, template_potentials)
+    problem, saved = (
+        problem_of_fields(fields),
+        (structure_costs, feature_costs, plans, graph_potentials, template_potentials),
+    )
     backend = backend_of(problem.x)
     if backend.unsupported_reason(problem) is None:
         found = backend.backward(problem, grad, needs, state=None, saved=saved)
@@ -196,7 +203,7 @@ fgw_backward_op = torch.library.custom_op(
 @fgw_backward_op.register_fake
 def _(grad: Tensor, *arguments: Any) -> list[Tensor]:
     *fields, _, _, _, _, _, needs = arguments
-    problem = _problem(fields)
+    problem = problem_of_fields(fields)
     return [
         torch.empty_like(t, memory_format=torch.contiguous_format) if need and t is not None else grad.new_empty(0)
         for t, need in zip(problem.differentiable, needs, strict=True)
@@ -229,86 +236,6 @@ def _backward_of_operator(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> t
 
 fgw_op.register_autograd(_backward_of_operator, setup_context=_setup_context)
 fgw_backward_op.register_autograd(raise_second_derivatives)
-
-
-def _one_by_one(
-    function: Callable[..., tuple[Tensor, ...]], info: Any, in_dims: tuple[int | None, ...], arguments: tuple[Any, ...]
-) -> tuple[Any, Any]:
-    """How :func:`torch.vmap` calls a function: for each element, with the results stacked."""
-    each = []
-    for i in range(info.batch_size):
-        elements = (a if dim is None else a.select(dim, i) for a, dim in zip(arguments, in_dims, strict=True))
-        each.append(function(*elements))
-    return tuple(torch.stack(results) for results in zip(*each, strict=True)), (0,) * len(each[0])
-
-
-class _Transformed(torch.autograd.Function):
-    """The operator with all derivatives that the transforms of :mod:`torch.func` and forward mode ask for."""
-
-    @staticmethod
-    def forward(*fields: Any) -> tuple[Tensor, ...]:
-        return fgw_op(*fields, True)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.numbers = [None if isinstance(value, Tensor) else value for value in inputs]
-        tensors = [value if isinstance(value, Tensor) else None for value in inputs]
-        ctx.save_for_backward(*tensors, *output[1:])
-        ctx.save_for_forward(*tensors, *output[1:])
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
-        if grad is None:
-            return (None,) * NUM_OPERATOR_FIELDS
-        problem, results = _saved(ctx)
-        needed = dict(zip(Problem._fields, ctx.needs_input_grad, strict=False))
-        needs = [needed[name] for name in DIFFERENTIABLE]
-        grads = _Gradients.apply(grad, *problem[:NUM_OPERATOR_FIELDS], *results.for_backward, *needs)
-        found = dict(zip(compress(DIFFERENTIABLE, needs), grads, strict=True))
-        return tuple(found.get(name) for name in Problem._fields[:NUM_OPERATOR_FIELDS])
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
-        problem, results = _saved(ctx)
-        named = zip(Problem._fields[:NUM_OPERATOR_FIELDS], tangents, strict=True)
-        along = {name: tangent for name, tangent in named if tangent is not None}
-        change = directional_derivative(problem, results, along).to(problem.dtype)
-        (refusing,) = refuse_second_derivatives([change], [*problem.differentiable, *along.values()])
-        return (refusing, *(None for _ in results))
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *fields: Any) -> tuple[Any, Any]:
-        return _one_by_one(_Transformed.apply, info, in_dims, fields)
-
-
-_transformed = torch.compiler.disable(_Transformed.apply)  # it cannot be traced
-
-
-def _saved(ctx: Any) -> tuple[Problem, Results]:
-    tensors, results = ctx.saved_tensors[:NUM_OPERATOR_FIELDS], ctx.saved_tensors[NUM_OPERATOR_FIELDS:]
-    fields = (number if tensor is None else tensor for tensor, number in zip(tensors, ctx.numbers, strict=True))
-    return _problem(tuple(fields)), Results._make(results)
-
-
-class _Gradients(torch.autograd.Function):
-    """The gradients that are needed, which cannot be differentiated again."""
-
-    @staticmethod
-    def forward(*arguments: Any) -> tuple[Tensor, ...]:
-        given, needs = arguments[: -len(DIFFERENTIABLE)], arguments[-len(DIFFERENTIABLE) :]
-        return tuple(compress(fgw_backward_op(*given, list(needs)), needs))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        pass
-
-    backward = jvp = staticmethod(raise_second_derivatives)  # type: ignore[assignment]
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Any, Any]:
-        return _one_by_one(_Gradients.apply, info, in_dims, arguments)
 
 
 def _warn_once(reason: str) -> None:
