@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfgw.datasets import files, load
+from tfgw.datasets import limits, load
 from tfgw.datasets.files import FolderFiles, ZipFiles, open_files
 from tfgw.datasets.tu_format import read_tables
 
@@ -45,9 +45,19 @@ def test_zip_bomb_is_refused(
     tiny: dict[str, str], write_zip: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = add_member(write_zip(tiny), "TINY/README.txt", "x" * 3000)
-    monkeypatch.setattr(files, "MAX_UNPACKED_BYTES", 2000)
+    monkeypatch.setattr(limits, "MAX_UNPACKED_BYTES", 2000)
     message = f"{path}: member 'TINY/README.txt' takes it over 2000 unpacked bytes; refused"
     with pytest.raises(ValueError, match=re.escape(message)):
+        load(path)
+
+
+def test_compression_that_text_does_not_have_is_refused(
+    tiny: dict[str, str], write_zip: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_zip(tiny | {"graph_indicator": "1\n" * 10**6})
+    monkeypatch.setattr(limits, "ALWAYS_UNPACKED_BYTES", 1000)
+    most = limits.MAX_COMPRESSION * path.stat().st_size
+    with pytest.raises(ValueError, match=f"'TINY/TINY_graph_indicator.txt' takes it over {most} unpacked bytes"):
         load(path)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tfgw.datasets.features import codes_in, decoded_labels, one_hot
 from tfgw.datasets.graph_tables import GraphTables
+from tfgw.datasets.limits import check_array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,13 @@ class EdgeEncoding:
         found = (0 if labels is None else labels.shape[1], 0 if attributes is None else attributes.shape[1])
         if found != (len(self.vocabulary), self.num_attributes) or found == (0, 0):
             return None
+        check_array(
+            tables.edges.shape[1],
+            self.num_attributes + sum(map(len, self.vocabulary)),
+            itemsize=torch.get_default_dtype().itemsize,
+            what="attributes and one-hot labels of edges",
+            instead="remove the file of edge labels",
+        )
         parts = []
         if attributes is not None:
             parts.append(torch.as_tensor(attributes, dtype=torch.get_default_dtype()))

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
-MAX_UNPACKED_BYTES = 4 * 2**30
-"""A zip whose members add up to more than this is refused before anything is read."""
+from tfgw.datasets import limits
 
 # What zipfile lets through from a damaged zip: it trusts offsets, names and sizes before it checks anything.
 _BROKEN_ZIP = (
@@ -143,12 +142,12 @@ def _safe_members(archive: Path) -> dict[str, str]:
         raise ValueError(f"{archive}: not a readable zip ({error})") from None
 
     members: dict[str, str] = {}
-    unpacked = 0
+    unpacked, most = 0, _max_unpacked_bytes(archive)
     for info in infos:
         _check_member(archive, info)
         unpacked += info.file_size
-        if unpacked > MAX_UNPACKED_BYTES:
-            limit = f"{MAX_UNPACKED_BYTES} unpacked bytes"
+        if unpacked > most:
+            limit = f"{most} unpacked bytes"
             raise ValueError(f"{archive}: member {info.filename!r} takes it over {limit}; refused")
         file_name = PurePosixPath(info.filename).name
         if not file_name.endswith(".txt") or file_name.startswith("._"):  # "._x": macOS resource forks
@@ -157,6 +156,11 @@ def _safe_members(archive: Path) -> dict[str, str]:
             raise ValueError(f"{archive}: two members named {file_name!r}, of which one is {info.filename!r}")
         members[file_name] = info.filename
     return members
+
+
+def _max_unpacked_bytes(archive: Path) -> int:
+    by_compression = limits.MAX_COMPRESSION * archive.stat().st_size
+    return min(limits.MAX_UNPACKED_BYTES, max(limits.ALWAYS_UNPACKED_BYTES, by_compression))
 
 
 def _check_member(archive: Path, info: zipfile.ZipInfo) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from tfgw.datasets.edge_encoding import EdgeEncoding
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, codes_in, decoded_labels, one_hot
 from tfgw.datasets.graph_tables import GraphTables
+from tfgw.datasets.limits import check_array
 
 Kind = Literal["labels", "attributes", "both", "degree", "degree_scalar", "constant"]
 Label = int | str
@@ -133,10 +134,11 @@ class NodeEncoding:
         """Features of all nodes.
 
         Raises:
-            ValueError: If the graphs lack what the encoding takes, have another number of it, or if more than half of
-                the nodes have labels that it does not know.
+            ValueError: If the graphs lack what the encoding takes, have another number of it, if more than half of
+                the nodes have labels that it does not know, or if the features need more memory than the limit.
         """
         nodes = int(tables.node_counts.sum())
+        self._check_size(nodes)
         if self.features == "constant":
             return Encoded(torch.ones(nodes, 1), None)
         if self.features == "degree_scalar":
@@ -172,6 +174,16 @@ class NodeEncoding:
         if not self.takes("labels"):
             return None, attributes
         return decoded_labels(x[:, self.num_attributes :], self.vocabulary, name="x"), attributes
+
+    def _check_size(self, nodes: int) -> None:
+        instead = "'degree_scalar' or a smaller max_degree" if self.features == "degree" else "others, such as 'degree'"
+        check_array(
+            nodes,
+            self.num_attributes + self.num_one_hot,
+            itemsize=torch.get_default_dtype().itemsize,
+            what=f"features {self.features!r} of nodes",
+            instead=f"choose {instead}",
+        )
 
     def _labels(self, tables: GraphTables) -> np.ndarray:
         """What is one-hot encoded, (N, columns)."""

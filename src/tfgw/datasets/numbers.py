@@ -7,6 +7,8 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from tfgw.datasets.limits import check_array
+
 BLOCK_BYTES = 2**24
 
 _COMMA, _NEWLINE = b",\n"
@@ -43,6 +45,7 @@ def read_blocks(stream: IO[bytes], *, dtype: type, columns: int | None = None, l
             values = _parse_lines(text, dtype=dtype, columns=columns, first_line=first_line, label=label)
         yield Block(first_line, values)
         first_line += len(values)
+        check_array(first_line - 1, columns, itemsize=values.itemsize, what=label, instead="split the dataset")
 
 
 def _blocks_of_lines(stream: IO[bytes], *, label: str) -> Iterator[bytes]:

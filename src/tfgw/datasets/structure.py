@@ -6,6 +6,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
+from tfgw.datasets.limits import check_array
+
 
 def shortest_paths(edge_index: Tensor, num_nodes: int, *, edge_weight: Tensor | None = None) -> Tensor:
     """Dense (n, n) matrix of shortest-path lengths: hops, or sums of ``edge_weight`` where it is given.
@@ -17,6 +19,7 @@ def shortest_paths(edge_index: Tensor, num_nodes: int, *, edge_weight: Tensor | 
     from scipy.sparse import csr_array  # takes a while to load, and few models need it
     from scipy.sparse.csgraph import shortest_path
 
+    check_array(num_nodes, num_nodes, itemsize=8, what="shortest paths of a graph", instead="compare edges (adjacency)")
     source, target = edge_index.cpu().numpy()
     if edge_weight is None:
         lengths = np.ones(len(source))

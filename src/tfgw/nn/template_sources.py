@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_adj
 
+from tfgw.datasets.limits import check_array
 from tfgw.nn.batched_structure import batched_shortest_paths
 
 NOISE = 0.1  # standard deviation, relative to that of the features; absolute for structures
@@ -161,6 +162,7 @@ def _noise(x: Tensor, spread: Tensor, rng: np.random.Generator) -> Tensor:
 def _matrix(graph: Data, structure: str, *, directed: bool) -> Tensor:
     """The structure of a graph, with its edge weights; the one it carries, unless edges are compared."""
     nodes = len(graph.x)
+    check_array(nodes, nodes, itemsize=8, what="structure of a graph to draw from", instead="leave out large graphs")
     if structure == "adjacency":
         matrix = to_dense_adj(graph.edge_index, edge_attr=graph.get("edge_weight"), max_num_nodes=nodes)[0]
     elif graph.get("structure") is not None:

@@ -13,6 +13,8 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
+from tfgw.datasets.limits import check_array
+
 
 def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
     """Measures of class probabilities ``(G, classes)`` for the true class numbers ``y``, besides accuracy.
@@ -29,6 +31,7 @@ def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str
     Classes without a graph count in none of the means.
     """
     predicted, num_classes = probabilities.argmax(axis=1), probabilities.shape[1]
+    check_array(num_classes, num_classes, itemsize=8, what="confusion matrix", instead="compare predictions instead")
     counts = np.bincount(y, minlength=num_classes)
     present = np.flatnonzero(counts)
     return {

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from tfgw.datasets import GraphDataset
+from tfgw.datasets.limits import check_array
 from tfgw.nn import TFGWConfig, TFGWModel
 from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.fixed_distances import HeadOnly, as_distances, has_fixed_distances
@@ -79,10 +80,19 @@ def train_model(
 
 def build_tfgw(train: GraphDataset, architecture: TFGWConfig, config: TrainConfig) -> TFGWModel:
     """A TFGW model whose templates start at training graphs."""
+    _check_templates(architecture)
     # Templates have no more digits than the graphs that they are drawn from.
     is_double = train[0].x.dtype == DTYPES[config.precision] == torch.float64
     model = TFGWModel(architecture).to(torch.float64 if is_double else torch.float32)
     return model.init_templates(train, seed=config.seed)
+
+
+def _check_templates(architecture: TFGWConfig) -> None:
+    """Their number and size are usually those of the classes and graphs of a file."""
+    templates, nodes = architecture.num_templates, architecture.template_nodes
+    channels = architecture.in_channels + architecture.num_layers * architecture.width
+    for shape in ((templates, nodes, nodes), (templates, nodes, channels)):
+        check_array(*shape, itemsize=8, what="templates", instead="choose fewer templates or template_nodes")
 
 
 def num_outputs(dataset: GraphDataset, task: Task) -> int:
