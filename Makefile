@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' -o -name '*.?pp' -o -name '*.cuh') CMakeLists.txt pyproject.toml
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: run test lint format sanitize fuzz fuzz-api results
+.PHONY: run test lint format sanitize fuzz fuzz-api mutants mutants-python results
 
 run: $(VENV)/.installed
 	$(BIN)/tfgw train
@@ -62,6 +62,13 @@ fuzz: build/sanitize/.built
 # Random calls of the Python API, valid and invalid.
 fuzz-api: $(VENV)/.installed
 	$(BIN)/python -m tests.fuzz_api $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+# Small changes of the code that decides results, each of which a test must notice: make mutants MUTANTS=500
+MUTANTS ?= 240
+mutants: mutants-python
+
+mutants-python: $(VENV)/.installed
+	$(BIN)/python -m tests.mutants.python --mutants $(MUTANTS)
 
 build/sanitize/.built: $(VENV)/.tools $(wildcard src/tfgw/ot/cpp/* tests/cpp/*) src/tfgw/ot/cuda/rules.cuh CMakeLists.txt
 	$(BIN)/cmake -S . -B build/sanitize -D TFGW_TESTS=ON -D CMAKE_CXX_FLAGS='-g -O1 $(SANITIZE)'
