@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from tfgw.datasets.edge_sets import distinct_edges
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
 from tfgw.datasets.graph_dataset import GraphDataset
 from tfgw.datasets.graph_tables import GraphTables
@@ -24,6 +25,7 @@ def from_data_list(
 ) -> GraphDataset:
     """Make a dataset of PyTorch Geometric graphs; whatever else they carry is kept.
 
+    Edges without ``edge_weight`` are a set: self-loops are dropped, and so is an edge that is listed again.
     An ``x`` counts as node attributes, so ``features="auto"`` keeps it, and gives one-hot degrees where there
     is none. An integer ``y`` is a class label of any value, a floating-point one a regression target; it
     may be absent.
@@ -32,6 +34,7 @@ def from_data_list(
         raise ValueError("an empty list of graphs")
     for number, graph in enumerate(graphs):
         _check_edges(graph, number=number)
+    graphs = [_with_distinct_edges(graph) for graph in graphs]
     tables = _as_tables(graphs)
     encoding = NodeEncoding.fit(tables, features=features, max_degree=max_degree)
     x = encoding.encode(tables).x.split(tables.node_counts.tolist())
@@ -44,6 +47,19 @@ def from_data_list(
             graph.y = targets.y[number : number + 1]
         complete.append(graph)
     return GraphDataset.from_graphs(complete, name=name, classes=targets.classes, encoding=encoding)
+
+
+def _with_distinct_edges(graph: Data) -> Data:
+    kept = None
+    if graph.get("edge_weight") is None:
+        kept = distinct_edges(graph.edge_index.cpu().numpy(), graph.num_nodes)
+    if kept is None:
+        return graph
+    edge_keys = [key for key, value in graph if isinstance(value, Tensor) and graph.is_edge_attr(key)]
+    chosen, graph = torch.from_numpy(kept).to(graph.edge_index.device), copy.copy(graph)
+    for key in edge_keys:
+        graph[key] = graph[key].index_select(1 if key == "edge_index" else 0, chosen)
+    return graph
 
 
 def _as_tables(graphs: Sequence[Data]) -> GraphTables:

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from tfgw.datasets import from_networkx
+from tfgw.datasets.edge_sets import distinct_edges
 
 Attributes = dict[str, Tensor]
 """What ``Data`` holds. It is made when all graphs are checked, as its own dictionary takes longer to read."""
@@ -47,8 +48,11 @@ def _from_data(graph: Data, *, precomputed: bool) -> Attributes:
     x = _features("x", given.get("x"), nodes)
     weights = _optional("node_weights", given.get("node_weights"))
     if not precomputed:
-        edge_weight = _optional("edge_weight", given.get("edge_weight"))
-        return _attributes(x, _edges(given.get("edge_index")), edge_weight=edge_weight, node_weights=weights)
+        edge_weight, edges = _optional("edge_weight", given.get("edge_weight")), _edges(given.get("edge_index"))
+        if edge_weight is None and len(edges) == 2:
+            kept = distinct_edges(edges.numpy(), nodes)
+            edges = edges if kept is None else edges[:, kept]
+        return _attributes(x, edges, edge_weight=edge_weight, node_weights=weights)
     if given.get("structure") is None:
         raise ValueError("structure: missing, but structure='precomputed' needs it")
     matrix = _numbers("structure", given["structure"])

@@ -22,7 +22,8 @@ def as_graphs(X: Any, *, structure: Structure = "adjacency", directed: bool = Fa
     The graphs of one list are all of the same kind:
 
     - PyTorch Geometric ``Data``: ``x``, ``edge_index``, and where present ``edge_weight``, ``node_weights`` and
-      ``structure`` (an n × n matrix, also flat). Everything else, ``y`` included, is ignored.
+      ``structure`` (an n × n matrix, also flat). Everything else, ``y`` included, is ignored. Edges without
+      ``edge_weight`` are a set: self-loops are dropped, and so is an edge that is listed again.
     - ``networkx`` graphs: the node attribute ``x`` (a number or a vector) and the edge attribute ``weight``
       where there are any. Self-loops are dropped.
     - Tuples ``(C, F)`` or ``(C, F, h)`` of arrays or tensors: structure matrix (n, n), node features (n, d), node

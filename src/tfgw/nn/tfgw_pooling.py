@@ -184,9 +184,13 @@ class TFGWPooling(TemplateLayer):
 
         Args:
             x: Node features ``(num_nodes, in_channels)``.
-            edge_index: Edges ``(2, num_edges)``.
+            edge_index: Edges ``(2, num_edges)``. Both directions of an undirected edge are listed; one alone is an
+                edge in that direction, with which C is asymmetric. Edges are a set: one that is listed several times
+                counts once, and self-loops do not count. Estimators and files mean the same (docs/files.md). An encoder
+                before the layer sees edges as they are listed.
             batch: Graph of each node, sorted, ``(num_nodes,)``; ``None`` is a single graph.
-            edge_weight: Weights of the edges; for shortest paths, their lengths.
+            edge_weight: Weights of the edges, with which those listed several times add up, and self-loops are entries
+                of the diagonal; for shortest paths, lengths, of which the shortest counts.
             structure: C of every graph, flattened one after the other ``(sum of n²,)``, used instead of the edges.
             node_weights: h ``(num_nodes,)``, summing to 1 within each graph; ``None`` is uniform.
             batch_size: Number of graphs. Graphs after the last one in ``batch`` are empty: their row is 0 and

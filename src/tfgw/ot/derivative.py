@@ -206,7 +206,7 @@ def _structure_change(
 def _entries(
     problem: Problem, at: dict[str, Any], along: dict[str, Tensor], index: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Rows, columns and values of C's entries, and their change; entries listed several times are added up."""
+    """Rows, columns and values of C's entries, and their change, as :class:`GraphBatch` has them."""
     nodes = len(index)
     if problem.edge_index is None:
         rows, columns = (index[:, None] == index).nonzero().unbind(1)
@@ -214,9 +214,12 @@ def _entries(
         return rows, columns, at["structure"].reshape(-1), None if dense is None else dense.reshape(-1)
     places, entry = (problem.edge_index[0] * nodes + problem.edge_index[1]).unique(return_inverse=True)
 
+    rows, columns = places // nodes, places % nodes
+
     def added(values: Tensor) -> Tensor:
         return values.new_zeros(len(places)).index_add(0, entry, values)
 
-    weights = torch.ones_like(entry, dtype=torch.float64) if at["edge_weight"] is None else at["edge_weight"]
+    if at["edge_weight"] is None:
+        return rows, columns, (rows != columns).double(), None
     change = along.get("edge_weight")
-    return places // nodes, places % nodes, added(weights), None if change is None else added(change)
+    return rows, columns, added(at["edge_weight"]), None if change is None else added(change)

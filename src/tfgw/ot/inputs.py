@@ -24,8 +24,9 @@ class GraphBatch:
         batch_size: Number of graphs. Where it exceeds the last graph in ``batch``, the graphs at the end are empty:
             their distances are 0 and carry no gradient. ``None`` counts the graphs in ``batch``.
         edge_index: Sparse structure C, ``(2, num_edges)``: entry (i, j) of C for each column. Both directions of
-            an undirected edge are listed. Entries listed several times add up.
-        edge_weight: Value of each entry, ``(num_edges,)``; ``None`` is 1.
+            an undirected edge are listed; one alone makes C asymmetric.
+        edge_weight: Value of each entry, ``(num_edges,)``; entries listed several times add up. ``None``: edges are a
+            set, so entries are 1 however often they are listed, and self-loops do not count.
         structure: Dense structure instead of edges: the n × n matrices of all graphs, flattened row by row, one
             after the other, ``(sum of n²,)``; for a single graph also ``(n, n)``.
         node_weights: h, ``(num_nodes,)``, summing to 1 within each graph; ``None`` is uniform.

@@ -408,6 +408,18 @@ def test_repeated_and_unsorted_edges() -> None:
     assert_same(emulation.solve(given), fgw(graphs, problem.templates, problem.alpha))
 
 
+def test_edges_without_weights_are_a_set() -> None:
+    """Repeated edges and loops change nothing, on the kernels as in the core."""
+    problem = random_problem(6, "sparse", sizes=(14, 3, 9), template_nodes=6)
+    edges = problem.graphs.edge_index
+    assert edges is not None
+    assert problem.graphs.edge_weight is None
+    loops = torch.arange(0, len(problem.graphs.x), 4).expand(2, -1)
+    messy = torch.cat([loops, edges, edges[:, ::3], loops[:, :2]], dim=1)
+    given = dataclasses.replace(problem, graphs=dataclasses.replace(problem.graphs, edge_index=messy))
+    assert_same(emulation.solve(as_input(given)), fgw(problem.graphs, problem.templates, problem.alpha))
+
+
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("kind", ["none", *STRUCTURES])
 def test_gradients_like_the_core(kind: str, again: bool) -> None:

@@ -88,7 +88,8 @@ void prepare_dense(Graph& g) {
     }
 }
 
-// All edges of the batch as rows of one sparse matrix, duplicates added up.
+// All edges of the batch as rows of one sparse matrix. With weights, entries listed several times add up; without, edges
+// are a set, without loops.
 Csr build_adjacency(const BatchInput& in) {
   const int64_t* source = in.edge_index;
   const int64_t* target = in.edge_index + in.edges;
@@ -108,8 +109,9 @@ Csr build_adjacency(const BatchInput& in) {
     if (!std::is_sorted(begin, end, by_target)) std::sort(begin, end, by_target);
     for (auto e = begin; e != end; ++e) {
       const double w = in.edge_weight ? in.edge_weight[*e] : 1.0;
+      if (!in.edge_weight && target[*e] == i) continue;
       if (e != begin && target[*e] == target[*(e - 1)]) {
-        out.value.back() += w;
+        if (in.edge_weight) out.value.back() += w;
       } else {
         out.col.push_back(int32_t(target[*e]));
         out.value.push_back(w);

@@ -75,8 +75,9 @@ class GraphPreparer {
   TFGW_DEVICE int edge_at(int at) const { return p_.queue[kUnsorted] ? p_.edge_id[at] : at; }
   TFGW_DEVICE i64 column_of(int edge) const { return read_only(p_.edge_index + p_.edges + edge) - first_; }
   TFGW_DEVICE Entry entry_of(int edge) const {
-    return {p_.edge_weight ? read_only(p_.edge_weight + edge) : 1.0, int(read_only(p_.edge_index + edge)) - first_,
-            int(column_of(edge))};
+    const int row = int(read_only(p_.edge_index + edge)) - first_, column = int(column_of(edge));
+    const double listed = row == column ? 0.0 : 1.0;  // without weights, edges are a set, without loops
+    return {p_.edge_weight ? read_only(p_.edge_weight + edge) : listed, row, column};
   }
 
   TFGW_DEVICE void put(int at, const Entry& a) { p_.entry[at] = a, p_.column[at] = a.col, p_.value[at] = a.weight; }
@@ -107,7 +108,7 @@ class GraphPreparer {
     return valid;
   }
 
-  // Sorts by column, then by position in `edge_index`. Repeated entries add up.
+  // Sorts by column, then by position in `edge_index`. Repeated entries add up if there are weights, else they count once.
   TFGW_DEVICE void sort_rows() {
     const int begin = first_entry(), count = entries();
     each(count, [&](int s) {
@@ -141,7 +142,7 @@ class GraphPreparer {
     for (int e = first; e < end; ++e) {
       Entry a = p_.entry[e];
       if (kept >= first && p_.column[kept] == a.col) {
-        a.weight += p_.value[kept];
+        if (p_.edge_weight) a.weight += p_.value[kept];
       } else {
         ++kept;
       }

@@ -1,0 +1,15 @@
+"""Edges without weights are a set: one that is listed again counts once, and self-loops do not count."""
+
+import numpy as np
+
+
+def distinct_edges(edge_index: np.ndarray, num_nodes: int) -> np.ndarray | None:
+    """Positions of the edges of a (2, edges) list that count, in its order, the first of equal ones; ``None``: all."""
+    source, target = edge_index
+    keys = source * num_nodes + target
+    has_loops = bool((source == target).any())
+    if not has_loops and bool((keys[1:] > keys[:-1]).all()):
+        return None
+    first = np.sort(np.unique(keys, return_index=True)[1])
+    kept = first[source[first] != target[first]]
+    return None if len(kept) == len(keys) else kept
