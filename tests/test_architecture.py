@@ -10,14 +10,15 @@ import pytest
 import tfgw
 
 ROOT = Path(tfgw.__file__).parent
-EVERYTHING = {"datasets", "ot", "nn", "train", "estimators", "baselines", "paper", "cli"}
+EVERYTHING = {"datasets", "ot", "nn", "train", "estimators", "baselines", "explanations", "paper", "cli"}
 FORBIDDEN = {
     "ot": EVERYTHING - {"ot"},
     "datasets": EVERYTHING - {"datasets", "ot"},  # ot has the canonical node order
     "nn": EVERYTHING - {"nn", "ot", "datasets"},
-    "train": {"paper", "cli"},
-    "estimators": {"paper", "cli"},
-    "baselines": {"paper", "cli"},
+    "train": {"explanations", "paper", "cli"},
+    "estimators": {"explanations", "paper", "cli"},
+    "baselines": {"explanations", "paper", "cli"},
+    "explanations": {"baselines", "paper", "cli"},
     "paper": {"cli"},
 }
 TEST_ONLY = {"hypothesis", "networkx", "ot", "pytest", "scipy"}  # POT is imported as `ot`

@@ -1,20 +1,23 @@
 """Template based graph neural networks with optimal transport distances."""
 
+from importlib import import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfgw.explanations import explain
     from tfgw.train import load_model
 
-__all__ = ["__version__", "load_model"]
+__all__ = ["__version__", "explain", "load_model"]
 
 __version__ = _version("tfgw")
 
 
+_HOMES = {"explain": "tfgw.explanations", "load_model": "tfgw.train"}
+
+
 def __getattr__(name: str) -> Any:
     # Imported when it is asked for: the command line's help must not wait for PyTorch.
-    if name == "load_model":
-        from tfgw.train import load_model
-
-        return load_model
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,13 +2,13 @@
 
 import os
 from dataclasses import asdict, fields
+from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from tfgw.estimators.neural_classifier import NeuralClassifier
 from tfgw.estimators.template_network import TemplateNetwork
-from tfgw.train import TrainedModel, load_model, save_model
+from tfgw.train import Task, load_model, save_model
 
 
 class TFGWClassifier(NeuralClassifier, TemplateNetwork):
@@ -77,21 +77,15 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
             says so (:class:`tfgw.datasets.GraphDataset`); ``None``: not known.
     """
 
+    def _target(self) -> tuple[Task, tuple[Any, ...]]:
+        return self._task, tuple(self.classes_.tolist()) if self._task == "classification" else ()
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trained model to a file, which ``tfgw predict`` and :func:`tfgw.load_model` read, too.
 
         The command line can make features of the graphs in files only if ``encoding_`` is known.
         """
-        check_is_fitted(self, "model_")
-        trained = TrainedModel(
-            model=self.model_,
-            task=self._task,
-            classes=tuple(self.classes_.tolist()) if self._task == "classification" else (),
-            preprocessing=self.preprocessing_,
-            source={"n_features_in": self.n_features_in_},
-            encoding=self.encoding_,
-        )
-        save_model(trained, path)
+        save_model(self.trained_, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "TFGWClassifier":

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tfgw.estimators.neural_estimator import Validation
 from tfgw.estimators.template_network import TemplateNetwork
+from tfgw.train import Task
 
 
 class TFGWRegressor(RegressorMixin, TemplateNetwork):
@@ -56,6 +57,9 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
             validation=None if validation is None else (validation[0], self._scaled(validation[1])),
         )
         return self
+
+    def _target(self) -> tuple[Task, tuple[Any, ...]]:
+        return "regression", ()
 
     def _scaled(self, y: Any) -> Tensor:
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")

@@ -13,7 +13,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.estimators.neural_estimator import NeuralEstimator
 from tfgw.estimators.template_parameters import TemplateParameters
 from tfgw.nn import TFGWConfig, TFGWModel
-from tfgw.train import TrainConfig, build_tfgw, embeddings, num_outputs
+from tfgw.train import Task, TrainConfig, TrainedModel, build_tfgw, embeddings, num_outputs
 from tfgw.train.config import config_from
 
 
@@ -42,6 +42,24 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
             structure=pool.template_structure.detach(),
             weights=pool.template_weights.detach(),
         )
+
+    @property
+    def trained_(self) -> TrainedModel:
+        """The model with its preprocessing, as its file has it; a regressor's predicts standardised targets."""
+        check_is_fitted(self, "model_")
+        task, classes = self._target()
+        return TrainedModel(
+            model=self.model_,
+            task=task,
+            classes=classes,
+            preprocessing=self.preprocessing_,
+            source={"n_features_in": self.n_features_in_},
+            encoding=self.encoding_,
+        )
+
+    def _target(self) -> tuple[Task, tuple[Any, ...]]:
+        """What is predicted, and the labels of classes."""
+        raise NotImplementedError
 
     @property
     def alpha_(self) -> float:

@@ -1,0 +1,119 @@
+"""The explanations as an algorithm of :mod:`torch_geometric.explain`, beside GNNExplainer and the others there."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.explain import Explanation, ModelConfig
+from torch_geometric.explain.algorithm import ExplainerAlgorithm
+from torch_geometric.explain.config import MaskType, ModelMode, ModelTaskLevel
+from torch_geometric.nn import MessagePassing
+
+from tfgw.explanations.attribution import Attribution, attribute
+from tfgw.explanations.reference import Reference
+from tfgw.nn import TFGWModel
+from tfgw.ot.inputs import count_graphs
+
+
+class MaskableModel(nn.Module):
+    """A :class:`tfgw.nn.TFGWModel` whose structure term sees the edge masks of an explainer.
+
+    PyTorch Geometric masks messages. The distances of a model on adjacency depend on edges directly as well, and
+    here an edge's weight is multiplied by its mask, so that metrics and mask-learning explainers act on both.
+
+    Args:
+        model: The network.
+    """
+
+    def __init__(self, model: TFGWModel) -> None:
+        super().__init__()
+        if model.config.structure != "adjacency":
+            raise ValueError(f"model: compares by {model.config.structure}, of which edges cannot be masked")
+        self.model = model
+        self.masked = MessagePassing()
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Any) -> Tensor:
+        """As the network's own."""
+        if self.masked.explain:
+            weight = graphs.get("edge_weight")
+            weight = x.new_ones(edge_index.shape[1]) if weight is None else weight
+            graphs["edge_weight"] = self.masked.explain_message(weight[:, None], len(x)).squeeze(1)
+        return self.model(x, edge_index, batch, **graphs)
+
+
+class TFGWExplainer(ExplainerAlgorithm):
+    """Exact contributions (:mod:`tfgw.explanations`) as node and edge masks.
+
+    >>> explainer = Explainer(MaskableModel(model), TFGWExplainer(), explanation_type="model",
+    ...     node_mask_type="object", edge_mask_type="object",
+    ...     model_config={"mode": "multiclass_classification", "task_level": "graph", "return_type": "raw"})
+    >>> fidelity(explainer, explainer(data.x, data.edge_index))
+
+    Args:
+        scaled: Whether masks are moved to [0, 1], which PyTorch Geometric's metrics expect: the lowest contribution to
+            a graph's score becomes 0, the highest 1. Otherwise they are the contributions themselves.
+        reference: As in :func:`tfgw.explain`.
+    """
+
+    def __init__(self, *, scaled: bool = True, reference: Reference | None = None) -> None:
+        super().__init__()
+        self.scaled = scaled
+        self.reference = reference
+
+    def supports(self) -> bool:
+        """Whole graphs, one number for each node and each edge."""
+        masks = (self.explainer_config.node_mask_type, self.explainer_config.edge_mask_type)
+        config: ModelConfig = self.model_config
+        return config.task_level == ModelTaskLevel.graph and all(kind in (None, MaskType.object) for kind in masks)
+
+    def forward(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        edge_index: Tensor,
+        *,
+        target: Tensor,
+        index: int | Tensor | None = None,
+        batch: Tensor | None = None,
+        **graphs: Any,
+    ) -> Explanation:
+        """Masks of all graphs of a batch, or of those in ``index``; the others have masks of 0."""
+        network = model.model if isinstance(model, MaskableModel) else model
+        if not isinstance(network, TFGWModel):
+            raise ValueError(f"model: expected a TFGWModel or a MaskableModel, got {type(model).__name__}")
+        batch = torch.zeros(len(x), dtype=torch.long) if batch is None else batch
+        wanted = range(count_graphs(batch)) if index is None else torch.as_tensor(index).flatten().tolist()
+        nodes, edges = x.new_zeros(len(x)), x.new_zeros(edge_index.shape[1])
+        for graph in wanted:
+            of_nodes, of_edges = batch == graph, batch[edge_index[0]] == graph
+            found = self._attribute(network, _one_graph(x, edge_index, of_nodes, of_edges, graphs), target[graph])
+            nodes[of_nodes], edges[of_edges] = self._mask(found.nodes).to(x), self._mask(found.edges).to(x)
+        has_nodes, has_edges = self.explainer_config.node_mask_type, self.explainer_config.edge_mask_type
+        return Explanation(node_mask=nodes[:, None] if has_nodes else None, edge_mask=edges if has_edges else None)
+
+    def _attribute(self, network: TFGWModel, inputs: dict[str, Any], target: Tensor) -> Attribution:
+        if self.model_config.mode == ModelMode.regression:
+            return attribute(network, inputs, task="regression", reference=self.reference)
+        if self.model_config.mode == ModelMode.binary_classification:  # one output, of the second class
+            return attribute(network, inputs, task="multilabel", target=0, reference=self.reference)
+        return attribute(network, inputs, target=int(target), reference=self.reference)
+
+    def _mask(self, values: Tensor) -> Tensor:
+        if not self.scaled or not len(values):
+            return values
+        low, high = values.min(), values.max()
+        return (values - low) / (high - low) if high > low else torch.ones_like(values)
+
+
+def _one_graph(
+    x: Tensor, edge_index: Tensor, of_nodes: Tensor, of_edges: Tensor, graphs: dict[str, Any]
+) -> dict[str, Any]:
+    """The inputs of one graph of a batch."""
+    inputs = {"x": x[of_nodes], "edge_index": edge_index[:, of_edges] - int(of_nodes.nonzero()[0])}
+    if graphs.get("edge_weight") is not None:
+        inputs["edge_weight"] = graphs["edge_weight"][of_edges]
+    if graphs.get("node_weights") is not None:
+        inputs["node_weights"] = graphs["node_weights"][of_nodes]
+    if graphs.get("structure") is not None:
+        raise ValueError("structure: matrices of a batch cannot be told apart here; take tfgw.explain for each graph")
+    return inputs
