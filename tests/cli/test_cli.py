@@ -19,6 +19,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig
 from tfgw.train import Preprocessing
 from tfgw.train.recipes import RECIPES
+from tfgw.train.tensor_file import read_tensors
 
 pytestmark = pytest.mark.usefixtures("workplace")
 
@@ -328,3 +329,20 @@ def test_graphs_are_preprocessed_once(
     folder = write_tu_folder(workplace / "MINE")
     answer(capsys, "train", "--dataset", str(folder), "--validation", "0.1", "--test", "0.2", *QUICK)
     assert sorted(prepared) == [2, 4, 14]
+
+
+def test_class_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_tu_folder(tmp_path / "mine")
+    labels = folder / "mine_graph_labels.txt"
+    lines = labels.read_text().splitlines()
+    labels.write_text("".join(f"{line}\n" for line in ["3"] * (len(lines) - 4) + lines[-4:]))
+    losses = {}
+    for name, options in {"plain": [], "balanced": ["--class-weight", "balanced"]}.items():
+        answer(capsys, "train", "--dataset", str(folder), *QUICK, *options, "--output", name)
+        losses[name] = read_tensors(tmp_path / name / "checkpoint.safetensors", kind="checkpoint")[1]["records"][0]
+    assert losses["plain"]["score"] == losses["balanced"]["score"]
+    assert losses["plain"]["loss"] != pytest.approx(losses["balanced"]["loss"], rel=1e-3)
+    labels.rename(folder / "mine_graph_attributes.txt")
+    assert main(["train", "--dataset", str(folder), *QUICK, *options, "--output", "values"]) == 1
+    assert "--class-weight: needs classes, but the task is regression" in capsys.readouterr().err
+    assert not (tmp_path / "values").exists()

@@ -209,3 +209,33 @@ def test_graphs_are_converted_and_prepared_once(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Preprocessing, "__call__", counted)
     fitted(epochs=1, validation_fraction=0.25)
     assert (len(converted), sorted(prepared)) == (24, [6, 18])
+
+
+def test_weights_of_classes_and_graphs() -> None:
+    graphs, names = rings_and_stars(12)
+    quick = {**QUICK, "epochs": 3}
+    plain = TFGWClassifier(**quick).fit(graphs, names).predict_proba(graphs)
+    ones = TFGWClassifier(**quick, class_weight={"ring": 2, "star": 2}).fit(graphs, names, np.full(12, 0.5))
+    np.testing.assert_array_equal(ones.predict_proba(graphs), plain)
+    rings = np.where(names == "ring", 3.0, 1.0)
+    by_class = TFGWClassifier(**quick, class_weight={"ring": 3}).fit(graphs, names).predict_proba(graphs)
+    by_graph = TFGWClassifier(**quick).fit(graphs, names, sample_weight=rings).predict_proba(graphs)
+    np.testing.assert_array_equal(by_class, by_graph)
+    assert (by_class[:, 0] > plain[:, 0]).all()  # all graphs look more like rings
+
+
+def test_a_graph_of_weight_0_is_not_there() -> None:
+    graphs, names = rings_and_stars(12)
+    weights = np.array([1.0] * 9 + [0.0] * 3)
+    quick = {**QUICK, "epochs": 2}
+    left_out = TFGWClassifier(**quick).fit(graphs, names, sample_weight=weights)
+    np.testing.assert_array_equal(
+        left_out.predict_proba(graphs), TFGWClassifier(**quick).fit(graphs[:9], names[:9]).predict_proba(graphs)
+    )
+
+
+def test_several_labels_have_no_class_weights() -> None:
+    graphs, names = rings_and_stars(6)
+    y = np.stack([names == "ring", names == "star"], axis=1).astype(int)
+    with pytest.raises(ValueError, match="class_weight: needs one class per graph"):
+        TFGWClassifier(**QUICK, class_weight="balanced").fit(graphs, y)

@@ -49,3 +49,15 @@ def test_validation_graphs_choose_the_epoch() -> None:
     scaled = model.target_scaler_.transform(model.predict(graphs[16:])[:, None])
     error = np.square(scaled - model.target_scaler_.transform(y[16:, None])).mean()
     np.testing.assert_allclose(model.validation_score_, -error)
+
+
+def test_weights_of_graphs() -> None:
+    graphs, _ = rings_and_stars(12)
+    y = np.arange(12.0)
+    quick = {**QUICK, "epochs": 2}
+    plain = TFGWRegressor(**quick).fit(graphs, y).predict(graphs)
+    np.testing.assert_array_equal(TFGWRegressor(**quick).fit(graphs, y, np.full(12, 3.0)).predict(graphs), plain)
+    heavy = TFGWRegressor(**quick).fit(graphs, y, np.where(y > 8, 9.0, 1.0)).predict(graphs)
+    assert heavy.mean() > plain.mean()
+    some = TFGWRegressor(**quick).fit(graphs, y, (y < 9).astype(float)).predict(graphs)
+    np.testing.assert_array_equal(some, TFGWRegressor(**quick).fit(graphs[:9], y[:9]).predict(graphs))

@@ -23,6 +23,8 @@ class NeuralBaseline(NeuralClassifier):
         lr: Learning rate of Adam; with a schedule, the largest.
         weight_decay: Decoupled weight decay.
         label_smoothing: Share of a target that is spread evenly over all classes.
+        class_weight: How much each class counts in the loss: ``"balanced"``, a mapping of labels to weights, or
+            ``None``: all graphs equally.
         validation_fraction: Share of the graphs that is set aside to choose the epoch whose weights are kept; 0:
             those of the last epoch, unless ``fit`` is given graphs to choose it by.
         patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.

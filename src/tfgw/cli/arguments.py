@@ -148,6 +148,8 @@ def _training(group: Any) -> None:
     _setting(group, "template-lr", "learning rate of the templates", default="the same", **RATE)
     _setting(group, "weight-decay", "weight decay of the networks", type=share, metavar="DECAY")
     _setting(group, "label-smoothing", "share of a target spread over all classes", type=share, metavar="SHARE")
+    text = "balanced: all classes count equally in the loss, whatever their numbers of graphs"
+    _setting(group, "class-weight", text, default="all graphs count equally", choices=["balanced"])
     _setting(group, "patience", "stop after N epochs without a better model", default="never", **NUMBER)
     text = "give every batch the class proportions of the training graphs"
     _setting(group, "stratified", text, default="no", action=argparse.BooleanOptionalAction)

@@ -12,6 +12,7 @@ from typing import Any, cast
 from tfgw.cli.output import Answer, table
 from tfgw.cli.settings import complete, model_config, train_config, with_recipe
 from tfgw.cli.source import Source, portable
+from tfgw.datasets import GraphDataset
 from tfgw.datasets.paths import written_whole
 from tfgw.nn import TFGWModel
 from tfgw.train import (
@@ -25,6 +26,7 @@ from tfgw.train import (
     save_model,
     train_model,
 )
+from tfgw.train.graph_weights import ClassWeight, weights_of_classes, with_graph_weights
 
 MODEL_FILE, OPTIONS_FILE, RESULTS_FILE = "model.safetensors", "run.json", "results.json"
 SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed")
@@ -38,6 +40,8 @@ def run(args: argparse.Namespace) -> Answer:
     parts = source.parts()
     options = complete(chosen, dataset=source.dataset, train=parts.train)
     config, architecture = train_config(options), model_config(options, parts.train)
+    if options["class_weight"] is not None:
+        parts = parts._replace(train=_with_class_weights(parts.train, config, options["class_weight"]))
     folder = args.resume or _new_folder(args)
     if args.resume is None:
         _write(folder / OPTIONS_FILE, chosen)
@@ -73,6 +77,12 @@ def run(args: argparse.Namespace) -> Answer:
     data = _results(source.dataset, config, training) | {"seconds": seconds, "folder": str(folder)}
     _write(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
     return Answer(data, _text(data, folder))
+
+
+def _with_class_weights(train: GraphDataset, config: TrainConfig, class_weight: ClassWeight) -> GraphDataset:
+    if config.task != "classification" or train.y is None:
+        raise ValueError(f"--class-weight: needs classes, but the task is {config.task}")
+    return with_graph_weights(train, weights_of_classes(class_weight, train.y.numpy(), train.classes))
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:

@@ -151,6 +151,14 @@ class GraphDataset(InMemoryDataset):
         dataset._indices = self._indices
         return dataset
 
+    def with_graph_values(self, key: str, values: Tensor) -> "GraphDataset":
+        """The same graphs with one more attribute, of which each has one row; all graphs must be selected."""
+        if self._indices is not None:
+            raise ValueError(f"{key}: only part of the graphs is selected; compact the dataset first")
+        dataset = self.with_tensors({key: values})
+        dataset.slices = {**self.slices, key: torch.arange(len(self) + 1)}
+        return dataset
+
     def compact(self) -> "GraphDataset":
         """A dataset of the selected graphs alone; itself, if all are selected."""
         return self if self._indices is None else self._of_graphs(list(self))

@@ -1,7 +1,7 @@
 """Graph classification."""
 
 import os
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from tfgw.estimators.template_network import TemplateNetwork
 from tfgw.train import Task, load_model, save_model
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TFGWClassifier(NeuralClassifier, TemplateNetwork):
     """Template based graph neural network for classification, trained by ``fit``.
 
@@ -49,6 +50,8 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
         lr: Learning rate of Adam; with a schedule, the largest.
         weight_decay: Decoupled weight decay of the networks.
         label_smoothing: Share of a target that is spread evenly over all classes.
+        class_weight: How much each class counts in the loss: ``"balanced"``, all classes equally, whatever their
+            numbers of graphs; a mapping of labels to weights, 1 for those that it lacks; ``None``: all graphs equally.
         template_lr: Learning rate of the templates; ``None``: the same.
         stratified: Whether every batch has the class proportions of the training graphs.
         validation_fraction: Share of the graphs that is set aside to choose the epoch whose weights are kept; 0:

@@ -1,5 +1,6 @@
 """Classes in and out of a network: how labels are encoded, and in which forms its scores are answered."""
 
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -11,21 +12,29 @@ from torch import Tensor
 
 from tfgw.estimators.neural_estimator import NeuralEstimator, Validation
 from tfgw.train import Task, probabilities
+from tfgw.train.graph_weights import ClassWeight, checked_weights, weights_of_classes
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NeuralClassifier(ClassifierMixin, NeuralEstimator):
     """A classifier whose scores a network gives; single-label or, with a 0/1 matrix as ``y``, multi-label."""
 
-    classes_: np.ndarray
-    _task: Task
+    class_weight: ClassWeight | None = None
+
+    classes_: np.ndarray = field(init=False)
+    _task: Task = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
 
-    def fit(self, X: Any, y: Any, *, validation: Validation | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Validation | None = None) -> Self:
         """Train on the graphs ``X`` with labels ``y``, ``(num_graphs,)`` or 0/1 in ``(num_graphs, num_labels)``.
+
+        ``sample_weight`` has one number of at least 0 for each graph, by which its loss is multiplied; only their
+        proportions count, and graphs of weight 0 are left out. It multiplies the weights of classes. Scores and
+        validation count all graphs alike.
 
         ``validation``, a pair of graphs and labels, chooses the epoch whose weights are kept: every five epochs its
         accuracy is measured, and the weights are kept where neither it nor that of training is below the best.
@@ -46,6 +55,7 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
         self._train(
             X,
             codes,
+            weights=self._weights(codes, classes, sample_weight),
             task=self._task,
             classes=classes,
             validation=None if validation is None else (validation[0], self._encoded(validation[1])),
@@ -69,6 +79,16 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
         scores = self._outputs(X).numpy()
         is_binary = self._task == "classification" and len(self.classes_) == 2
         return scores[:, 1] - scores[:, 0] if is_binary else scores
+
+    def _weights(self, codes: Tensor, classes: tuple[Any, ...], sample_weight: Any) -> np.ndarray | None:
+        """The weight of each graph in the loss; ``None``: the same for all."""
+        weights = None if sample_weight is None else checked_weights(sample_weight, len(codes))
+        if self.class_weight is None:
+            return weights
+        if self._task != "classification":
+            raise ValueError("class_weight: needs one class per graph, but y is a matrix of several labels")
+        of_class = weights_of_classes(self.class_weight, codes.numpy(), classes)
+        return of_class if weights is None else of_class * weights
 
     def _encoded(self, y: Any) -> Tensor:
         """Labels of other graphs, in the code of ``classes_``."""

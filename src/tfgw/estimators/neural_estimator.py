@@ -14,6 +14,7 @@ from tfgw.datasets import GraphDataset, random_split
 from tfgw.estimators.base import GraphEstimator
 from tfgw.train import EpochRecord, FitResult, Parts, Task, TrainConfig, outputs, train_model
 from tfgw.train.config import Precision, config_from
+from tfgw.train.graph_weights import with_graph_weights
 from tfgw.train.recipes import Recipe, complete, recipe_of
 
 Validation = tuple[Any, Any]
@@ -69,11 +70,17 @@ class NeuralEstimator(GraphEstimator):
         *,
         task: Task,
         classes: tuple[Any, ...] = (),
+        weights: np.ndarray | None = None,
         validation: tuple[Any, Tensor] | None = None,
     ) -> None:
         graphs = self._learn_input(X)
+        if weights is not None:  # graphs that do not count are left out: templates and statistics must not see them
+            counted = np.flatnonzero(weights)
+            graphs, y, weights = [graphs[number] for number in counted], y[counted], weights[counted]
         seed = self._seed()
         parts = self._split(self._stack(graphs, y, classes=classes), seed)
+        if weights is not None:
+            parts = parts._replace(train=with_graph_weights(parts.train, weights[parts.train.positions]))
         settings = complete(self.get_params(deep=False), self._recipe(), num_graphs=len(parts.train), task=task)
         config = config_from(TrainConfig, settings, task=task, seed=seed)
         if validation is not None:

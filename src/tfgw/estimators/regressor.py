@@ -12,6 +12,7 @@ from torch import Tensor
 from tfgw.estimators.neural_estimator import Validation
 from tfgw.estimators.template_network import TemplateNetwork
 from tfgw.train import Task
+from tfgw.train.graph_weights import checked_weights
 
 
 class TFGWRegressor(RegressorMixin, TemplateNetwork):
@@ -35,8 +36,13 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any, *, validation: Validation | None = None) -> "TFGWRegressor":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, validation: Validation | None = None
+    ) -> "TFGWRegressor":
         """Train on the graphs ``X`` with targets ``y``, ``(num_graphs,)`` or ``(num_graphs, num_targets)``.
+
+        ``sample_weight`` has one number of at least 0 for each graph, by which its loss is multiplied; only their
+        proportions count, and graphs of weight 0 are left out.
 
         ``validation``, a pair of graphs and targets, chooses the epoch whose weights are kept, as in
         :meth:`TFGWClassifier.fit`, by the squared error of scaled targets.
@@ -49,11 +55,13 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
             raise ValueError(f"y: expected one or several numbers per graph, got shape {targets.shape}")
         self._is_single = targets.ndim == 1
         columns = targets.reshape(len(targets), -1)
-        self.target_scaler_ = StandardScaler().fit(columns)
+        weights = None if sample_weight is None else checked_weights(sample_weight, len(columns))
+        self.target_scaler_ = StandardScaler().fit(columns if weights is None else columns[weights > 0])
         self._train(
             X,
             self._scaled(columns),
             task="regression",
+            weights=weights,
             validation=None if validation is None else (validation[0], self._scaled(validation[1])),
         )
         return self

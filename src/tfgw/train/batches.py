@@ -14,6 +14,9 @@ from torch_geometric.data import InMemoryDataset
 
 from tfgw.datasets import GraphDataset
 
+GRAPH_WEIGHT = "graph_weight"
+"""Attribute of graphs: how much each counts in the loss of training."""
+
 OPTIONAL_INPUTS = ("edge_weight", "structure", "node_weights")
 
 
@@ -22,6 +25,7 @@ class Batch(NamedTuple):
 
     inputs: dict[str, Any]
     y: Tensor | None
+    weights: Tensor | None = None  # of the graphs, in the loss of training
 
 
 class GraphStore:
@@ -29,7 +33,7 @@ class GraphStore:
 
     Args:
         dataset: Graphs with ``x`` and ``edge_index``, and where present ``y``, ``edge_weight``, ``structure``
-            (flat, as :class:`tfgw.datasets.ShortestPaths` stores it) and ``node_weights``.
+            (flat, as :class:`tfgw.datasets.ShortestPaths` stores it), ``node_weights`` and ``graph_weight``.
         dtype: Floating-point type of the batches.
         device: Device of the batches.
     """
@@ -70,7 +74,8 @@ class GraphStore:
         }
         inputs |= {key: self._floats(key, chosen) for key in OPTIONAL_INPUTS if key in self.tensors}
         y = self.tensors["y"][chosen].to(self.device) if "y" in self.tensors else None
-        return Batch(inputs, y)
+        weights = self._floats(GRAPH_WEIGHT, chosen) if GRAPH_WEIGHT in self.tensors else None
+        return Batch(inputs, y, weights)
 
     def in_order(self, batch_size: int) -> Iterator[Batch]:
         """All graphs once, in their order."""
@@ -94,7 +99,9 @@ class GraphStore:
         }
         optional = (key for key in OPTIONAL_INPUTS if key in self.tensors)
         inputs |= {key: self.tensors[key].to(self.device, self.dtype) for key in optional}
-        return Batch(inputs, self.tensors["y"].to(self.device) if "y" in self.tensors else None)
+        y = self.tensors["y"].to(self.device) if "y" in self.tensors else None
+        weights = self.tensors[GRAPH_WEIGHT].to(self.device, self.dtype) if GRAPH_WEIGHT in self.tensors else None
+        return Batch(inputs, y, weights)
 
     def lengths(self, key: str, chosen: Tensor) -> Tensor:
         """Number of rows of a stacked tensor that belong to each of the graphs at these positions."""

@@ -8,6 +8,7 @@ from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWModel
+from tfgw.train.batches import GRAPH_WEIGHT
 from tfgw.train.evaluate import readouts
 
 
@@ -39,7 +40,7 @@ def as_distances(model: TFGWModel, graphs: GraphDataset) -> GraphDataset:
     """Every graph replaced by a single node, whose features are what enters the head of the model."""
     no_edges = torch.zeros(2, 0, dtype=torch.int64)
     nodes = [
-        Data(x=row[None], edge_index=no_edges, y=graph.y)
+        Data(x=row[None], edge_index=no_edges, **{key: graph[key] for key in ("y", GRAPH_WEIGHT) if key in graph})
         for row, graph in zip(readouts(model, graphs), graphs, strict=True)
     ]
     return GraphDataset.from_graphs(nodes, name=graphs.name, classes=graphs.classes)

@@ -60,7 +60,8 @@ def fit(
         model: Called as ``model(x=..., edge_index=..., batch=..., batch_size=...)``, and with
             ``edge_weight``, ``structure`` and ``node_weights`` where the graphs have them. It is converted to
             ``config.precision``. If a call sets an attribute ``auxiliary_loss``, it is added to the mean loss.
-        train: Training graphs, with targets ``y``.
+        train: Training graphs, with targets ``y``. The loss of a graph is multiplied by its ``graph_weight`` where it
+            has one (:func:`tfgw.train.graph_weights.with_graph_weights`).
         validation: Validation graphs.
         config: The settings.
         folder: Folder for a checkpoint and TensorBoard's files; ``None``: write neither.

@@ -22,7 +22,9 @@ class Sums(NamedTuple):
     score: Tensor
 
 
-def sums(task: Task, outputs: Tensor, y: Tensor, *, label_smoothing: float = 0.0) -> Sums:
+def sums(
+    task: Task, outputs: Tensor, y: Tensor, *, label_smoothing: float = 0.0, weights: Tensor | None = None
+) -> Sums:
     """Loss (differentiable) and score of the ``outputs`` of a model for the targets ``y``.
 
     ==================  ===================================  ==============================================
@@ -31,20 +33,28 @@ def sums(task: Task, outputs: Tensor, y: Tensor, *, label_smoothing: float = 0.0
     ``regression``      squared error                        minus the squared error
     ==================  ===================================  ==============================================
 
-    ``label_smoothing`` is the share of a target that is spread evenly over all classes.
+    ``label_smoothing`` is the share of a target that is spread evenly over all classes. The loss of each graph is
+    multiplied by its entry of ``weights``; the score is not.
     """
     if task == "classification":
-        loss = functional.cross_entropy(outputs, y, reduction="sum", label_smoothing=label_smoothing)
-        return Sums(loss, (outputs.detach().argmax(1) == y).sum().to(outputs))
+        score = (outputs.detach().argmax(1) == y).sum().to(outputs)
+        if weights is None:
+            return Sums(functional.cross_entropy(outputs, y, reduction="sum", label_smoothing=label_smoothing), score)
+        losses = functional.cross_entropy(outputs, y, reduction="none", label_smoothing=label_smoothing)
+        return Sums(_total(losses, weights), score)
     target = y.to(outputs).reshape(len(y), -1)
     if target.shape != outputs.shape:
         raise ValueError(f"y: {target.shape[1]} values per graph, but the model gives {outputs.shape[1]}")
     if task == "multilabel":
         loss = functional.binary_cross_entropy_with_logits(outputs, target, reduction="none")
         correct = ((outputs.detach() > 0) == (target > 0.5)).to(outputs)
-        return Sums(loss.mean(1).sum(), correct.mean(1).sum())
-    error = (outputs - target).square().mean(1).sum()
-    return Sums(error, -error.detach())
+        return Sums(_total(loss.mean(1), weights), correct.mean(1).sum())
+    errors = (outputs - target).square().mean(1)
+    return Sums(_total(errors, weights), -errors.detach().sum())
+
+
+def _total(losses: Tensor, weights: Tensor | None) -> Tensor:
+    return (losses if weights is None else losses * weights).sum()
 
 
 def decide(task: Task, outputs: Tensor) -> Tensor:

@@ -232,8 +232,10 @@ class Trainer:
         batch = store.batch(graphs)
         if batch.y is None:
             raise ValueError("validation: the graphs have no target y to compare with")
-        smoothing = self.config.label_smoothing if self.model.training else 0.0
-        return sums(self.config.task, self.model(**batch.inputs), batch.y, label_smoothing=smoothing)
+        task, outputs = self.config.task, self.model(**batch.inputs)
+        if not self.model.training:
+            return sums(task, outputs, batch.y)
+        return sums(task, outputs, batch.y, label_smoothing=self.config.label_smoothing, weights=batch.weights)
 
     def _share(self, graphs: Tensor) -> Tensor:
         return graphs[self.fabric.global_rank :: self.fabric.world_size]

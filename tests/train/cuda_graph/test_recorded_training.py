@@ -22,9 +22,11 @@ from tests.train.cuda_graph.training import (
     with_default_recipe,
 )
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
-from tfgw.train import TrainConfig, fit, trainer
+from tfgw.nn import TFGWModel
+from tfgw.train import FitResult, TrainConfig, fit, trainer
 from tfgw.train.batches import GraphStore, shuffled
 from tfgw.train.cuda_graph import Pass, RecordedPass
+from tfgw.train.graph_weights import with_graph_weights
 
 SHORT = TrainConfig(epochs=3, batch_size=5, validate_every=2, accelerator="cpu", seed=3)
 
@@ -253,3 +255,19 @@ def test_the_log_says_why_a_run_is_not_recorded(caplog: pytest.LogCaptureFixture
         "tfgw: steps are not recorded as CUDA graphs: the graphs are not on a GPU",
         "tfgw: steps are not recorded as CUDA graphs: the precision is bf16",
     ]
+
+
+def test_weights_of_graphs_are_recorded(gpu: EmulatedGpu, request: pytest.FixtureRequest) -> None:
+    weights = np.random.default_rng(0).uniform(0.1, 4.0, size=12)
+
+    def train_weighted() -> tuple[TFGWModel, FitResult]:
+        data = with_graph_weights(cycles_and_stars(12), weights)
+        model = small_model(data, layers=2)
+        return model, fit(model, data, cycles_and_stars(7, seed=1), config=SHORT)
+
+    expected = train_weighted()
+    sizes = request.getfixturevalue("replayed")
+    found = train_weighted()
+    assert sizes == [5, 5, 2, 5, 5, 2, 5, 2, 5, 5, 2, 5, 2]
+    assert_same_training(found, expected)
+    assert found[1].records[0].loss != pytest.approx(train_small()[1].records[0].loss, rel=1e-3)

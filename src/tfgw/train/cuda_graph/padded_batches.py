@@ -31,6 +31,7 @@ class PaddedBatch(NamedTuple):
     inputs: dict[str, Any]
     y: Tensor
     rows: Rows
+    weights: Tensor | None  # of the graphs, in the loss of training
 
 
 class PaddedStore:
@@ -71,7 +72,9 @@ class PaddedStore:
         for key, sources in (("edge_weight", edges), ("node_weights", nodes)):
             if key in given:
                 inputs[key] = given[key].index_select(0, sources.row)
-        return PaddedBatch(inputs, y.index_select(0, graphs), Rows.where(is_node.to(x)))
+        weights = self._all.weights
+        weights = None if weights is None else weights.index_select(0, graphs)
+        return PaddedBatch(inputs, y.index_select(0, graphs), Rows.where(is_node.to(x)), weights)
 
 
 class _Sources(NamedTuple):

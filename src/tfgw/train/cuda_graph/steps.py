@@ -23,7 +23,8 @@ def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task, *, 
 
     def step(batch: PaddedBatch) -> Tensor:
         with use_padding(batch.rows):
-            measured = sums(task, model(**batch.inputs), batch.y, label_smoothing=label_smoothing)
+            outputs = model(**batch.inputs)
+            measured = sums(task, outputs, batch.y, label_smoothing=label_smoothing, weights=batch.weights)
         loss = measured.loss / len(batch.y)
         if hasattr(model, "auxiliary_loss"):
             loss = loss + cast(Tensor, model.auxiliary_loss)

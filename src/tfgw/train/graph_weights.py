@@ -1,0 +1,60 @@
+"""How much each training graph counts in the loss."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from tfgw.datasets import GraphDataset
+from tfgw.train.batches import GRAPH_WEIGHT
+
+ClassWeight = Literal["balanced"] | Mapping[Any, float]
+"""``"balanced"``: all classes count equally, whatever their numbers of graphs. A mapping: the weight of each label."""
+
+
+def weights_of_classes(class_weight: ClassWeight, codes: np.ndarray, classes: tuple[Any, ...]) -> np.ndarray:
+    """The weight of each graph's class; ``classes[codes]`` are the labels of the graphs.
+
+    Raises:
+        ValueError: If ``class_weight`` is neither ``"balanced"`` nor a mapping of these labels to weights.
+    """
+    if isinstance(class_weight, Mapping):
+        unknown = [label for label in class_weight if label not in classes]
+        if unknown:
+            raise ValueError(f"class_weight: has the label {unknown[0]!r}, which no graph has")
+        of_class = np.array([class_weight.get(label, 1.0) for label in classes], dtype=np.float64)
+    elif class_weight == "balanced":
+        counts = np.bincount(codes, minlength=len(classes))
+        of_class = len(codes) / (np.count_nonzero(counts) * counts.clip(min=1))
+    else:
+        raise ValueError(f"class_weight: must be 'balanced' or a mapping of labels to weights, got {class_weight!r}")
+    return of_class[codes]
+
+
+def checked_weights(weights: Any, count: int) -> np.ndarray:
+    """Weights of that many graphs as an array, if there is a number of at least 0 for each, and one is above 0."""
+    try:
+        weights = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight: expected numbers") from None
+    if weights.shape != (count,):
+        raise ValueError(f"sample_weight: expected one number for each of {count} graphs, got shape {weights.shape}")
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if wrong.size:
+        found = weights[wrong[0]]
+        raise ValueError(f"sample_weight: that of graph {wrong[0]} is {found}, expected a number of at least 0")
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")  # scikit-learn's words
+    return weights
+
+
+def with_graph_weights(train: GraphDataset, weights: np.ndarray) -> GraphDataset:
+    """Training graphs whose losses are multiplied by ``weights``, scaled to mean 1; equal weights change nothing.
+
+    Validation and scores count all graphs alike.
+    """
+    weights = checked_weights(weights, len(train))
+    if (weights == weights[0]).all():
+        return train
+    return train.compact().with_graph_values(GRAPH_WEIGHT, torch.from_numpy(weights / weights.mean()))
