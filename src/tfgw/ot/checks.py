@@ -9,7 +9,7 @@ from numbers import Real
 
 from torch import Tensor
 
-from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
+from tfgw.ot import _core  # the C++ extension
 from tfgw.ot.inputs import (
     GraphBatch,
     Templates,

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
+from tfgw.ot import _core  # the C++ extension
 from tfgw.ot.inputs import GraphBatch, check_integer
 
 EFFORT = 2**28

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
+from tfgw.ot import _core  # the C++ extension
 from tfgw.ot.problem import Problem, Results, Solution
 
 

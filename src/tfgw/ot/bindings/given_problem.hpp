@@ -35,14 +35,14 @@ class Fields {
  public:
   explicit Fields(nb::handle problem) : problem_(problem) {}
 
-  nb::handle operator[](Field field) const { return PyTuple_GET_ITEM(problem_.ptr(), places()[field]); }
+  nb::handle operator[](Field field) const { return PyTuple_GetItem(problem_.ptr(), places()[field]); }
   template <class T>
   T as(Field field) const { return nb::cast<T>((*this)[field]); }
 
   // The two places of each free entry, `places` of `StructurePattern`; None if the structures are given as they are.
   nb::object entry_places() const {
     const nb::handle pattern = (*this)[kPattern];
-    return pattern.is_none() ? nb::none() : nb::borrow(PyTuple_GET_ITEM(pattern.ptr(), place_of_places()));
+    return pattern.is_none() ? nb::none() : nb::borrow(PyTuple_GetItem(pattern.ptr(), place_of_places()));
   }
 
  private:

@@ -161,7 +161,7 @@ class Torch {
   // A tensor in the host's memory as float64. PyTorch's own functions take longer than all that is done with a small one.
   std::pair<nb::object, Facts> copied(nb::handle tensor, const Facts& from) const {
     nb::object sizes = nb::steal(PyTuple_New(from.dims));
-    for (int dim = 0; dim < from.dims; ++dim) PyTuple_SET_ITEM(sizes.ptr(), dim, PyLong_FromLongLong(from.shape[dim]));
+    for (int dim = 0; dim < from.dims; ++dim) PyTuple_SetItem(sizes.ptr(), dim, PyLong_FromLongLong(from.shape[dim]));
     const nb::object copy = empty(sizes, float64_, device(tensor));
     const Facts to = known(copy, "copy");
     copy_values(from, reinterpret_cast<double*>(to.address));
@@ -189,9 +189,9 @@ class Torch {
       const nb::object dtype = attribute(tensor, dtype_), sizes = attribute(tensor, shape_);
       found.address = integer(method(tensor, data_ptr_));
       found.contiguous = method(tensor, is_contiguous_).is(Py_True);
-      found.dims = int(PyTuple_GET_SIZE(sizes.ptr())), found.count = 1;
+      found.dims = int(PyTuple_Size(sizes.ptr())), found.count = 1;
       for (int dim = 0; dim < found.dims; ++dim) {
-        const i64 size = integer(nb::borrow(PyTuple_GET_ITEM(sizes.ptr(), dim)));
+        const i64 size = integer(nb::borrow(PyTuple_GetItem(sizes.ptr(), dim)));
         if (dim < int(found.shape.size())) found.shape[dim] = size;
         found.count *= size;
       }

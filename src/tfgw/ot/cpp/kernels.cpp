@@ -4,6 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace tfgw {
 namespace {
 
@@ -257,9 +261,21 @@ TFGW_VARIANT(baseline, )
 TFGW_VARIANT(avx2, __attribute__((target("avx2,fma"))))
 #endif
 
+#if defined(__x86_64__)
+// The compilers' own __builtin_cpu_supports does not link on Windows.
+bool has_avx2_and_fma() {
+  unsigned a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX) || !(c & bit_FMA)) return false;
+  unsigned enabled, high;
+  asm("xgetbv" : "=a"(enabled), "=d"(high) : "c"(0));
+  constexpr unsigned kVectorState = 6;  // the system saves the registers of SSE and of AVX
+  return (enabled & kVectorState) == kVectorState && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+#endif
+
 const Kernels& choose() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::table;
+  if (has_avx2_and_fma()) return avx2::table;
 #endif
   return baseline::table;
 }

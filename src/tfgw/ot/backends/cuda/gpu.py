@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tfgw.ot import _core  # type: ignore[attr-defined]  # the C++ extension
+from tfgw.ot import _core  # the C++ extension
 from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.compile import kernel, load_cupy, shared_memory
 

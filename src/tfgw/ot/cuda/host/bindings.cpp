@@ -71,6 +71,7 @@ void bind(nb::module_& module) {
           [](Gpu& self, nb::tuple given, double weight_tolerance, int wanted) {
             return self.solve(given, weight_tolerance, Wanted(wanted));
           },
+          nb::sig("def solve(self, given: tuple, weight_tolerance: float, wanted: int) -> tuple | None"),
           nb::arg("given"), nb::arg("weight_tolerance"), nb::arg("wanted"))
       .def("backward", &Gpu::backward, nb::arg("given"), nb::arg("grad"), nb::arg("solved"), nb::arg("needs"),
            nb::arg("weight_tolerance"), nb::arg("prepared").none());
