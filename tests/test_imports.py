@@ -31,3 +31,9 @@ def test_layers_and_datasets_do_not_load_what_training_needs(module: str) -> Non
     loaded = loaded_by(module)
     assert "torch_geometric" in loaded
     assert not loaded & {"sklearn", "scipy", "lightning_fabric", "matplotlib"}
+
+
+def test_the_parts_are_there_without_an_import_of_their_own() -> None:
+    code = "import tfgw; print(tfgw.nn.TFGWPooling, tfgw.ot.fgw, tfgw.datasets.load, tfgw.estimators.TFGWClassifier)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "tfgw.nn.tfgw_pooling.TFGWPooling" in ended.stdout

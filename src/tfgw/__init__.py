@@ -5,10 +5,23 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfgw import baselines, datasets, estimators, explanations, nn, ot, paper, train
     from tfgw.explanations import explain
     from tfgw.train import load_model
 
-__all__ = ["__version__", "explain", "load_model"]
+__all__ = [
+    "__version__",
+    "baselines",
+    "datasets",
+    "estimators",
+    "explain",
+    "explanations",
+    "load_model",
+    "nn",
+    "ot",
+    "paper",
+    "train",
+]
 
 __version__ = _version("tfgw")
 
@@ -20,4 +33,6 @@ def __getattr__(name: str) -> Any:
     # Imported when it is asked for: the command line's help must not wait for PyTorch.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from torch import Tensor
+
 from tfgw.cli.output import Answer, table
 from tfgw.cli.settings import complete, model_config, train_config, with_recipe
 from tfgw.cli.source import Source, portable
@@ -17,16 +19,19 @@ from tfgw.datasets.paths import written_whole
 from tfgw.nn import TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
+    Parts,
     Preprocessing,
     TrainConfig,
     TrainedModel,
     Training,
     build_tfgw,
-    evaluate,
+    outputs,
     save_model,
     train_model,
 )
 from tfgw.train.graph_weights import ClassWeight, weights_of_classes, with_graph_weights
+from tfgw.train.target_scaler import TargetScaler
+from tfgw.train.tasks import sums
 
 MODEL_FILE, OPTIONS_FILE, RESULTS_FILE = "model.safetensors", "run.json", "results.json"
 SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed")
@@ -53,9 +58,10 @@ def run(args: argparse.Namespace) -> Answer:
         structure=options["structure"],
         standardize=options["standardize"],
     )
+    scaler = TargetScaler.of_dataset(parts.train) if config.task == "regression" else None
     start = time.perf_counter()
     training = train_model(
-        parts,
+        parts if scaler is None else parts.map(scaler.scaled),
         partial(build_tfgw, architecture=architecture, config=config),
         config,
         preprocessing=preprocessing,
@@ -72,9 +78,10 @@ def run(args: argparse.Namespace) -> Answer:
         preprocessing=preprocessing,
         source=asdict(replace(source, content=parts.train.content_digest())),
         encoding=parts.train.encoding,
+        target_scaler=scaler,
     )
     save_model(trained, folder / MODEL_FILE)
-    data = _results(source.dataset, config, training) | {"seconds": seconds, "folder": str(folder)}
+    data = _results(trained, parts, training) | {"seconds": seconds, "folder": str(folder)}
     _write(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
     return Answer(data, _text(data, folder))
 
@@ -125,15 +132,15 @@ def _write(path: Path, data: dict[str, Any]) -> None:
         temporary.write_text(json.dumps(data, indent=1) + "\n")
 
 
-def _results(dataset: str, config: TrainConfig, training: Training) -> dict[str, Any]:
-    model, parts, result = training
-    score = SCORE_NAMES[config.task]
+def _results(trained: TrainedModel, parts: Parts, training: Training) -> dict[str, Any]:
+    model, prepared, result = training
+    score = SCORE_NAMES[trained.task]
     measured = {
-        f"{name}_{score}": None if part is None else evaluate(model, part, task=config.task).score
-        for name, part in parts._asdict().items()
+        f"{name}_{score}": None if part is None else _score(trained, part, cast(GraphDataset, original))
+        for (name, part), original in zip(prepared._asdict().items(), parts, strict=True)
     }
     return {
-        "dataset": dataset,
+        "dataset": trained.source["dataset"],
         "train_graphs": len(parts.train),
         "validation_graphs": len(parts.validation or ()),
         "test_graphs": len(parts.test or ()),
@@ -144,6 +151,14 @@ def _results(dataset: str, config: TrainConfig, training: Training) -> dict[str,
         "live_template_nodes": result.records[-1].live_nodes,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
+
+
+def _score(trained: TrainedModel, prepared: GraphDataset, original: GraphDataset) -> float:
+    """The score on graphs that are prepared already; targets of these may be scaled, those of the original are not."""
+    found = outputs(trained.model, prepared).cpu()
+    if trained.target_scaler is not None:
+        found = trained.target_scaler.restored(found)
+    return float(sums(trained.task, found, cast(Tensor, original.y)).score) / len(prepared)
 
 
 def _text(data: dict[str, Any], folder: Path) -> str:

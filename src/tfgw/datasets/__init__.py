@@ -12,7 +12,7 @@
 
 from tfgw.datasets.canonical import CanonicalOrder
 from tfgw.datasets.features import Features
-from tfgw.datasets.from_data import from_data_list
+from tfgw.datasets.from_data import Graphs, as_graph_dataset, from_data_list
 from tfgw.datasets.from_nx import from_networkx
 from tfgw.datasets.graph_dataset import GraphDataset
 from tfgw.datasets.loading import load
@@ -28,6 +28,7 @@ __all__ = [
     "CanonicalOrder",
     "Features",
     "GraphDataset",
+    "Graphs",
     "IndexSplit",
     "NodeEncoding",
     "ShortestPaths",
@@ -35,6 +36,7 @@ __all__ = [
     "Standardize",
     "Statistics",
     "UnseenLabels",
+    "as_graph_dataset",
     "four_cycles",
     "from_data_list",
     "from_networkx",

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
+from tfgw.datasets.from_data import Graphs, as_graph_dataset
 from tfgw.datasets.graph_dataset import GraphDataset
 from tfgw.ot import GraphBatch, canonical_order
 from tfgw.ot.order import EFFORT
@@ -39,9 +40,9 @@ class CanonicalOrder(BaseTransform):
         parts = data.to_dict()
         return reordered(data, self._order(parts, data.edge_index, np.array([data.num_nodes])))
 
-    def of_dataset(self, dataset: GraphDataset) -> GraphDataset:
+    def of_dataset(self, dataset: Graphs) -> GraphDataset:
         """The same as ``dataset.map(self)``, for all graphs at once."""
-        graphs = dataset.compact()
+        graphs = as_graph_dataset(dataset).compact()
         parts, slices = graphs.stacked, graphs.slices
         nodes, edges = slices["x"].numpy(), slices["edge_index"].numpy()
         sizes, first_node = nodes[1:] - nodes[:-1], nodes[:-1]

@@ -15,6 +15,9 @@ from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.node_encoding import NodeEncoding
 from tfgw.datasets.targets import as_targets
 
+Graphs = GraphDataset | Sequence[Data]
+"""What functions over graphs take: a dataset, or a list of PyTorch Geometric graphs."""
+
 
 def from_data_list(
     graphs: Sequence[Data],
@@ -22,21 +25,28 @@ def from_data_list(
     name: str = "graphs",
     features: Features = "auto",
     max_degree: int = DEFAULT_MAX_DEGREE,
+    encoding: NodeEncoding | None = None,
 ) -> GraphDataset:
-    """Make a dataset of PyTorch Geometric graphs; whatever else they carry is kept.
+    """Make a dataset of PyTorch Geometric graphs, a list or a dataset of them; whatever else they carry is kept.
 
     Edges without ``edge_weight`` are a set: self-loops are dropped, and so is an edge that is listed again.
     An ``x`` counts as node attributes, so ``features="auto"`` keeps it, and gives one-hot degrees where there
     is none. An integer ``y`` is a class label of any value, a floating-point one a regression target; it
-    may be absent.
+    may be absent. ``encoding`` makes ``x`` as it was made of other graphs; ``features`` and ``max_degree`` are then
+    ignored.
     """
+    if isinstance(graphs, Data):
+        raise ValueError("graphs: expected a list of graphs, got one graph; put it in a list: [graph]")
+    graphs = list(graphs)
     if not graphs:
         raise ValueError("an empty list of graphs")
     for number, graph in enumerate(graphs):
+        if not isinstance(graph, Data):
+            raise ValueError(f"graph {number}: expected a torch_geometric.data.Data, got {type(graph).__name__}")
         _check_edges(graph, number=number)
     graphs = [_with_distinct_edges(graph) for graph in graphs]
     tables = _as_tables(graphs)
-    encoding = NodeEncoding.fit(tables, features=features, max_degree=max_degree)
+    encoding = encoding or NodeEncoding.fit(tables, features=features, max_degree=max_degree)
     x = encoding.encode(tables).x.split(tables.node_counts.tolist())
     targets = as_targets(_stack_targets(graphs))
     complete = []
@@ -60,6 +70,24 @@ def _with_distinct_edges(graph: Data) -> Data:
     for key in edge_keys:
         graph[key] = graph[key].index_select(1 if key == "edge_index" else 0, chosen)
     return graph
+
+
+def as_graph_dataset(graphs: Graphs, *, encoding: NodeEncoding | None = None) -> GraphDataset:
+    """A dataset as it is, or one of the graphs of a list.
+
+    Features of listed graphs stay as they are, and nothing is known about their columns (``encoding`` is ``None``);
+    graphs without features get those of the given ``encoding``, by default one-hot degrees.
+    """
+    if isinstance(graphs, GraphDataset):
+        return graphs
+    if isinstance(graphs, Data) or not hasattr(graphs, "__len__") or not hasattr(graphs, "__getitem__"):
+        found = "one graph; put it in a list: [graph]" if isinstance(graphs, Data) else type(graphs).__name__
+        raise ValueError(f"graphs: expected a dataset or a list of graphs, got {found}")
+    has_features = any(isinstance(graph, Data) and graph.x is not None for graph in graphs)
+    dataset = from_data_list(graphs, encoding=None if has_features else encoding)
+    if has_features:
+        dataset.encoding = None
+    return dataset
 
 
 def _as_tables(graphs: Sequence[Data]) -> GraphTables:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from tfgw.datasets.from_data import Graphs, as_graph_dataset
 from tfgw.datasets.graph_dataset import GraphDataset
 from tfgw.datasets.graph_tables import GraphTables, starts
 from tfgw.datasets.node_encoding import NodeEncoding
 
 
-def save(graphs: GraphDataset | GraphTables, folder: str | os.PathLike[str], *, name: str | None = None) -> Path:
+def save(graphs: Graphs | GraphTables, folder: str | os.PathLike[str], *, name: str | None = None) -> Path:
     """Write graphs to text files ``NAME_A.txt``, ``NAME_graph_indicator.txt``, ... that :func:`load` reads.
 
     Of a dataset, what its ``encoding`` made features of is written: original node labels, attributes, or neither
@@ -21,7 +22,7 @@ def save(graphs: GraphDataset | GraphTables, folder: str | os.PathLike[str], *, 
     no weights, for the format has none.
 
     Args:
-        graphs: The graphs; of a dataset with a selection, those that are selected.
+        graphs: A dataset (of one with a selection, the graphs that are selected), or a list of graphs.
         folder: A folder, created if need be.
         name: Name of the dataset; by default that of the folder.
 
@@ -34,7 +35,7 @@ def save(graphs: GraphDataset | GraphTables, folder: str | os.PathLike[str], *, 
     """
     folder = Path(folder).expanduser()
     name = name or folder.resolve().name
-    tables = graphs if isinstance(graphs, GraphTables) else _tables_of(graphs)
+    tables = graphs if isinstance(graphs, GraphTables) else _tables_of(as_graph_dataset(graphs))
     columns = _columns(tables)
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / f"{name}_A.txt").exists():

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tfgw.datasets.graph_dataset import GraphDataset
+from tfgw.datasets.from_data import Graphs, as_graph_dataset
 
 
 class IndexSplit(NamedTuple):
@@ -16,13 +16,14 @@ class IndexSplit(NamedTuple):
     test: Tensor
 
 
-def random_split(dataset: GraphDataset, *, val: float = 0.1, test: float = 0.1, seed: int = 0) -> IndexSplit:
+def random_split(dataset: Graphs, *, val: float = 0.1, test: float = 0.1, seed: int = 0) -> IndexSplit:
     """Draw ``val`` and ``test`` shares of the graphs, each with the class proportions of the whole.
 
     Regression targets and unlabelled graphs have no classes to keep in proportion. A seed gives one split.
     """
     if min(val, test) < 0 or val + test >= 1:
         raise ValueError(f"val={val}, test={test}: shares are at least 0 and leave something to train on")
+    dataset = as_graph_dataset(dataset)
     labels = dataset.y if dataset.classes else None
     size = len(dataset)
     kept, test_part = _draw(torch.arange(size), labels, count=round(test * size), seed=seed)

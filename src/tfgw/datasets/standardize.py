@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from tfgw.datasets.from_data import Graphs, as_graph_dataset
 from tfgw.datasets.graph_dataset import GraphDataset
 
 
@@ -17,9 +18,9 @@ class Standardize:
     mean: Tensor
     scale: Tensor
 
-    def fit(self, dataset: GraphDataset, indices: Sequence[int] | Tensor) -> "Standardize":
+    def fit(self, dataset: Graphs, indices: Sequence[int] | Tensor) -> "Standardize":
         """Measure mean and standard deviation over the nodes of the graphs ``dataset[indices]``."""
-        x = torch.cat([graph.x for graph in dataset[indices]]).double()
+        x = torch.cat([graph.x for graph in as_graph_dataset(dataset)[indices]]).double()
         self.mean = x.mean(dim=0)
         deviation = x.std(dim=0, correction=0)
         # Rounding gives a constant column of large values a tiny deviation that is not exactly zero.
@@ -27,6 +28,6 @@ class Standardize:
         self.scale = torch.where(is_constant, 1.0, deviation)
         return self
 
-    def transform(self, dataset: GraphDataset) -> GraphDataset:
+    def transform(self, dataset: Graphs) -> GraphDataset:
         """The same graphs with standardised features."""
-        return dataset.with_node_features(lambda x: ((x - self.mean) / self.scale).to(x.dtype))
+        return as_graph_dataset(dataset).with_node_features(lambda x: ((x - self.mean) / self.scale).to(x.dtype))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from torch_geometric.data import Data
 
+from tfgw.datasets.from_data import Graphs, as_graph_dataset
 from tfgw.datasets.graph_dataset import GraphDataset
 
 
@@ -25,8 +26,9 @@ class Statistics(NamedTuple):
     disconnected: int
 
 
-def statistics(dataset: GraphDataset) -> Statistics:
-    """Describe a dataset, or the part of one that was selected."""
+def statistics(dataset: Graphs) -> Statistics:
+    """Describe a dataset, the part of one that was selected, or a list of graphs."""
+    dataset = as_graph_dataset(dataset)
     nodes = np.array([graph.num_nodes for graph in dataset])
     return Statistics(
         name=dataset.name,

@@ -1,14 +1,14 @@
 """Graph classification."""
 
 import os
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from tfgw.estimators.neural_classifier import NeuralClassifier
 from tfgw.estimators.template_network import TemplateNetwork
-from tfgw.train import Task, load_model, save_model
+from tfgw.train import Task, TrainedModel
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -83,32 +83,11 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
     def _target(self) -> tuple[Task, tuple[Any, ...]]:
         return self._task, tuple(self.classes_.tolist()) if self._task == "classification" else ()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trained model to a file, which ``tfgw predict`` and :func:`tfgw.load_model` read, too.
-
-        The command line can make features of the graphs in files only if ``encoding_`` is known.
-        """
-        save_model(self.trained_, path)
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "TFGWClassifier":
-        """A fitted classifier from a file of :meth:`save` or of ``tfgw train``.
-
-        Parameters of the architecture are those of the model, those of training have their defaults; ``history_`` is
-        empty.
-        """
-        trained = load_model(path)
+    def _from_trained(cls, trained: TrainedModel, path: str | os.PathLike[str]) -> Self:
         if trained.task == "regression":
             raise ValueError(f"{path}: the model predicts values, not classes")
-        names = {field.name for field in fields(cls) if field.init}
-        architecture = asdict(trained.model.config)
-        known = {name: value for name, value in architecture.items() if name in names}
-        estimator = cls(**known, canonical_order=trained.preprocessing.canonical_order)
-        estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
-        estimator.encoding_, estimator._task = trained.encoding, trained.task
-        labels = trained.classes or range(trained.model.config.out_channels)
-        estimator.classes_ = np.array(labels)
-        estimator.n_features_in_ = trained.source.get("n_features_in", trained.preprocessing.in_channels)
-        estimator.num_parameters_ = sum(parameter.numel() for parameter in trained.model.parameters())
-        estimator.history_ = []
+        estimator = super()._from_trained(trained, path)
+        estimator._task = trained.task
+        estimator.classes_ = np.array(trained.classes or range(trained.model.config.out_channels))
         return estimator

@@ -1,18 +1,19 @@
 """Graph regression."""
 
-from typing import Any
+import os
+from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import RegressorMixin
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 from torch import Tensor
 
 from tfgw.estimators.neural_estimator import Validation
 from tfgw.estimators.template_network import TemplateNetwork
-from tfgw.train import Task
+from tfgw.train import Task, TrainedModel
 from tfgw.train.graph_weights import checked_weights
+from tfgw.train.target_scaler import TargetScaler
 
 
 class TFGWRegressor(RegressorMixin, TemplateNetwork):
@@ -25,10 +26,10 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
     number per graph, or several; inside, targets have mean 0 and variance 1.
 
     Attributes:
-        target_scaler_: The fitted :class:`sklearn.preprocessing.StandardScaler` of the targets.
+        target_scaler_: The :class:`tfgw.train.target_scaler.TargetScaler` of the targets.
     """
 
-    target_scaler_: StandardScaler
+    target_scaler_: TargetScaler
     _is_single: bool
 
     def __sklearn_tags__(self) -> Any:
@@ -56,7 +57,7 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
         self._is_single = targets.ndim == 1
         columns = targets.reshape(len(targets), -1)
         weights = None if sample_weight is None else checked_weights(sample_weight, len(columns))
-        self.target_scaler_ = StandardScaler().fit(columns if weights is None else columns[weights > 0])
+        self.target_scaler_ = TargetScaler.fit(columns if weights is None else columns[weights > 0])
         self._train(
             X,
             self._scaled(columns),
@@ -69,6 +70,17 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
     def _target(self) -> tuple[Task, tuple[Any, ...]]:
         return "regression", ()
 
+    @classmethod
+    def _from_trained(cls, trained: TrainedModel, path: str | os.PathLike[str]) -> Self:
+        if trained.task != "regression":
+            raise ValueError(f"{path}: the model predicts classes, not values")
+        estimator = super()._from_trained(trained, path)
+        values = trained.model.config.out_channels
+        unscaled = TargetScaler(mean=(0.0,) * values, scale=(1.0,) * values)  # a file of an earlier version
+        estimator.target_scaler_ = trained.target_scaler or unscaled
+        estimator._is_single = values == 1
+        return estimator
+
     def _scaled(self, y: Any) -> Tensor:
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         return torch.from_numpy(self.target_scaler_.transform(targets.reshape(len(targets), -1)))
@@ -76,5 +88,5 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
     def predict(self, X: Any) -> np.ndarray:
         """The predicted values, in the shape of ``y``."""
         scaled = self._outputs(X).numpy()
-        values: np.ndarray = self.target_scaler_.inverse_transform(scaled)
+        values = self.target_scaler_.inverse_transform(scaled)
         return values[:, 0] if self._is_single else values

@@ -1,7 +1,8 @@
 """The paper's model as an estimator: what classifier and regressor share."""
 
-from dataclasses import dataclass, field
-from typing import Any
+import os
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.estimators.neural_estimator import NeuralEstimator
 from tfgw.estimators.template_parameters import TemplateParameters
 from tfgw.nn import TFGWConfig, TFGWModel
-from tfgw.train import Task, TrainConfig, TrainedModel, build_tfgw, embeddings, num_outputs
+from tfgw.train import Task, TrainConfig, TrainedModel, build_tfgw, embeddings, load_model, num_outputs, save_model
 from tfgw.train.config import config_from
 
 
@@ -45,7 +46,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
 
     @property
     def trained_(self) -> TrainedModel:
-        """The model with its preprocessing, as its file has it; a regressor's predicts standardised targets."""
+        """The model with its preprocessing, as its file has it; the network of a regressor gives scaled targets."""
         check_is_fitted(self, "model_")
         task, classes = self._target()
         return TrainedModel(
@@ -55,7 +56,38 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
             preprocessing=self.preprocessing_,
             source={"n_features_in": self.n_features_in_},
             encoding=self.encoding_,
+            target_scaler=getattr(self, "target_scaler_", None),
         )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trained model to a file, which ``tfgw predict`` and :func:`tfgw.load_model` read, too.
+
+        The command line can make features of the graphs in files only if ``encoding_`` is known.
+        """
+        save_model(self.trained_, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """A fitted estimator from a file of :meth:`save` or of ``tfgw train``.
+
+        Parameters of the architecture are those of the model, those of training have their defaults; ``history_`` is
+        empty.
+        """
+        return cls._from_trained(load_model(path), path)
+
+    @classmethod
+    def _from_trained(cls, trained: TrainedModel, path: str | os.PathLike[str]) -> Self:
+        """The estimator of a model, which was read from ``path``."""
+        names = {field.name for field in fields(cls) if field.init}
+        architecture = asdict(trained.model.config)
+        known = {name: value for name, value in architecture.items() if name in names}
+        estimator = cls(**known, canonical_order=trained.preprocessing.canonical_order)
+        estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
+        estimator.encoding_ = trained.encoding
+        estimator.n_features_in_ = trained.source.get("n_features_in", trained.preprocessing.in_channels)
+        estimator.num_parameters_ = sum(parameter.numel() for parameter in trained.model.parameters())
+        estimator.history_ = []
+        return estimator
 
     def _target(self) -> tuple[Task, tuple[Any, ...]]:
         """What is predicted, and the labels of classes."""

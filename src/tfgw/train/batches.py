@@ -4,15 +4,15 @@ A stacked dataset is a few long tensors, and a batch of any of its graphs is a h
 a fraction of a millisecond; collating ``Data`` objects one by one takes as long as a solve.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import InMemoryDataset
+from torch_geometric.data import Data, InMemoryDataset
 
-from tfgw.datasets import GraphDataset
+from tfgw.datasets import GraphDataset, as_graph_dataset
 
 GRAPH_WEIGHT = "graph_weight"
 """Attribute of graphs: how much each counts in the loss of training."""
@@ -32,13 +32,18 @@ class GraphStore:
     """The graphs of a dataset, from which batches are gathered.
 
     Args:
-        dataset: Graphs with ``x`` and ``edge_index``, and where present ``y``, ``edge_weight``, ``structure``
-            (flat, as :class:`tfgw.datasets.ShortestPaths` stores it), ``node_weights`` and ``graph_weight``.
+        dataset: A dataset or list of graphs with ``x``, ``edge_index``, and where present ``y``, ``edge_weight``,
+            ``structure`` (flat, as :class:`tfgw.datasets.ShortestPaths` stores it), ``node_weights`` and
+            ``graph_weight``.
         dtype: Floating-point type of the batches.
         device: Device of the batches.
     """
 
-    def __init__(self, dataset: InMemoryDataset, *, dtype: torch.dtype, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, dataset: InMemoryDataset | Sequence[Data], *, dtype: torch.dtype, device: torch.device | str = "cpu"
+    ) -> None:
+        if not isinstance(dataset, InMemoryDataset):
+            dataset = as_graph_dataset(dataset)
         stacked = dataset.stacked if isinstance(dataset, GraphDataset) else dataset._data.to_dict()
         chosen = dataset._indices
         if chosen is not None and not len(chosen):

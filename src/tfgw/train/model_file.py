@@ -1,5 +1,6 @@
 """A trained model in one file, with all that is needed to use it on graphs as they were loaded."""
 
+import math
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from tfgw.datasets import GraphDataset, NodeEncoding, load
+from tfgw.datasets import GraphDataset, Graphs, NodeEncoding, as_graph_dataset, load
 from tfgw.nn import Encoder, TFGWConfig, TFGWModel
-from tfgw.train.evaluate import Evaluation, embeddings, evaluate, outputs
+from tfgw.train.evaluate import Evaluation, embeddings, outputs
 from tfgw.train.metrics import classification_metrics, regression_metrics
 from tfgw.train.preprocessing import Preprocessing
+from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities, sums
 from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
 
@@ -22,7 +24,7 @@ FLOATING_TYPES = {name: getattr(torch, name) for name in ("float64", "float32", 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedModel:
-    """A model and what it was trained for. Its methods take datasets as they were loaded.
+    """A model and what it was trained for. Its methods take datasets as they were loaded, or lists of graphs.
 
     Args:
         model: The network.
@@ -32,6 +34,7 @@ class TrainedModel:
         source: Where the training graphs came from, as the user of this class likes to write it down (JSON).
         encoding: How the features of nodes were made, with the labels that the model knows; ``None`` where that is
             not known. Then graphs can be given, but not loaded from files.
+        target_scaler: Turns the outputs of the network into the values that it predicts; ``None``: they are these.
     """
 
     model: TFGWModel
@@ -40,6 +43,7 @@ class TrainedModel:
     preprocessing: Preprocessing
     source: dict[str, Any]
     encoding: NodeEncoding | None = None
+    target_scaler: TargetScaler | None = None
 
     def load(self, source: str | os.PathLike[str], *, data_dir: str | os.PathLike[str] | None = None) -> GraphDataset:
         """Load graphs, with or without targets, as the model takes them; see :func:`tfgw.datasets.load`.
@@ -54,35 +58,31 @@ class TrainedModel:
             )
         return load(source, data_dir=data_dir, encoding=self.encoding)
 
-    def predict(self, dataset: GraphDataset) -> list[Any]:
+    def predict(self, dataset: Graphs) -> list[Any]:
         """The predicted label (or labels as 0/1, or values) of each graph."""
         decided = decide(self.task, self.outputs(dataset)).tolist()
         return [self.classes[number] for number in decided] if self.task == "classification" else decided
 
-    def probabilities(self, dataset: GraphDataset) -> Tensor:
+    def probabilities(self, dataset: Graphs) -> Tensor:
         """Probability of each class (or label), ``(num_graphs, num_classes)``."""
         return probabilities(self.task, self.outputs(dataset))
 
-    def outputs(self, dataset: GraphDataset) -> Tensor:
-        """What the network gives, ``(num_graphs, out_channels)``."""
-        return outputs(self.model, self._prepared(dataset))
+    def outputs(self, dataset: Graphs) -> Tensor:
+        """Scores of classes or labels, or the predicted values, ``(num_graphs, out_channels)``."""
+        return self._outputs(self._prepared(dataset))
 
-    def embed(self, dataset: GraphDataset) -> Tensor:
+    def embed(self, dataset: Graphs) -> Tensor:
         """Distances to the templates, ``(num_graphs, num_templates)``."""
         return embeddings(self.model, self._prepared(dataset))
 
-    def evaluate(self, dataset: GraphDataset) -> Evaluation:
+    def evaluate(self, dataset: Graphs) -> Evaluation:
         """Loss and score on labelled graphs, whose classes must be those of the training graphs."""
-        return evaluate(self.model, self._with_own_classes(self._prepared(dataset)), task=self.task)
+        loss, score, *_ = self._compared(dataset)
+        return Evaluation(loss, score)
 
-    def measure(self, dataset: GraphDataset) -> dict[str, Any]:
+    def measure(self, dataset: Graphs) -> dict[str, Any]:
         """Score, loss and the usual metrics on labelled graphs, by name; see :mod:`tfgw.train.metrics`."""
-        prepared = self._with_own_classes(self._prepared(dataset))
-        y = prepared.y
-        if y is None:
-            raise ValueError("dataset: the graphs have no target y to compare with")
-        found = outputs(self.model, prepared).cpu()
-        loss, score = (float(total) / len(prepared) for total in sums(self.task, found, y))
+        loss, score, found, y = self._compared(dataset)
         basic = {SCORE_NAMES[self.task]: score, "loss": loss}
         if self.task == "classification":
             chances = probabilities(self.task, found)
@@ -91,12 +91,27 @@ class TrainedModel:
             return basic | regression_metrics(y.reshape(len(y), -1).numpy(), found.numpy())
         return basic
 
+    def _compared(self, dataset: Graphs) -> tuple[float, float, Tensor, Tensor]:
+        """Mean loss and score on labelled graphs, the outputs, and the targets in the model's numbers."""
+        prepared = self._with_own_classes(self._prepared(dataset))
+        y = prepared.y
+        if y is None:
+            raise ValueError("dataset: the graphs have no target y to compare with")
+        found = self._outputs(prepared).cpu()
+        loss, score = (float(total) / len(prepared) for total in sums(self.task, found, y))
+        return loss, score, found, y
+
+    def _outputs(self, prepared: GraphDataset) -> Tensor:
+        found = outputs(self.model, prepared)
+        return found if self.target_scaler is None else self.target_scaler.restored(found)
+
     def check_encoding(self, dataset: GraphDataset) -> None:
         """Raise ``ValueError`` if the features of the graphs are known to have other columns than the model takes."""
         if self.encoding is not None:
             self.encoding.check_columns(dataset.encoding)
 
-    def _prepared(self, dataset: GraphDataset) -> GraphDataset:
+    def _prepared(self, graphs: Graphs) -> GraphDataset:
+        dataset = as_graph_dataset(graphs, encoding=self.encoding)
         self.check_encoding(dataset)
         return self.preprocessing(dataset)
 
@@ -128,6 +143,7 @@ def save_model(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
         "preprocessing": asdict(trained.preprocessing),
         "source": trained.source,
         "encoding": None if trained.encoding is None else trained.encoding.as_dict(),
+        "target_scaler": None if trained.target_scaler is None else asdict(trained.target_scaler),
     }
     write_tensors(Path(path), model.state_dict(), description, kind=KIND)
 
@@ -181,7 +197,18 @@ def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder:
         preprocessing=Preprocessing(**preprocessing),
         source=description["source"],
         encoding=None if encoding is None else NodeEncoding.from_dict(encoding),
+        target_scaler=_target_scaler(description.get("target_scaler"), config.out_channels),
     )
+
+
+def _target_scaler(entries: dict[str, Any] | None, values: int) -> TargetScaler | None:
+    if entries is None:
+        return None
+    scaler = TargetScaler(**{name: tuple(map(float, column)) for name, column in entries.items()})
+    numbers = (*scaler.mean, *scaler.scale)
+    if {len(scaler.mean), len(scaler.scale)} != {values} or not all(map(math.isfinite, numbers)):
+        raise ValueError("a scale of targets that does not fit the outputs")
+    return scaler
 
 
 def _check_sizes(config: TFGWConfig, tensors: dict[str, Tensor], *, has_own_encoder: bool) -> None:

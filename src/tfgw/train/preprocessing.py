@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tfgw.datasets import CanonicalOrder, GraphDataset, ShortestPaths, Standardize
+from tfgw.datasets import CanonicalOrder, GraphDataset, Graphs, ShortestPaths, Standardize, as_graph_dataset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Preprocessing:
     @classmethod
     def fit(
         cls,
-        train: GraphDataset,
+        train: Graphs,
         *,
         canonical_order: bool = True,
         structure: str = "adjacency",
@@ -41,6 +41,7 @@ class Preprocessing:
         ``standardize=None`` standardises features that are real-valued, and leaves 0/1 features alone; where the
         features are attributes beside one-hot labels, the labels stay as they are.
         """
+        train = as_graph_dataset(train)
         channels, encoding = train.num_node_features, train.encoding
         steps = cls(in_channels=channels, canonical_order=canonical_order, structure=structure)
         if standardize is False or (standardize is None and all(_is_binary(graph.x) for graph in train)):
@@ -51,8 +52,9 @@ class Preprocessing:
             fitted.scale[encoding.num_attributes :] = 1
         return replace(steps, mean=tuple(fitted.mean.tolist()), scale=tuple(fitted.scale.tolist()))
 
-    def __call__(self, dataset: GraphDataset) -> GraphDataset:
+    def __call__(self, dataset: Graphs) -> GraphDataset:
         """Apply the steps."""
+        dataset = as_graph_dataset(dataset)
         if dataset.num_node_features != self.in_channels:
             found = dataset.num_node_features
             raise ValueError(f"dataset: nodes have {found} features, the model takes {self.in_channels}")
