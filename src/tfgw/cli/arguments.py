@@ -12,7 +12,7 @@ from tfgw.cli.paper_arguments import add_paper_commands
 
 DATASET_HELP = (
     "SKIP-CIRCLES or 4-CYCLES (generated), a name from the TU collection such as MUTAG, or the path of a "
-    "folder or zip of your own in TU format, such as ./mine"
+    "folder or zip in TU format or of a file of JSON lines of your own, such as ./mine or graphs.jsonl"
 )
 
 NUMBER: dict[str, Any] = {"type": count(1), "metavar": "N"}

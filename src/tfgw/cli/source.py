@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tfgw.datasets import Features, GraphDataset, NodeEncoding, four_cycles, load, random_split, skip_circles
 from tfgw.datasets.catalog import full_name
+from tfgw.datasets.json_lines import SUFFIXES
 from tfgw.train import Parts
 
 SYNTHETIC = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
@@ -62,5 +63,5 @@ class Source:
 
 def portable(dataset: str) -> str:
     """The name of a dataset as it is; a path made absolute, so that it holds in any working directory."""
-    is_path = dataset.endswith(".zip") or "/" in dataset or "\\" in dataset
+    is_path = dataset.endswith((".zip", *SUFFIXES)) or "/" in dataset or "\\" in dataset
     return str(Path(dataset).expanduser().resolve()) if is_path else dataset

@@ -1,6 +1,7 @@
 """Many graphs as a few flat arrays: the form in which they are parsed, checked and cached."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -20,6 +21,24 @@ class GraphTables:
     targets: np.ndarray | None = None  # (G,) labels, or (G,) or (G, values) floating-point numbers
     identifiers: np.ndarray | None = None  # (G,) integers or text: what the source calls each graph
 
+    def part(self, start: int, stop: int) -> "GraphTables":
+        """The graphs from position ``start`` to before ``stop``."""
+        graphs = slice(start, stop)
+        nodes = slice(int(self.node_counts[:start].sum()), int(self.node_counts[:stop].sum()))
+        edges = slice(int(self.edge_counts[:start].sum()), int(self.edge_counts[:stop].sum()))
+        return GraphTables(
+            node_counts=self.node_counts[graphs],
+            edge_counts=self.edge_counts[graphs],
+            edges=self.edges[:, edges],
+            node_labels=_rows(self.node_labels, nodes),
+            node_attributes=_rows(self.node_attributes, nodes),
+            edge_labels=_rows(self.edge_labels, edges),
+            edge_attributes=_rows(self.edge_attributes, edges),
+            edge_weights=_rows(self.edge_weights, edges),
+            targets=_rows(self.targets, graphs),
+            identifiers=_rows(self.identifiers, graphs),
+        )
+
     def degrees(self) -> np.ndarray:
         """Number of edges that leave each node, (N,)."""
         nodes = self.edges[0] + np.repeat(starts(self.node_counts), self.edge_counts)
@@ -29,3 +48,32 @@ class GraphTables:
 def starts(counts: np.ndarray) -> np.ndarray:
     """Index at which each of several consecutive runs of the given lengths starts."""
     return np.cumsum(counts) - counts
+
+
+def concatenated(parts: Sequence[GraphTables]) -> GraphTables:
+    """The graphs of all parts, one after the other.
+
+    Raises:
+        ValueError: If some have what others lack, or have it in another form.
+    """
+    joined = {}
+    for name in (field.name for field in fields(GraphTables)):
+        of_edges = name.startswith("edge_") and name != "edge_counts"
+        relevant = [part for part in parts if not of_edges or part.edges.size]
+        tables = [getattr(part, name) for part in relevant]
+        present = [table for table in tables if table is not None]
+        if not present:
+            continue
+        noun = name.replace("_", " ")
+        if len(present) < len(tables):
+            raise ValueError(f"some graphs have {noun}, others have none")
+        if len({table.shape[1:] for table in present if name != "edges"}) > 1:
+            raise ValueError(f"{noun}: not the same number of values for all graphs")
+        if len({table.dtype.kind == "U" for table in present}) > 1:
+            raise ValueError(f"{noun}: both numbers and text")
+        joined[name] = np.concatenate(present, axis=1 if name == "edges" else 0)
+    return GraphTables(**joined)
+
+
+def _rows(table: np.ndarray | None, rows: slice) -> np.ndarray | None:
+    return None if table is None else table[rows]

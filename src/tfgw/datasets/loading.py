@@ -9,6 +9,8 @@ from tfgw.datasets.download import download
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
 from tfgw.datasets.files import FolderFiles, TableFiles, ZipFiles, open_files
 from tfgw.datasets.graph_dataset import GraphDataset, build_dataset
+from tfgw.datasets.graph_tables import GraphTables
+from tfgw.datasets.json_lines import SUFFIXES, JsonLines, read_json_lines
 from tfgw.datasets.node_encoding import NodeEncoding
 from tfgw.datasets.paths import data_folder
 from tfgw.datasets.tu_format import missing_targets
@@ -22,11 +24,12 @@ def load(
     max_degree: int = DEFAULT_MAX_DEGREE,
     encoding: NodeEncoding | None = None,
 ) -> GraphDataset:
-    """Load a dataset in TU format.
+    """Load a dataset in TU format or of JSON lines (:mod:`tfgw.datasets.json_lines`).
 
     Args:
-        source: a name such as ``"MUTAG"``, ``"PTC"`` or ``"IMDB-B"``, or the path of a folder or zip of your
-            own (with a separator, as in ``"./mine"``, or ending in ``.zip``, or a ``Path``).
+        source: a name such as ``"MUTAG"``, ``"PTC"`` or ``"IMDB-B"``, or the path of a folder, zip or file of your
+            own (with a separator, as in ``"./mine"``, or ending in ``.zip``, ``.jsonl`` or ``.jsonl.gz``, or a
+            ``Path``).
         data_dir: folder in which a name is looked up, as ``NAME.zip`` or as text files, there or in a
             sub-folder ``NAME``. By default the folder in the environment variable ``TFGW_DATA``, else one in
             the per-user cache. The paper's eight datasets are downloaded into it where they are missing.
@@ -39,16 +42,31 @@ def load(
 
     The parsed form is kept in the per-user cache, so that the second load of a large dataset is quick.
     """
-    files = _find(full_name(str(source)), folder=data_folder(data_dir)) if _is_name(source) else open_files(source)
-    tables = cached_tables(files)
+    name, tables, missing = _read(source, data_dir)
     if encoding is None:
         if tables.targets is None:
-            raise ValueError(missing_targets(files))
+            raise ValueError(missing)
         encoding = NodeEncoding.fit(tables, features=features, max_degree=max_degree)
     try:
-        return build_dataset(tables, name=files.name, encoding=encoding)
+        return build_dataset(tables, name=name, encoding=encoding)
     except ValueError as error:
-        raise ValueError(f"{files.name}: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _read(source: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None) -> tuple[str, GraphTables, str]:
+    """Name and graphs of a source, and what to say where they need targets and have none."""
+    if str(source).endswith(SUFFIXES):
+        path = Path(source).expanduser()
+        return JsonLines(path).name, read_json_lines(path), f'{path}: the graphs have no "target"'
+    files = find_tables(source, data_dir)
+    return files.name, cached_tables(files), missing_targets(files)
+
+
+def find_tables(source: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None) -> TableFiles:
+    """The files in TU format of a name or path, as :func:`load` takes them."""
+    if _is_name(source):
+        return _find(full_name(str(source)), folder=data_folder(data_dir))
+    return open_files(source)
 
 
 def _is_name(source: str | os.PathLike[str]) -> bool:
