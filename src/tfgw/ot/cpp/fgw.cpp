@@ -14,6 +14,8 @@ constexpr int kNoTies = -1;          // the start is not hh̄ᵀ
 constexpr int kMaxExchanges = 100;
 constexpr double kLeastGain = 1e-10;  // of an exchange, relative to the value
 constexpr double kBoundRounding = 1e-12;  // by which a lower bound is lowered, relative to the terms it is made of
+constexpr double kCostShare = 1e-6;   // a plan is optimal to this share of the smallest cost that it pays
+constexpr double kOracleShare = 1e-10;  // what the last linear oracle may ignore, relative to the objective's scale
 constexpr double kFlat = 1e-12;       // relative differences of a gradient below this are none
 
 // ⟨plan, matrix⟩; four sums, because each addition would otherwise wait for the one before.
@@ -88,10 +90,46 @@ bool FgwSolver::solve_linear(Interrupt& interrupt, PairResult& result) {
   result.iterations = 1;
   if (transport_.solve(linear_cost_.data(), interrupt) == Outcome::interrupted) return false;
   count_ = 1;
-  transport_.flow(atoms_[0].plan);
+  SparsePlan& plan = atoms_[0].plan;
+  const auto negligible = [&] {
+    transport_.flow(plan);
+    return negligible_cost(plan);
+  };
+  if (!refine(negligible, interrupt)) return false;
+  if (transport_.is_refined()) drop_rounding(plan);
   keep();
   split_costs(result);
   return true;
+}
+
+// Refines the linear problem just solved until its tolerance is at most `negligible()`.
+template <class Negligible>
+bool FgwSolver::refine(Negligible negligible, Interrupt& interrupt) {
+  double before = std::numeric_limits<double>::infinity();
+  while (transport_.tolerance() > negligible() && transport_.tolerance() < before) {
+    before = transport_.tolerance();
+    if (transport_.refine(interrupt) == Outcome::interrupted) return false;
+  }
+  return true;
+}
+
+// The costs of a linear problem are exact but for their last digits, so that each counts, whatever the others are.
+double FgwSolver::negligible_cost(const SparsePlan& plan) const {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (int e = 0; e < plan.count(); ++e) {
+    const double c = std::abs(linear_cost_[int64_t(plan.row[e]) * ld_ + plan.col[e]]);
+    smallest = c > 0 ? std::min(smallest, c) : smallest;
+  }
+  return kCostShare * smallest;
+}
+
+// Leaves out entries that are rounding of the weights where their costs are so large that they would count.
+void FgwSolver::drop_rounding(SparsePlan& plan) const {
+  SparsePlan kept;
+  for (int e = 0; e < plan.count(); ++e)
+    if (!transport_.is_rounding(plan.row[e], plan.col[e], plan.mass[e])) kept.push(plan.row[e], plan.col[e], plan.mass[e]);
+  const double value = dot(kept, linear_cost_, ld_), dropped = dot(plan, linear_cost_, ld_) - value;
+  if (std::abs(dropped) > kBoundRounding * std::abs(value)) plan = std::move(kept);
 }
 
 // Frank-Wolfe from the atoms at hand. If these are hh̄ᵀ, `ties` is the number of the start, else kNoTies. `result` gets
@@ -117,11 +155,20 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
     const double value = objective(structure_scale(), linear, alpha_, squared);
     const double scale = objective_scale(structure_scale(), linear);
     SparsePlan& vertex = atoms_[count_].plan;
-    transport_.flow(vertex);
+    const auto gap_to_vertex = [&] {
+      transport_.flow(vertex);
+      return frank_wolfe_gap(linear, alpha_, squared, dot(vertex, gradient_, ld_));
+    };
     result.distance = value;
-    result.gap = frank_wolfe_gap(linear, alpha_, squared, dot(vertex, gradient_, ld_));
+    result.gap = gap_to_vertex();
 
     const double tolerance = gap_tolerance(options.tol, value, scale);
+    // Where the oracle ignores more than rounding of the objective, a gap that seems small may not be.
+    if (result.gap <= tolerance && outcome == Outcome::optimal && !tie_break &&
+        transport_.tolerance() > kOracleShare * scale) {
+      if (!refine([&] { return kOracleShare * scale; }, interrupt)) return false;
+      result.gap = gap_to_vertex();
+    }
     const bool flat = result.gap <= tolerance;
     lazy = !flat;
     if (flat && outcome == Outcome::improved) continue;
@@ -184,8 +231,13 @@ bool FgwSolver::lower_bound(const StructureProfiles& graph, const StructureProfi
   if (alpha_ > 0) add_profile_costs(graph, tmpl, n_, m_, ld_, alpha_, cost);
   if (transport_.solve(cost.data(), interrupt) == Outcome::interrupted) return false;
   SparsePlan plan;
-  transport_.flow(plan);
-  const double value = dot(plan, cost, ld_);
+  double value;
+  const auto negligible = [&] {
+    transport_.flow(plan);
+    value = dot(plan, cost, ld_);
+    return kOracleShare * (structure_scale() + value);
+  };
+  if (!refine(negligible, interrupt)) return false;
   bound = std::max(0.0, value - kBoundRounding * (structure_scale() + value));
   return true;
 }

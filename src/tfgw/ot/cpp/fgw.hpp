@@ -82,6 +82,10 @@ class FgwSolver {
   void build_linear_cost();
   void add_atom();  // from the plan in atoms_[count_]
   bool solve_linear(Interrupt& interrupt, PairResult& result);
+  template <class Negligible>
+  bool refine(Negligible negligible, Interrupt& interrupt);
+  double negligible_cost(const SparsePlan& plan) const;
+  void drop_rounding(SparsePlan& plan) const;
   void product_start();
   SparsePlan product_plan() const;
   bool start_from_cost(StartKind kind, int s, Interrupt& interrupt);

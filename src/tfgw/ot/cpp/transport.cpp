@@ -5,12 +5,14 @@
 #include <limits>
 #include <numeric>
 
+#include "exact_sum.hpp"
 #include "kernels.hpp"
 
 namespace tfgw {
 namespace {
 
 constexpr int kPollEvery = 64;  // pricing rounds between two polls of the interrupt
+constexpr double kSplitRounding = 1e-10;  // a smaller share of a node's mass, if rounding can be as large, is rounding
 
 }  // namespace
 
@@ -50,13 +52,64 @@ auto TransportSimplex::with_tree(Use use) const {
 }
 
 Outcome TransportSimplex::solve(const double* cost, Interrupt& interrupt, int max_sweeps) {
-  cost_ = cost;
+  given_ = cost_ = cost;
+  subtracted_.clear();
   return with_tree([&](auto& tree) {
     if (!has_basis_) tree.build(rows_, cols_, greedy_basis());
     has_basis_ = true;
     eps_ = rounding(tree.compute_potentials(cost, ld_));
     return run(tree, interrupt, max_sweeps);
   });
+}
+
+// Iterative refinement. A plan is optimal for the costs if it is for the costs less any potentials. Less the potentials
+// of the basis, they are zero on the basis but for rounding, so that its potentials for them, and with these the
+// tolerance, are as small as that. What an optimum needs to know of the large costs is in `subtracted_`.
+Outcome TransportSimplex::refine(Interrupt& interrupt) {
+  const std::vector<double> u = u_, v = v_;
+  const Outcome outcome = with_tree([&](auto& tree) {
+    subtract_potentials(tree);
+    eps_ = rounding(tree.compute_potentials(cost_, ld_));
+    pivoted_ = false;
+    return run(tree, interrupt, 0);
+  });
+  if (!pivoted_) {
+    u_ = u, v_ = v;
+    return outcome;
+  }
+  for (const std::vector<double>& round : subtracted_) {
+    for (int i = 0; i < rows_; ++i) u_[i] += round[i];
+    for (int k = 0; k < cols_; ++k) v_[k] += round[rows_ + k];
+  }
+  return outcome;
+}
+
+// The given costs less the potentials of all rounds, rounded once: what remains may be smaller by many digits. Where it
+// is negative, but not by more than rounding of the cost, it counts as zero outside the basis.
+template <class Tree>
+void TransportSimplex::subtract_potentials(Tree& tree) {
+  tree.compute_potentials(cost_, ld_);  // without what pivots added up
+  std::vector<double>& latest = subtracted_.emplace_back(rows_ + cols_);
+  for (int i = 0; i < rows_; ++i) latest[i] = tree.row_potential(i);
+  std::copy_n(tree.col_potentials(), cols_, &latest[rows_]);
+  ExactSum sum;
+  const auto remainder = [&](int i, int k) {
+    sum.clear();
+    sum.add(given_[int64_t(i) * ld_ + k]);
+    for (const std::vector<double>& round : subtracted_) {
+      sum.add(-round[i]);
+      sum.add(-round[rows_ + k]);
+    }
+    return sum.value();
+  };
+  reduced_.assign(size_t(rows_) * ld_, kPadCost);
+  for (int i = 0; i < rows_; ++i)
+    for (int k = 0; k < cols_; ++k) {
+      const double c = remainder(i, k), significant = -rounding(std::abs(given_[int64_t(i) * ld_ + k]));
+      reduced_[int64_t(i) * ld_ + k] = c < significant || c > 0 ? c : 0.0;
+    }
+  tree.for_each_arc([&](int row, int col, int64_t) { reduced_[int64_t(row) * ld_ + col] = remainder(row, col); });
+  cost_ = reduced_.data();
 }
 
 // Prices block after block of rows until a whole sweep finds nothing to improve.
@@ -98,7 +151,7 @@ bool TransportSimplex::pivot_on_candidates(Tree& tree) {
       lowest = std::min(reduced, lowest);
     }
     if (!chosen) return improved;
-    improved = true;
+    improved = pivoted_ = true;
     tree.pivot(chosen->row, chosen->col, lowest);
     eps_ = std::max(eps_, rounding(std::abs(chosen->cost)));
   }
@@ -116,6 +169,11 @@ void TransportSimplex::flow(SparsePlan& out) const {
     });
   });
   out.resize(count);
+}
+
+bool TransportSimplex::is_rounding(int row, int col, double mass) const {
+  const double ends = double(std::min(supply_[row], demand_[col])) * kMassUnit;
+  return mass <= kEpsilon * (rows_ + cols_) && mass <= kSplitRounding * ends;
 }
 
 // The cost less its column means: what makes a column dear to every row does not matter to the plan. Costs of extreme

@@ -41,8 +41,20 @@ class TransportSimplex {
   // after so many sweeps over the costs even if the flow could still improve.
   Outcome solve(const double* cost, Interrupt& interrupt, int max_sweeps = 0);
 
+  // After `solve` ended at an optimum: no reduced cost is below the negative of this.
+  double tolerance() const { return eps_; }
+
+  // After `solve` ended at an optimum, for the costs that it was given: an optimum within a tolerance that is smaller by
+  // ten digits or so. Plan and potentials change only if a reduced cost is negative by more than rounding of the cost.
+  Outcome refine(Interrupt& interrupt);
+  bool is_refined() const { return !subtracted_.empty(); }
+
   // Arcs that carry flow, after `solve`.
   void flow(SparsePlan& out) const;
+
+  // Whether so much flow on an arc is rounding. Weights are doubles, so sums of rows and of columns that ought to be
+  // equal differ in their last bits, and the difference has to go somewhere.
+  bool is_rounding(int row, int col, double mass) const;
 
   const double* row_potentials() const { return u_.data(); }
   const double* col_potentials() const { return v_.data(); }
@@ -59,6 +71,8 @@ class TransportSimplex {
   Outcome run(Tree& tree, Interrupt& interrupt, int max_sweeps);
   template <class Tree>
   bool pivot_on_candidates(Tree& tree);
+  template <class Tree>
+  void subtract_potentials(Tree& tree);
 
   double rounding(double largest) const { return reduced_cost_rounding(rows_, cols_) * largest; }
 
@@ -67,8 +81,9 @@ class TransportSimplex {
   std::vector<int32_t> by_regret(const Matrix& cost) const;
 
   int rows_ = 0, cols_ = 0, ld_ = 0;
-  bool has_basis_ = false;
-  const double* cost_ = nullptr;
+  bool has_basis_ = false, pivoted_ = false;
+  const double* given_ = nullptr;  // what the caller wants the optimum for
+  const double* cost_ = nullptr;   // what is priced: the given costs or, while refining, these less `subtracted_`
   double eps_ = 0;
   std::vector<int64_t> supply_, demand_;
   mutable MaskTree<1> narrow_;
@@ -76,7 +91,8 @@ class TransportSimplex {
   mutable MaskTree<4> wide_;
   mutable LinkedTree widest_;
   std::vector<double> u_, v_;
-  Matrix relative_, best_;
+  std::vector<std::vector<double>> subtracted_;  // potentials of rows and columns, one vector per refinement
+  Matrix relative_, reduced_, best_;
   Aligned<int64_t> best_row_;
   std::vector<Cell> candidates_;
 };

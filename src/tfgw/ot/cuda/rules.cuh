@@ -8,6 +8,8 @@
 // - A tie-breaking matrix is divided by its largest entry in the C++ core and multiplied by the reciprocal in the
 //   kernels. A column mean of costs is a sum of quotients in the C++ core and the quotient of a sum in the kernels.
 // - The corrective step factorises H = L Lᵀ in the C++ core and H = L D Lᵀ in the kernels.
+// - Where costs differ by many powers of ten, the C++ core refines a linear problem until the small ones count as well.
+//   The kernels ignore reduced costs that are rounding of the largest cost.
 // - Minima over costs start from infinity in the C++ core and from kPadCost in the kernels.
 // - Template nodes that are equal in weight and features are ordered by structure in the C++ core and by index in the
 //   kernels.
