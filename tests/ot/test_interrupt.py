@@ -1,4 +1,4 @@
-"""A long solve can be stopped, and other Python threads run meanwhile."""
+"""A long solve or search can be stopped, and other Python threads run meanwhile."""
 
 import signal
 import subprocess
@@ -42,9 +42,44 @@ SIZES = {"many graphs": (100, 300), "few large graphs": (2, 2000)}
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", SIZES)
 def test_ctrl_c_stops_a_solve_within_a_second(kind: str, threads: int) -> None:
-    script = SCRIPT.replace("{many}", repr(SIZES))
+    check_that_ctrl_c_stops(SCRIPT.replace("{many}", repr(SIZES)), kind, str(threads))
+
+
+ORDER_SCRIPT = """
+import signal, sys, torch
+from tfgw.ot import GraphBatch, canonical_order
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+kind = sys.argv[1]
+if kind == "hard graph":  # a projective plane: points and lines that nothing tells apart
+    q = 11
+    points = [(1, a, b) for a in range(q) for b in range(q)] + [(0, 1, a) for a in range(q)] + [(0, 0, 1)]
+    place = torch.tensor(points)
+    edges = ((place @ place.T) % q == 0).nonzero().T + torch.tensor([[0], [len(points)]])
+    graphs = GraphBatch(torch.zeros(2 * len(points), 0), edge_index=torch.cat([edges, edges.flip(0)], dim=1))
+else:  # rings of one size: the search is short, and there are many
+    ring, count = torch.arange(60), 20_000
+    next_node = (60 * torch.arange(count).view(-1, 1) + (ring + 1) % 60).flatten()
+    edges = torch.stack([torch.arange(60 * count), next_node])
+    batch = torch.arange(count).repeat_interleave(60)
+    graphs = GraphBatch(torch.zeros(60 * count, 0), batch=batch, edge_index=torch.cat([edges, edges.flip(0)], dim=1))
+print("started", flush=True)
+try:
+    canonical_order(graphs)
+    print("finished", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["hard graph", "many graphs"])
+def test_ctrl_c_stops_a_search_for_canonical_order_within_a_second(kind: str) -> None:
+    check_that_ctrl_c_stops(ORDER_SCRIPT, kind)
+
+
+def check_that_ctrl_c_stops(script: str, *arguments: str) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-c", script, kind, str(threads)],
+        [sys.executable, "-c", script, *arguments],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,

@@ -5,17 +5,16 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "batch.hpp"
 #include "given_problem.hpp"
+#include "python_signals.hpp"
 #include "validate.hpp"
 
 namespace tfgw {
@@ -23,23 +22,6 @@ namespace {
 
 // What a solve is to return besides the distances, as problem.py has it.
 enum Wanted { kResults = 1, kPlans = 2, kGradients = 4, kDiagnosis = 8 };
-
-// Asks Python for pending signals (Ctrl-C), now and then and only on the thread that called in.
-class PythonSignals : public Interrupt {
- protected:
-  bool requested() override {
-    if (std::this_thread::get_id() != caller_) return false;
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_) return false;
-    next_ = now + std::chrono::milliseconds(50);
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
-  }
-
- private:
-  const std::thread::id caller_ = std::this_thread::get_id();
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
-};
 
 template <class T>
 T* pointer(const Torch::Facts& facts) {

@@ -9,6 +9,7 @@
 #include "canonical.hpp"
 #include "cpu.hpp"
 #include "host/bindings.hpp"
+#include "python_signals.hpp"
 #include "validate.hpp"
 
 namespace nb = nanobind;
@@ -43,8 +44,13 @@ void canonical_orders(Longs ptr, Doubles node_rows, MaybeLongs edge_index, Maybe
                       data(edge_rows),
                       edge_rows ? int64_t(edge_rows->shape(1)) : 0,
                       data(dense)};
-  nb::gil_scoped_release release;
-  canonical_orders(in, effort, order.data(), exact.data());
+  PythonSignals signals;
+  bool finished;
+  {
+    nb::gil_scoped_release release;
+    finished = canonical_orders(in, effort, signals, order.data(), exact.data());
+  }
+  if (!finished) throw nb::python_error();
 }
 
 }  // namespace

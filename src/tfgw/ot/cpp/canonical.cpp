@@ -27,12 +27,13 @@ class Orbits {
 
 class Search {
  public:
-  Search(const ColouredGraph& graph, int64_t effort) : graph_(graph), refiner_(graph), effort_(effort) {}
+  Search(const ColouredGraph& graph, int64_t effort, Interrupt& interrupt)
+      : graph_(graph), interrupt_(interrupt), refiner_(graph, interrupt), effort_(effort) {}
 
   CanonicalOrder run() {
     Partition first = refiner_.first_partition();
     if (next_cell(first) < 0) return {first.node, exact_};  // the only leaf
-    descend(std::move(first), 0);
+    if (!interrupt_.stopped()) descend(std::move(first), 0);
     return {best_, exact_};
   }
 
@@ -62,6 +63,7 @@ class Search {
       explored.push_back(v);
       Partition child = partition;
       const uint64_t trace = refiner_.individualise(child, v);
+      if (interrupt_.stopped()) return -1;
       if (!follow(trace, depth)) continue;
       path_.resize(depth);
       path_.push_back(v);
@@ -140,6 +142,7 @@ class Search {
   }
 
   const ColouredGraph& graph_;
+  Interrupt& interrupt_;
   Refiner refiner_;
   const int64_t effort_;
   int64_t work_ = 0;
@@ -152,9 +155,11 @@ class Search {
 
 }  // namespace
 
-CanonicalOrder canonical_order(const ColouredGraph& graph, int64_t effort) { return Search(graph, effort).run(); }
+CanonicalOrder canonical_order(const ColouredGraph& graph, int64_t effort, Interrupt& interrupt) {
+  return Search(graph, effort, interrupt).run();
+}
 
-void canonical_orders(const OrderInput& in, int64_t effort, int64_t* order, int32_t* exact) {
+bool canonical_orders(const OrderInput& in, int64_t effort, Interrupt& interrupt, int64_t* order, int32_t* exact) {
   std::vector<std::vector<Tie>> ties(in.graphs);
   if (in.edges > 0) {
     std::vector<int32_t> graph_of(in.ptr[in.graphs]);
@@ -175,10 +180,13 @@ void canonical_orders(const OrderInput& in, int64_t effort, int64_t* order, int3
         if (dense[i * n + j] != 0) ties[b].push_back({int32_t(i), int32_t(j), mix(colour_of(dense[i * n + j]))});
     if (dense) dense += n * n;
     const CanonicalOrder found = canonical_order(
-        ColouredGraph(rank_rows(in.node_rows + first * in.node_width, n, in.node_width), std::move(ties[b])), effort);
+        ColouredGraph(rank_rows(in.node_rows + first * in.node_width, n, in.node_width), std::move(ties[b])), effort,
+        interrupt);
+    if (interrupt.poll()) return false;
     for (int64_t i = 0; i < n; ++i) order[first + i] = first + found.order[i];
     exact[b] = found.exact;
   }
+  return true;
 }
 
 }  // namespace tfgw

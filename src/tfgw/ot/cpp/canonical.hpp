@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "coloured_graph.hpp"
+#include "interrupt.hpp"
 
 namespace tfgw {
 
@@ -20,8 +21,8 @@ struct CanonicalOrder {
 };
 
 // `effort` bounds the search, in steps of about ten nanoseconds; counted, not timed, so that the answer is always the
-// same.
-CanonicalOrder canonical_order(const ColouredGraph& graph, int64_t effort);
+// same. Once the interrupt has stopped, there is no order.
+CanonicalOrder canonical_order(const ColouredGraph& graph, int64_t effort, Interrupt& interrupt);
 
 // The graphs of a batch, with all that tells their nodes and edges apart.
 struct OrderInput {
@@ -36,7 +37,7 @@ struct OrderInput {
   const double* dense;        // the n × n blocks one after the other, or null
 };
 
-// Writes the canonical order of each graph, in numbers of the whole batch, and whether it is exact.
-void canonical_orders(const OrderInput& in, int64_t effort, int64_t* order, int32_t* exact);
+// Writes the canonical order of each graph, in numbers of the whole batch, and whether it is exact. False if interrupted.
+bool canonical_orders(const OrderInput& in, int64_t effort, Interrupt& interrupt, int64_t* order, int32_t* exact);
 
 }  // namespace tfgw

@@ -172,7 +172,8 @@ std::vector<int32_t> live_nodes(const TemplatesInput& in, int64_t k) {
     for (int a = 0; a < count; ++a)
       for (int b = 0; b < count; ++b)
         if (const double c = S[live[a] * m + live[b]]; c != 0) ties.push_back({a, b, colour_of(c)});
-    order = canonical_order(ColouredGraph(std::move(rank), std::move(ties)), kTemplateEffort).order;
+    Interrupt never;
+    order = canonical_order(ColouredGraph(std::move(rank), std::move(ties)), kTemplateEffort, never).order;
   }
   for (int32_t& l : order) l = live[l];
   return order;

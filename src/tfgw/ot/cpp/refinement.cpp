@@ -5,8 +5,14 @@
 #include <utility>
 
 namespace tfgw {
+namespace {
 
-Refiner::Refiner(const ColouredGraph& graph) : graph_(graph), key_(graph.size(), 0), queued_(graph.size(), 0) {
+constexpr int64_t kPollEvery = int64_t(1) << 18;  // steps between two polls of the interrupt: some milliseconds
+
+}  // namespace
+
+Refiner::Refiner(const ColouredGraph& graph, Interrupt& interrupt)
+    : graph_(graph), interrupt_(interrupt), key_(graph.size(), 0), queued_(graph.size(), 0) {
   for (std::vector<int32_t>* list : {&touched_, &touched_cells_, &parts_}) list->reserve(graph.size());
 }
 
@@ -51,6 +57,12 @@ void Refiner::separate(Partition& p, int cell) {
   p.cells += size - 1;
 }
 
+bool Refiner::stop_requested() {
+  if (work_ < next_poll_) return interrupt_.stopped();
+  next_poll_ = work_ + kPollEvery;
+  return interrupt_.poll();
+}
+
 // Every cell in the queue looks at its neighbours: nodes of a cell that see it differently part.
 uint64_t Refiner::refine(Partition& p, std::vector<int32_t> queue) {
   uint64_t trace = 0;
@@ -58,7 +70,7 @@ uint64_t Refiner::refine(Partition& p, std::vector<int32_t> queue) {
   for (size_t next = 0; next < queue.size(); ++next) {
     const int cell = queue[next];
     queued_[cell] = 0;
-    if (p.is_discrete()) continue;
+    if (p.is_discrete() || stop_requested()) continue;
     touched_.clear();
     for (int place = cell; place < cell + p.size[cell]; ++place)
       for (auto e = graph_.begin(p.node[place]); e != graph_.end(p.node[place]); ++e) {

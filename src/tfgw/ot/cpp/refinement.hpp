@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "coloured_graph.hpp"
+#include "interrupt.hpp"
 
 namespace tfgw {
 
@@ -20,7 +21,8 @@ struct Partition {
 
 class Refiner {
  public:
-  explicit Refiner(const ColouredGraph& graph);
+  // Once the interrupt has stopped, partitions are left as they are, refined or not.
+  Refiner(const ColouredGraph& graph, Interrupt& interrupt);
 
   // Cells by node colour, refined.
   Partition first_partition();
@@ -39,11 +41,14 @@ class Refiner {
   uint64_t refine(Partition& partition, std::vector<int32_t> queue);
   uint64_t split(Partition& partition, int cell, std::vector<int32_t>& queue);
 
+  bool stop_requested();
+
   const ColouredGraph& graph_;
+  Interrupt& interrupt_;
   std::vector<uint64_t> key_;
   std::vector<char> queued_;
   std::vector<int32_t> touched_, touched_cells_, parts_;
-  int64_t work_ = 0;
+  int64_t work_ = 0, next_poll_ = 0;
 };
 
 }  // namespace tfgw
