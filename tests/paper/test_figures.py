@@ -10,7 +10,6 @@ from tfgw.cli import main
 from tfgw.paper.cells import Cell
 from tfgw.paper.experiment import load_experiment, names
 from tfgw.paper.figures import alpha, by_templates, layers
-from tfgw.paper.figures.graphs import cycle_layout, spread_layout
 from tfgw.paper.plan import plan
 from tfgw.paper.records import Records
 from tfgw.paper.series import Options, Series
@@ -103,16 +102,3 @@ def test_missing_records_are_named(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "is a table" in capsys.readouterr().err
     assert main(["paper", "plot", "fig-samples", "--output", str(tmp_path / "a.jpg")]) == 1
     assert "must end in .png, .svg, .pdf" in capsys.readouterr().err
-
-
-def test_layouts() -> None:
-    """Cycles apart from each other; strong edges shorter than weak ones."""
-    edges = np.array([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 6), (6, 3)])
-    places = cycle_layout(np.concatenate([edges, edges[:, ::-1]]).T, 7)
-    assert places[:3, 0].max() < places[3:, 0].min()
-    C = np.zeros((4, 4))
-    C[0, 1] = C[1, 0] = C[2, 3] = C[3, 2] = 1
-    C[1, 2] = C[2, 1] = 0.25
-    places = spread_layout(C)
-    lengths = [np.linalg.norm(places[a] - places[b]) for a, b in ((0, 1), (1, 2), (2, 3))]
-    np.testing.assert_allclose(lengths, [1, 4, 1], atol=0.05)

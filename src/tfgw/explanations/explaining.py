@@ -1,7 +1,7 @@
 """Explain a prediction of any trained model."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,14 +9,9 @@ from torch_geometric.data import Data
 from torch_geometric.explain import Explanation
 
 from tfgw.datasets import GraphDataset
-from tfgw.estimators.graphs import as_dataset, as_graphs
+from tfgw.estimators.any_model import INPUTS, open_model
 from tfgw.explanations.attribution import Attribution, attribute
 from tfgw.explanations.reference import Reference
-from tfgw.nn import TFGWModel
-from tfgw.train import Preprocessing, Task, TrainedModel
-from tfgw.train.batches import OPTIONAL_INPUTS
-
-INPUTS = ("x", "edge_index", *OPTIONAL_INPUTS)
 
 
 def explain(
@@ -44,61 +39,16 @@ def explain(
         :class:`tfgw.explanations.attribution.Attribution` by its name; ``x`` and ``edge_index`` are those of ``graph``.
         A regressor's score is that of its standardised targets.
     """
-    explained = _opened(model)
-    given = explained.graphs([graph])
-    prepared = explained.prepare(_numbered(given))
+    opened = open_model(model)
+    given = opened.graphs([graph])
+    prepared = opened.prepare(_numbered(given))
+    (network,) = opened.members
     if reference is not None and not isinstance(reference, Reference):
-        reference = Reference.of_graphs(explained.network, explained.prepare(explained.graphs(reference)))
+        reference = Reference.of_graphs(network, opened.prepare(opened.graphs(reference)))
     inputs = {key: prepared[0][key] for key in INPUTS if key in prepared[0]}
-    number = explained.output(target)
-    found = attribute(explained.network, inputs, task=explained.task, target=number, reference=reference)
+    number = opened.output(target)
+    found = attribute(network, inputs, task=opened.task, target=number, reference=reference)
     return _as_explanation(_in_given_order(found, prepared[0]), given[0])
-
-
-class _Opened(NamedTuple):
-    """A model of any kind, taken apart."""
-
-    network: TFGWModel
-    task: Task
-    classes: tuple[Any, ...]
-    preprocessing: Preprocessing | None
-    takes_any_graph: bool
-
-    def graphs(self, graphs: Sequence[Any]) -> GraphDataset:
-        """Graphs of a user, before preprocessing."""
-        if self.takes_any_graph:
-            config = self.network.config
-            return as_dataset(as_graphs(graphs, structure=config.structure, directed=config.directed))
-        for graph in graphs:
-            if not isinstance(graph, Data) or graph.x is None or graph.edge_index is None:
-                raise ValueError(f"graph: expected a Data with x and edge_index, got {type(graph).__name__}")
-        kept = [Data(**{key: graph[key] for key in INPUTS if graph.get(key) is not None}) for graph in graphs]
-        return GraphDataset.stack(kept, name="graph")
-
-    def prepare(self, dataset: GraphDataset) -> GraphDataset:
-        return dataset if self.preprocessing is None else self.preprocessing(dataset)
-
-    def output(self, target: Any) -> int | None:
-        """The number of an output that a user names."""
-        if target is None or not self.classes:
-            return None if target is None else int(target)
-        if target not in self.classes:
-            raise ValueError(f"target: must be one of {', '.join(map(str, self.classes))}, got {target!r}")
-        return self.classes.index(target)
-
-
-def _opened(model: Any) -> _Opened:
-    if isinstance(model, TFGWModel):
-        return _Opened(model, "classification", (), None, False)
-    if isinstance(model, TrainedModel):
-        return _Opened(model.model, model.task, model.classes, model.preprocessing, False)
-    if isinstance(getattr(model, "model_", None), TFGWModel):
-        trained: TrainedModel = model.trained_
-        return _Opened(trained.model, trained.task, trained.classes, trained.preprocessing, True)
-    raise ValueError(
-        "model: expected a trained model, a fitted TFGWClassifier or TFGWRegressor, or a TFGWModel, got"
-        f" {type(model).__name__}"
-    )
 
 
 def _numbered(dataset: GraphDataset) -> GraphDataset:

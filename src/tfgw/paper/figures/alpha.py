@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from tfgw.paper.experiment import Experiment
-from tfgw.paper.figures.drawing import COLOURS, new_figure, require
+from tfgw.paper.figures.drawing import require
 from tfgw.paper.records import Records, is_done
 from tfgw.paper.series import Series, finished
+from tfgw.plot.plot_style import COLOURS, new_figure
 
 
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from tfgw.paper.experiment import Experiment
-from tfgw.paper.figures.drawing import COLOURS, MARKERS, new_figure, require
+from tfgw.paper.figures.drawing import require
 from tfgw.paper.records import Records
 from tfgw.paper.series import Series
 from tfgw.paper.summary import by_configuration
+from tfgw.plot.plot_style import COLOURS, MARKERS, new_figure
 
 
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:

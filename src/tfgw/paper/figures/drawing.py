@@ -1,4 +1,4 @@
-"""What all figures share: colours that colour-blind readers can tell apart, sizes, saving."""
+"""What all figures of the experiments share: records that must be there, and saving."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,23 +11,7 @@ from tfgw.paper.series import Series
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, the darker half first.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = (".png", ".svg", ".pdf")
-
-
-def new_figure(columns: int = 1, *, width: float = 4.0, height: float = 3.2, rows: int = 1) -> tuple["Figure", Any]:
-    """A figure and its axes, ``(rows, columns)``, drawn without a display."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ValueError("plot: matplotlib is not installed; pip install 'tfgw[figures]'") from error
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for axis in axes.flat:
-        axis.spines[["top", "right"]].set_visible(False)
-    return figure, axes
 
 
 def save(figure: "Figure", path: Path) -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from tfgw.paper.experiment import Experiment
-from tfgw.paper.figures.drawing import COLOURS, new_figure, percent, require
+from tfgw.paper.figures.drawing import percent, require
 from tfgw.paper.records import Records
 from tfgw.paper.series import Series
 from tfgw.paper.summary import by_configuration
+from tfgw.plot.plot_style import COLOURS, new_figure
 
 HATCHES = ("", "//", "..", "xx")
 

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tfgw.paper.experiment import Experiment
-from tfgw.paper.figures.drawing import COLOURS, new_figure
 from tfgw.paper.figures.embedded import embedded_models
 from tfgw.paper.records import Records
 from tfgw.paper.series import Series
+from tfgw.plot.plot_style import COLOURS, new_figure
 
 
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:

@@ -8,13 +8,16 @@ import numpy as np
 
 from tfgw.datasets import GraphDataset, four_cycles, skip_circles
 from tfgw.paper.experiment import Experiment
-from tfgw.paper.figures.drawing import COLOURS, new_figure
-from tfgw.paper.figures.graphs import circle_layout, cycle_layout, draw_edges
 from tfgw.paper.isomorphism import isomorphism_groups
 from tfgw.paper.records import Records
 from tfgw.paper.series import Series
+from tfgw.plot.drawn_graph import plain_drawing
+from tfgw.plot.graph_drawing import draw_graph
+from tfgw.plot.layouts import circle_layout, cycle_layout
+from tfgw.plot.plot_style import class_colour, new_figure, styled
 
 
+@styled
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:
     """Two graphs of each class of 4-CYCLES above, four classes of SKIP-CIRCLES below."""
     figure, axes = new_figure(4, rows=2, width=2.4, height=2.5)
@@ -38,8 +41,5 @@ def _kinds(cycles: GraphDataset) -> list[int]:
 
 
 def _draw_one(axis: Any, graph: Any, places: np.ndarray, title: str, colour: int) -> None:
-    draw_edges(axis, places, graph.edge_index.numpy(), width=1.0)
-    axis.scatter(*places.T, s=22, color=COLOURS[colour % len(COLOURS)], zorder=2)
+    draw_graph(axis, plain_drawing(places, graph.edge_index.numpy(), class_colour(colour)))
     axis.set_title(title, fontsize="medium")
-    axis.set_axis_off()
-    axis.set_aspect("equal", adjustable="datalim")

@@ -1,11 +1,18 @@
-"""Where the nodes of a graph are drawn, and its edges."""
+"""Where the nodes of a graph are drawn."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 from sklearn.manifold import smacof
+
+LARGEST_REFINED = 150
+"""Nodes up to which a layout is refined, which takes a second for this many."""
+
+
+LONGEST_EDGE = 4.0
+"""Longer ones would leave no room for the rest."""
 
 
 def circle_layout(nodes: int) -> np.ndarray:
@@ -38,13 +45,18 @@ def cycle_layout(edge_index: np.ndarray, nodes: int) -> np.ndarray:
 def spread_layout(structure: np.ndarray) -> np.ndarray:
     """Nodes that strong edges join come close together: multidimensional scaling of path lengths.
 
-    ``structure`` has entries from 0 (no edge) to 1; an edge of strength s has length 1 / s.
+    ``structure`` has entries from 0 (no edge) to 1; an edge of strength s has length 1 / s, or 4 if it is weaker.
     """
-    lengths = np.where(structure > 1e-3, 1 / np.maximum(structure, 1e-3), 0)
+    if len(structure) == 1:
+        return np.zeros((1, 2))
+    lengths = np.where(structure > 1e-3, 1 / np.maximum(structure, 1 / LONGEST_EDGE), 0)
     distances = shortest_path(csr_array(lengths), directed=False)
     finite = distances[np.isfinite(distances)]
     distances = np.minimum(np.where(np.isfinite(distances), distances, finite.max() + 1), 12)
-    places, _ = smacof(distances, init=_classical_scaling(distances), n_init=1)
+    start = _classical_scaling(distances)
+    if len(structure) < 3 or len(structure) > LARGEST_REFINED:
+        return start
+    places, _ = smacof(distances, init=start, n_init=1, normalized_stress=False)
     return np.asarray(places)
 
 
@@ -54,16 +66,23 @@ def _classical_scaling(distances: np.ndarray) -> np.ndarray:
     return vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 1e-9))
 
 
-def draw_edges(
-    axis: Any, places: np.ndarray, edge_index: np.ndarray, *, width: float, shades: np.ndarray | None = None
-) -> None:
-    """Lines between nodes; ``shades`` from 0 (white) to 1 (black), strongest on top."""
-    from matplotlib.collections import LineCollection
-
-    once = edge_index[0] < edge_index[1]
-    source, target = edge_index[:, once]
-    strength = np.full(len(source), 0.6) if shades is None else np.clip(shades[once], 0, 1)
-    order = np.argsort(strength)
-    segments = np.stack([places[source], places[target]], axis=1)[order]
-    colours = [(1 - s, 1 - s, 1 - s) for s in strength[order]]
-    axis.add_collection(LineCollection(list(segments), colors=colours, linewidths=width, zorder=1))
+def molecule_layout(elements: Sequence[str], edges: np.ndarray, orders: np.ndarray) -> np.ndarray | None:
+    """Coordinates of a drawn molecule by RDKit; ``None`` where it is not installed or cannot draw this one."""
+    try:
+        from rdkit import Chem, rdBase
+        from rdkit.Chem import rdDepictor
+    except ImportError:
+        return None
+    kinds = {1: Chem.BondType.SINGLE, 1.5: Chem.BondType.AROMATIC, 2: Chem.BondType.DOUBLE, 3: Chem.BondType.TRIPLE}
+    molecule = Chem.RWMol()
+    try:
+        with rdBase.BlockLogs():
+            for symbol in elements:
+                molecule.AddAtom(Chem.Atom(symbol))
+            for (source, target), order in zip(edges.T.tolist(), orders.tolist(), strict=True):
+                molecule.AddBond(source, target, kinds.get(order, Chem.BondType.SINGLE))
+            Chem.FastFindRings(molecule)
+            rdDepictor.Compute2DCoords(molecule)
+    except (RuntimeError, ValueError):
+        return None
+    return np.array(molecule.GetConformer().GetPositions())[:, :2]

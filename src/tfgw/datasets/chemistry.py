@@ -1,0 +1,47 @@
+"""What the numbers of node and edge labels mean where graphs are molecules.
+
+MUTAG and PTC_MR say it in the README.txt of their archives in the TU collection (https://chrsmrrs.github.io/datasets).
+Labels that are text are element symbols already.
+"""
+
+from collections.abc import Sequence
+
+from tfgw.datasets.catalog import full_name
+
+ELEMENTS: dict[str, tuple[str, ...]] = {
+    "MUTAG": ("C", "N", "O", "F", "I", "Cl", "Br"),
+    "PTC_MR": ("In", "P", "O", "N", "Na", "C", "Cl", "S", "Br", "F", "K", "Cu", "Zn", "I", "Ba", "Sn", "Pb", "Ca"),
+}
+"""The element of each node label, from 0."""
+
+AROMATIC = 1.5
+BOND_ORDERS: dict[str, tuple[float, ...]] = {"MUTAG": (AROMATIC, 1, 2, 3), "PTC_MR": (3, 2, 1, AROMATIC)}
+"""The bond order of each edge label, from 0."""
+
+_PERIODIC_TABLE = """
+H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc
+Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi
+Po At Rn Fr Ra Ac Th Pa U Np Pu
+"""
+SYMBOLS = frozenset(_PERIODIC_TABLE.split())
+
+
+def label_names(dataset: str, labels: Sequence[int | str]) -> tuple[str, ...]:
+    """What node labels are called: elements, where the dataset has them, else the labels themselves."""
+    elements = ELEMENTS.get(full_name(dataset))
+    if elements is None or not all(isinstance(label, int) and 0 <= label < len(elements) for label in labels):
+        return tuple(str(label) for label in labels)
+    return tuple(elements[int(label)] for label in labels)
+
+
+def are_elements(names: Sequence[str]) -> bool:
+    """Whether all names are symbols of elements."""
+    return bool(names) and all(name in SYMBOLS for name in names)
+
+
+def bond_orders(dataset: str, labels: Sequence[int | str]) -> tuple[float, ...] | None:
+    """The bond order of each edge label, where the dataset is known to have bonds."""
+    orders = BOND_ORDERS.get(full_name(dataset))
+    if orders is None or not all(isinstance(label, int) and 0 <= label < len(orders) for label in labels):
+        return None
+    return tuple(orders[int(label)] for label in labels)

@@ -1,0 +1,94 @@
+"""A trained model of any kind, taken apart: what explanations, plots and reports read."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from torch_geometric.data import Data
+
+from tfgw.datasets import GraphDataset, NodeEncoding
+from tfgw.estimators.graphs import as_dataset, as_graphs
+from tfgw.nn import TFGWModel
+from tfgw.train import Preprocessing, Task, TrainedModel
+from tfgw.train.batches import OPTIONAL_INPUTS
+
+INPUTS = ("x", "edge_index", *OPTIONAL_INPUTS)
+
+
+class AnyModel(NamedTuple):
+    """Attributes as in :class:`tfgw.train.TrainedModel`.
+
+    Attributes:
+        dataset: Name of the dataset that it was trained on; empty if it is not known.
+        takes_any_graph: Whether graphs may be of any kind that estimators take, and not ``Data`` alone.
+    """
+
+    members: tuple[TFGWModel, ...]
+    task: Task = "classification"
+    classes: tuple[Any, ...] = ()
+    preprocessing: Preprocessing | None = None
+    encoding: NodeEncoding | None = None
+    dataset: str = ""
+    takes_any_graph: bool = False
+
+    def graphs(self, graphs: Sequence[Any]) -> GraphDataset:
+        """Graphs of a user as a dataset, before preprocessing."""
+        config = self.members[0].config
+        if self.takes_any_graph:
+            converted = as_graphs(graphs, structure=config.structure, directed=config.directed)
+            return as_dataset(_with_bonds(converted, graphs))
+        if isinstance(graphs, GraphDataset):
+            return graphs
+        for graph in graphs:
+            if not isinstance(graph, Data) or graph.x is None or graph.edge_index is None:
+                raise ValueError(f"graph: expected a Data with x and edge_index, got {type(graph).__name__}")
+        kept = [Data(**{key: graph[key] for key in INPUTS if graph.get(key) is not None}) for graph in graphs]
+        return GraphDataset.stack(_with_bonds(kept, graphs), name="graphs")
+
+    def prepare(self, dataset: GraphDataset) -> GraphDataset:
+        """Graphs as the networks take them."""
+        return dataset if self.preprocessing is None else self.preprocessing(dataset)
+
+    def output(self, target: Any) -> int | None:
+        """The number of an output that a user names by its class."""
+        if target is None or not self.classes:
+            return None if target is None else int(target)
+        if target not in self.classes:
+            raise ValueError(f"target: must be one of {', '.join(map(str, self.classes))}, got {target!r}")
+        return self.classes.index(target)
+
+    def class_name(self, number: int) -> str:
+        """What output ``number`` stands for."""
+        return str(self.classes[number]) if self.classes else f"output {number}"
+
+
+def _with_bonds(graphs: list[Data], given: Sequence[Any]) -> list[Data]:
+    """The same graphs with ``edge_attr``, which networks do not see but drawings do, where all of them have it."""
+    if all(isinstance(graph, Data) and graph.get("edge_attr") is not None for graph in given):
+        for graph, other in zip(graphs, given, strict=True):
+            graph.edge_attr = other.edge_attr
+    return graphs
+
+
+def open_model(model: Any) -> AnyModel:
+    """Take apart a trained model, a fitted estimator, or a network."""
+    if isinstance(model, AnyModel):
+        return model
+    if isinstance(model, TFGWModel):
+        return AnyModel((model,))
+    trained, is_estimator = model, False
+    if not isinstance(model, TrainedModel):
+        trained, is_estimator = getattr(model, "trained_", None) if hasattr(model, "model_") else None, True
+    if not isinstance(trained, TrainedModel):
+        raise ValueError(
+            "model: expected a trained model, a fitted TFGWClassifier or TFGWRegressor, or a TFGWModel, got"
+            f" {type(model).__name__}"
+        )
+    return AnyModel(
+        members=(trained.model,),
+        task=trained.task,
+        classes=trained.classes,
+        preprocessing=trained.preprocessing,
+        encoding=trained.encoding,
+        dataset=str(trained.source.get("dataset", "")),
+        takes_any_graph=is_estimator,
+    )

@@ -1,0 +1,114 @@
+"""Draw graphs: nodes with names, links by strength or bond order, signed values as rings and lines."""
+
+from typing import Any
+
+import numpy as np
+
+from tfgw.plot.drawn_graph import DrawnGraph
+from tfgw.plot.plot_style import AGAINST, FOR, INK
+
+NODE_AREA = 190
+BOND_GAP = 0.045
+"""Between the lines of a double bond, in the units of a drawing of width 2."""
+
+
+def draw_graph(
+    axis: Any, graph: DrawnGraph, *, node_values: np.ndarray | None = None, link_values: np.ndarray | None = None
+) -> None:
+    """Draw a graph on an axis.
+
+    Args:
+        axis: A matplotlib axis.
+        graph: The drawing.
+        node_values: Signed values, shown as discs behind the nodes: blue for positive, orange with a broken rim for
+            negative ones, larger for larger ones.
+        link_values: Signed values of links, shown as broad lines behind them.
+    """
+    axis.set_axis_off()
+    axis.set_aspect("equal", adjustable="datalim")
+    area = NODE_AREA * min(1.0, (18 / max(1, len(graph.names))) ** 0.8)
+    if link_values is not None:
+        _draw_values_of_links(axis, graph, link_values)
+    _draw_links(axis, graph)
+    if node_values is not None:
+        _draw_values_of_nodes(axis, graph, node_values, area)
+    sizes = area * np.clip(graph.weights * max(1, (graph.weights > 0).sum()), 0.12, 3.5)
+    axis.scatter(*graph.places.T, s=sizes, c=list(graph.colours), edgecolors=INK, lw=0.6, zorder=3)
+    if area >= 60:
+        for place, name, colour in zip(graph.places, graph.names, graph.colours, strict=True):
+            if name:
+                style = {"color": _readable_on(colour), "fontsize": _font(name, area), "weight": "bold"}
+                axis.text(*place, name, ha="center", va="center", zorder=4, **style)
+    axis.margins(0.16)
+
+
+def _draw_links(axis: Any, graph: DrawnGraph) -> None:
+    from matplotlib.collections import LineCollection
+
+    segments, styles, alphas = [], [], []
+    for (source, target), strength, order in zip(graph.links.T, graph.strengths, graph.orders, strict=True):
+        ends = graph.places[[source, target]]
+        for shift, style in _lines(order):
+            segments.append(ends + shift * BOND_GAP * _normal(ends))
+            styles.append(style)
+            alphas.append(0.12 + 0.78 * float(np.clip(strength, 0, 1)))
+    for style in sorted(set(styles)):
+        chosen = [number for number, other in enumerate(styles) if other == style]
+        colours = [(*_rgb(INK), alphas[number]) for number in chosen]
+        lines = LineCollection(
+            [segments[n] for n in chosen], colors=colours, linewidths=1.3, linestyles=style, zorder=2
+        )
+        axis.add_collection(lines)
+
+
+def _lines(order: float) -> list[tuple[float, str]]:
+    """The lines of a bond: how far each is from the middle, and its style."""
+    if order == 1.5:
+        return [(-0.5, "-"), (0.5, "--")]
+    return {2: [(-0.5, "-"), (0.5, "-")], 3: [(-1.0, "-"), (0.0, "-"), (1.0, "-")]}.get(int(order), [(0.0, "-")])
+
+
+def _normal(ends: np.ndarray) -> np.ndarray:
+    along = ends[1] - ends[0]
+    length = np.linalg.norm(along)
+    return np.array([-along[1], along[0]]) / (length if length > 0 else 1)
+
+
+def _draw_values_of_nodes(axis: Any, graph: DrawnGraph, values: np.ndarray, area: float) -> None:
+    scale = np.abs(values).max() or 1.0
+    for sign, colour, style in ((1, FOR, "-"), (-1, AGAINST, "--")):
+        chosen = sign * values > 0.02 * scale
+        sizes = area * (1.3 + 4.2 * np.abs(values[chosen]) / scale)
+        axis.scatter(*graph.places[chosen].T, s=sizes, color=colour, alpha=0.45, linestyle=style, edgecolors=colour,
+                     lw=1.4, zorder=1)  # fmt: skip
+
+
+def _draw_values_of_links(axis: Any, graph: DrawnGraph, values: np.ndarray) -> None:
+    from matplotlib.collections import LineCollection
+
+    scale = np.abs(values).max() if len(values) else 0.0
+    if not scale:
+        return
+    shown = np.abs(values) > 0.05 * scale
+    segments = graph.places[graph.links.T[shown]]
+    colours = [(*_rgb(FOR if value > 0 else AGAINST), 0.5) for value in values[shown]]
+    widths = 9 * np.abs(values[shown]) / scale
+    axis.add_collection(LineCollection(list(segments), colors=colours, linewidths=widths, zorder=0.5))
+
+
+def _font(name: str, area: float) -> float:
+    return 0.55 * float(np.sqrt(area)) / max(1.0, 0.75 * len(name) ** 0.8)
+
+
+def _rgb(colour: Any) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(colour)
+    return red, green, blue
+
+
+def _readable_on(colour: Any) -> str:
+    """White or almost ink (which pages may replace), whichever has more contrast, by the luminance of WCAG."""
+    channels = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in _rgb(colour)]
+    luminance = float(np.dot([0.2126, 0.7152, 0.0722], channels))
+    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.06 else "#1b1d1e"
