@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_cli import write_tu_folder
 from tfgw.cli import main
-from tfgw.datasets import load, save
+from tfgw.datasets import load, random_split, save
 from tfgw.datasets.cache import cached_tables
 from tfgw.datasets.files import open_files
 from tfgw.datasets.graph_tables import GraphTables, starts
@@ -202,3 +202,21 @@ def test_what_nodes_are_described_by_is_said(workplace: Path, capsys: pytest.Cap
         assert main(["train", "--dataset", folder, *QUICK, "--features", features, "--output", features]) == 0
         assert f"tfgw: features of nodes: {said}" in capsys.readouterr().err.splitlines()
         assert json.loads((workplace / features / "results.json").read_text())["features"] == said
+
+
+def test_graphs_that_are_held_out_are_measured_and_not_learned_from(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_tu_folder(Path("numbered"), graphs=60)
+    owners = np.loadtxt(folder / "numbered_graph_indicator.txt", dtype=int)
+    np.savetxt(folder / "numbered_node_attributes.txt", np.sin(owners), "%.6f")
+    (folder / "numbered_node_labels.txt").unlink()
+    shares = ["--validation", "0.2", "--test", "0.3"]
+    found = answer(capsys, "train", "--dataset", "./numbered", *QUICK, *shares, "--output", "run")
+    dataset, trained = load("./numbered"), load_model("run/model.safetensors")
+    split = random_split(dataset, val=0.2, test=0.3, seed=0)
+    nodes = np.concatenate([dataset[int(i)].x.double().numpy() for i in split.train])
+    np.testing.assert_allclose(trained.preprocessing.mean, nodes.mean(0), rtol=1e-6)
+    np.testing.assert_allclose(trained.preprocessing.scale, nodes.std(0), rtol=1e-6)
+    accuracies = [found[f"{part}_accuracy"] for part in ("train", "validation", "test")]
+    assert accuracies == [trained.evaluate(dataset[part]).score for part in split]
+    assert accuracies[1] != accuracies[2]
+    assert [found[f"{part}_graphs"] for part in ("train", "validation", "test")] == [30, 12, 18]

@@ -102,6 +102,15 @@ def test_validation_and_patience() -> None:
         fitted(patience=5)
 
 
+def test_features_are_standardised_by_the_training_graphs_alone() -> None:
+    graphs, names = rings_and_stars()
+    far = [(matrix, features + 1000) for matrix, features in graphs[16:]]
+    model = TFGWClassifier(**QUICK | {"epochs": 1}).fit(graphs[:16], names[:16], validation=(far, names[16:]))
+    nodes = np.concatenate([features for _, features in graphs[:16]])
+    np.testing.assert_allclose(model.preprocessing_.mean, nodes.mean(0))
+    np.testing.assert_allclose(model.preprocessing_.scale, nodes.std(0))
+
+
 def test_validation_graphs_choose_the_epoch() -> None:
     graphs, names = rings_and_stars(24)
     settings = {**QUICK, "alpha": 0.9, "epochs": 12, "batch_size": 6}

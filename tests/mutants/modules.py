@@ -3,7 +3,8 @@
 ROOT = "src/tfgw"
 
 OT = ["tests/ot/test_checks.py", "tests/ot/test_bad_input.py", "tests/ot/test_fgw.py", "tests/ot/test_batching.py"]
-PROTOCOLS = ["tests/paper/test_protocols.py", "tests/paper/test_experiments.py", "tests/paper/test_runner.py"]
+PROTOCOLS = ["tests/paper/test_test_graphs.py", "tests/paper/test_protocols.py", "tests/paper/test_experiments.py",
+             "tests/paper/test_cell_graphs.py", "tests/paper/test_runner.py"]  # fmt: skip
 TRAINING = ["tests/train/test_fit.py", "tests/train/test_recipes.py", "tests/train/test_checkpoint.py"]
 
 MODULES: dict[str, list[str]] = {

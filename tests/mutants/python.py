@@ -145,7 +145,7 @@ def _become_pytest(tests: list[str], environment: dict[str, str]) -> None:
         sys.modules.pop("sitecustomize", None)
         importlib.import_module("sitecustomize")
         pytest = importlib.import_module("pytest")
-        status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]))
+        status = int(pytest.main(["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]))
     finally:
         os._exit(status)
 

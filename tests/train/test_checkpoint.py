@@ -48,6 +48,19 @@ def test_a_finished_run_can_be_given_more_epochs(tmp_path: Path) -> None:
     assert same_weights(longer, straight)
 
 
+def test_a_resumed_run_still_has_the_weights_that_it_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the second epoch here, though training went on."""
+    monkeypatch.setattr("tfgw.train.trainer.is_worth_keeping", lambda record, _: record.epoch == 2)
+    data, validation = cycles_and_stars(), cycles_and_stars(seed=1)
+    second, resumed = small_model(data), small_model(data)
+    fit(second, data, validation, config=TrainConfig(epochs=2, accelerator="cpu"))
+    fit(small_model(data), data, validation, config=TrainConfig(epochs=4, accelerator="cpu"), folder=tmp_path)
+    config = TrainConfig(epochs=5, accelerator="cpu")
+    assert fit(resumed, data, validation, config=config, folder=tmp_path, resume=True).kept.epoch == 2
+    assert same_weights(resumed, second)
+    assert not same_weights(resumed, small_model(data))
+
+
 def test_other_settings_cannot_go_on_from_a_checkpoint(tmp_path: Path) -> None:
     data = cycles_and_stars()
     fit(small_model(data), data, config=TrainConfig(epochs=1, accelerator="cpu"), folder=tmp_path)
