@@ -125,7 +125,7 @@ def test_numbers_with_and_without_fraction_are_values(tmp_path: Path) -> None:
 
 BAD: dict[str, tuple[Any, str]] = {
     "cut": ('{"nodes": [{"id": 0}', "not JSON"),
-    "no object": ("[1, 2]", "the line is not an object"),
+    "no object": ("[1, 2]", "the graph is not an object"),
     "no nodes": (entry(2, nodes=[]), '"nodes" must be a list of at least one'),
     "node no object": (entry(2, nodes=[1, 2]), '"nodes" has an entry that is not an object'),
     "edges no list": (entry(2, edges={"a": 1}), '"edges" .* must be a list'),
