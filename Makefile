@@ -8,37 +8,50 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' -o -name '*.?pp' -o -name '*.cuh') CMakeLists.txt pyproject.toml
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: run test lint format sanitize fuzz fuzz-api mutants mutants-python results
+.PHONY: run test lint format coverage wheel-test sanitize fuzz fuzz-api mutants mutants-python results
 
 run: $(VENV)/.installed
+	@echo 'Training a model on SKIP-CIRCLES, ten kinds of graphs that message passing cannot tell apart (tfgw train):'
 	$(BIN)/tfgw train
+	@echo 'What to try next:'
+	@echo '  $(BIN)/tfgw evaluate runs/SKIP-CIRCLES-1    accuracy, confusion matrix'
+	@echo '  $(BIN)/tfgw check runs/SKIP-CIRCLES-1       can the distances be trusted?'
+	@echo '  $(BIN)/tfgw train --help                    your own graphs, and every option'
+	@echo '  README.md, docs/                            layers, estimators, the solver'
 
-test: $(VENV)/.installed
+test: $(VENV)/.developer
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
-lint: $(VENV)/.installed
+lint: $(VENV)/.developer
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.installed
+format: $(VENV)/.developer
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 $(VENV)/.tools: constraints.txt
+	@echo 'Setting up $(VENV): PyTorch and the build tools. The download has some hundred MB and takes a few minutes.'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch scikit-build-core nanobind cmake ninja
 	touch $@
 
 # The build tools are pinned too, so the build uses the ones just installed instead of fetching its own.
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
+	@echo 'Building the C++ core and installing tfgw: about a minute.'
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.developer: $(VENV)/.installed
+	@echo 'Installing what tests and linters need.'
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[test,lint]'
 	touch $@
 
 # The pages and figures of docs/results, from the records in results/ (needs TFGW_DATA). What has no records is left out.
 RUN_ON := --dataset MUTAG --dataset PTC_MR --dataset ENZYMES --dataset IMDB-BINARY
 FIGURES := fig-4cycles fig-alpha fig-gin-layers fig-layers fig-lda fig-pca fig-samples fig-skip-circles fig-templates fig-violins
-results: $(VENV)/.installed
+results: $(VENV)/.developer
 	$(BIN)/tfgw paper pack
 	for t in table1 table3 table5 check-epochs; do $(BIN)/tfgw paper show $$t --markdown > docs/results/$$t.md; done
 	$(BIN)/tfgw paper show table1 --preset full --done --markdown > docs/results/table1-full.md
@@ -47,6 +60,22 @@ results: $(VENV)/.installed
 	$(BIN)/tfgw paper show table2 $(RUN_ON) --done --protocol paper --markdown > docs/results/table2-paper.md
 	$(BIN)/tfgw paper show table4 --dataset MUTAG --dataset PTC_MR --markdown > docs/results/table4.md
 	for f in $(FIGURES); do $(BIN)/tfgw paper plot $$f --output docs/results/$$f.png || true; done
+
+# Lines and branches of the Python code that the tests run, as a table and as pages in build/coverage.
+coverage: $(VENV)/.developer
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov --cov-report term:skip-covered --cov-report html
+
+# A release as users get it: source distribution, wheel made from it, a clean environment, README's snippets.
+WHEEL_TEST := build/wheel-test
+wheel-test:
+	rm -rf $(WHEEL_TEST)
+	$(PYTHON) -m venv $(WHEEL_TEST)/builder
+	$(WHEEL_TEST)/builder/bin/pip install --quiet build
+	$(WHEEL_TEST)/builder/bin/python -m build --outdir $(WHEEL_TEST)/dist
+	$(PYTHON) -m venv $(WHEEL_TEST)/clean
+	$(WHEEL_TEST)/clean/bin/pip install --quiet --constraint constraints.txt $(WHEEL_TEST)/dist/*.whl
+	cd $(WHEEL_TEST) && clean/bin/python ../../tests/readme.py ../../README.md && clean/bin/tfgw train --epochs 2
+	@echo "README's code runs with $$(ls $(WHEEL_TEST)/dist/*.whl)"
 
 # The C++ core's tests and a short fuzz, under address and undefined-behaviour sanitizers.
 sanitize: build/sanitize/.built
@@ -60,14 +89,14 @@ fuzz: build/sanitize/.built
 	build/sanitize/fuzz_core $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 # Random calls of the Python API, valid and invalid.
-fuzz-api: $(VENV)/.installed
+fuzz-api: $(VENV)/.developer
 	$(BIN)/python -m tests.fuzz_api $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 # Small changes of the code that decides results, each of which a test must notice: make mutants MUTANTS=500
 MUTANTS ?= 240
 mutants: mutants-python
 
-mutants-python: $(VENV)/.installed
+mutants-python: $(VENV)/.developer
 	$(BIN)/python -m tests.mutants.python --mutants $(MUTANTS)
 
 build/sanitize/.built: $(VENV)/.tools $(wildcard src/tfgw/ot/cpp/* tests/cpp/*) src/tfgw/ot/cuda/rules.cuh CMakeLists.txt

@@ -1,0 +1,26 @@
+"""Runs the Python blocks of a Markdown file, word for word, one after the other: ``python tests/readme.py README.md``.
+
+It imports nothing of the tests, so that it can also run where only a wheel is installed.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced blocks of a language; "" for blocks that name none."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def main() -> None:
+    (path,) = map(Path, sys.argv[1:])
+    text = path.read_text(encoding="utf-8")
+    names: dict[str, object] = {"__name__": path.stem}
+    for block in blocks(text, "python"):
+        line = text[: text.index(block)].count("\n")
+        exec(compile("\n" * line + block, path, "exec"), names)  # errors name the line of the file
+
+
+if __name__ == "__main__":
+    main()
