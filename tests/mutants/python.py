@@ -18,6 +18,7 @@ import sys
 import time
 import tomllib
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,6 @@ def main() -> int:
     chosen = _chosen(args.modules, args.mutants)
     known = _read_results()
     end = time.monotonic() + 60 * args.minutes
-    expected: dict[str, float] = {}
     results = []
     for number, mutant in enumerate(chosen, start=1):
         key = _result_key(mutant)
@@ -52,9 +52,7 @@ def main() -> int:
             if time.monotonic() > end:
                 print(f"the time is over after {number - 1} of {len(chosen)} mutants; run it again to continue")
                 break
-            if mutant.module not in expected:
-                expected[mutant.module] = _expected_seconds(mutant.module)
-            known[key] = _run(mutant, patience=3 * expected[mutant.module] + PATIENCE)
+            known[key] = _run(mutant, patience=3 * sum(map(_expected_seconds, MODULES[mutant.module])) + PATIENCE)
             _append({"key": key} | known[key])
             print(f"{number}/{len(chosen)} {known[key]['status']}: {_describe(known[key])}", flush=True)
         results.append(known[key])
@@ -89,12 +87,14 @@ def _result_key(mutant: Mutant) -> str:
     return f"{mutant.key}-{digest.hexdigest()[:16]}"
 
 
-def _expected_seconds(module: str) -> float:
-    """How long the tests of a module take; they must pass."""
+@cache
+def _expected_seconds(tests: str) -> float:
+    """How long the tests of a file take; they must pass."""
     start = time.monotonic()
-    status = _pytest(MODULES[module], patience=600, environment={})
+    status = _pytest([tests], patience=600, environment={})
     if status != 0:
-        raise SystemExit(f"{module}: its tests fail without any change; see {WORK}/output.txt")
+        raise SystemExit(f"{tests}: fails without any change; see {WORK}/output.txt")
+    print(f"{tests}: {time.monotonic() - start:.1f} s", flush=True)
     return time.monotonic() - start
 
 
