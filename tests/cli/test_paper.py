@@ -1,13 +1,18 @@
 """``tfgw paper`` as a user meets it."""
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.paper.small import CYCLES, cell, write_experiment
 from tfgw.cli import main
+from tfgw.paper.experiment import load_experiment, names
 from tfgw.paper.records import Records
+from tfgw.paper.trust import check_trusted
 
 
 @pytest.fixture
@@ -35,8 +40,8 @@ def test_run_show_pack(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     ahead = answer(capsys, "run", *options, "--dry-run", "--jobs", "1")
     assert (ahead["cells"], ahead["unknown"], ahead["jobs"]) == (40, 40, 1)
     assert not Path("results").exists()
-    assert answer(capsys, "run", *options, "--jobs", "1")["ran"] == 40
-    assert answer(capsys, "run", *options, "--jobs", "1")["ran"] == 0
+    assert answer(capsys, "run", *options, "--jobs", "1", "--trust")["ran"] == 40
+    assert answer(capsys, "run", *options, "--jobs", "1", "--trust")["ran"] == 0
     (row,) = answer(capsys, "show", *options)
     assert (row["test"], row["validation"], row["done"], row["total"], row["over"]) == (1.0, 1.0, 40, 40, "folds")
     assert answer(capsys, "pack") == {"records": 40}
@@ -71,7 +76,7 @@ def test_show_only_what_is_done(mine: str, capsys: pytest.CaptureFixture[str]) -
     options = [mine, "--preset", "smoke"]
     assert main(["paper", "show", *options, "--done"]) == 1
     assert "no cell is done yet" in capsys.readouterr().err
-    assert answer(capsys, "run", *options, "--model", "it", "--jobs", "1")["ran"] == 40
+    assert answer(capsys, "run", *options, "--model", "it", "--jobs", "1", "--trust")["ran"] == 40
     assert [row["model"] for row in answer(capsys, "show", *options)] == ["it", "other"]
     assert [row["model"] for row in answer(capsys, "show", *options, "--done")] == ["it"]
 
@@ -89,7 +94,7 @@ def test_show_says_where_training_is_shorter(
 def test_failures_are_reported(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(mine)
     path.write_text(path.read_text() + 'fixed = { error = "no luck" }\n')
-    command = ["paper", "run", mine, "--preset", "smoke", "--jobs", "1"]
+    command = ["paper", "run", mine, "--preset", "smoke", "--jobs", "1", "--trust"]
     assert main(command) == 1
     assert "40 cells failed; --retry-failed tries them again" in capsys.readouterr().out
     path.write_text(path.read_text().replace("no luck", "none"))
@@ -100,7 +105,7 @@ def test_a_full_gpu(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     """PyTorch's message lists every process on the GPU: its beginning is enough, and what to do."""
     path = Path(mine)
     path.write_text(path.read_text() + 'fixed = { error = "full" }\n')
-    command = ["paper", "run", mine, "--preset", "smoke", "--jobs", "1"]
+    command = ["paper", "run", mine, "--preset", "smoke", "--jobs", "1", "--trust"]
     assert main(command) == 1
     *_, failed, last = capsys.readouterr().out.strip().splitlines()
     assert ": OutOfMemoryError: CUDA out of memory. A process" in failed
@@ -115,21 +120,55 @@ def test_what_is_missing_is_said_once(mine: str, capsys: pytest.CaptureFixture[s
     path = Path(mine)
     text = path.read_text()
     path.write_text(text.replace("small:CycleFinder", "small:Nobody"))
-    assert main(["paper", "run", mine, "--preset", "smoke"]) == 1
+    assert main(["paper", "run", mine, "--preset", "smoke", "--trust"]) == 1
     assert "class 'tests.paper.small:Nobody': cannot be imported" in capsys.readouterr().err
     path.write_text(text.replace("/shapes", "/shades"))
-    assert main(["paper", "run", mine, "--preset", "smoke"]) == 1
+    assert main(["paper", "run", mine, "--preset", "smoke", "--trust"]) == 1
     assert "shades" in capsys.readouterr().err
     Path("splits.json").write_text("[]")
     path.write_text(text)
-    assert main(["paper", "run", mine, "--preset", "smoke", "--splits", "splits.json"]) == 1
+    assert main(["paper", "run", mine, "--preset", "smoke", "--splits", "splits.json", "--trust"]) == 1
     assert "splits.json: expected 10 folds, found 0" in capsys.readouterr().err
     assert not Path("results").exists()
+
+
+def test_code_of_others_is_run_only_if_it_is_trusted(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(mine)
+    path.write_text(path.read_text().replace("tests.paper.small:CycleFinder", "intruder:Intruder"))
+    Path("intruder.py").write_text("from pathlib import Path\nPath('came in').touch()\n")
+    code = "import sys; from tfgw.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "paper", "run", mine, "--preset", "smoke", "--jobs", "1"]
+    refused = subprocess.run(command, capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(
+        "tfgw: error: experiment mine: names 'intruder:Intruder', which is no part of tfgw"
+    )
+    assert not Path("came in").exists()
+    subprocess.run([*command, "--trust"], capture_output=True)
+    assert Path("came in").exists()
+    path.write_text(path.read_text().replace('title = "mine"', 'title = "mine"\nfigure = "os:getcwd"', 1))
+    assert main(["paper", "plot", mine]) == 1
+    assert "names 'intruder:Intruder'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "named", ["os:getcwd", "tfgw.cli:main", "tfgw.estimators.classifier:TFGWClassifier", "tfgw.baselinesX:GIN"]
+)
+def test_what_is_part_of_tfgw(named: str) -> None:
+    for name in names():
+        check_trusted(load_experiment(name))
+    one = load_experiment("table5")
+    with pytest.raises(ValueError, match=f"names '{named}', which is no part of tfgw"):
+        check_trusted(replace(one, rows=(*one.rows, replace(one.rows[0], path=named))))
+    with pytest.raises(ValueError, match=f"names '{named}', which is no part of tfgw"):
+        check_trusted(replace(one, figure=named))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ('title = "mine"', 'title = "mine"\nlike = "../../../pyproject"', "no experiment of the paper"),
+        ('title = "mine"', 'title = "mine"\ngrids = 3', "experiment mine.toml: not as expected"),
         ('["fair"]', '["kfold"]', "protocol 'kfold': unknown; there are fair, paper"),
         ('["fair"]', '["synthetic"]', "cannot be generated, only 4-CYCLES, SKIP-CIRCLES can"),
         ('["fair"]', "[]", "needs no runs"),
@@ -139,7 +178,7 @@ def test_what_is_missing_is_said_once(mine: str, capsys: pytest.CaptureFixture[s
 def test_bad_experiment(old: str, new: str, message: str, mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(mine)
     path.write_text(path.read_text().replace(old, new))
-    assert main(["paper", "run", path.name, "--preset", "smoke", "--jobs", "1"]) == 1
+    assert main(["paper", "run", path.name, "--preset", "smoke", "--jobs", "1", "--trust"]) == 1
     assert message in capsys.readouterr().err
     assert not Path("results").exists()
 
@@ -161,7 +200,7 @@ def test_timing_runs_alone(mine: str, capsys: pytest.CaptureFixture[str]) -> Non
     path.write_text(text.replace("small:CycleFinder", "small:SizedCycleFinder"))
     options = [mine, "--preset", "smoke", "--jobs", "3"]
     assert answer(capsys, "run", *options, "--dry-run")["jobs"] == 1
-    assert answer(capsys, "run", *options)["ran"] == 1
+    assert answer(capsys, "run", *options, "--trust")["ran"] == 1
     (file,) = Path("results").rglob("*.json")
     assert json.loads(file.read_text())["run"]["threads"] == 1
     main(["paper", "show", mine, "--preset", "smoke"])

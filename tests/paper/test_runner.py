@@ -158,7 +158,7 @@ def test_a_machine_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def command(path: Path, folder: Path, *options: str) -> list[str]:
     where = ["--results", str(folder), "--accelerator", "cpu", "--preset", "smoke"]
-    return [sys.executable, "-m", "tfgw.cli", "paper", "run", str(path), *where, *options]
+    return [sys.executable, "-m", "tfgw.cli", "paper", "run", str(path), "--trust", *where, *options]
 
 
 def start(arguments: list[str]) -> subprocess.Popen:

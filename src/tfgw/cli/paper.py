@@ -20,6 +20,7 @@ from tfgw.paper.statistics_table import statistics_data, statistics_rows
 from tfgw.paper.summary import summarise
 from tfgw.paper.tables import caption, markdown, table_data, table_rows
 from tfgw.paper.time_estimates import format_duration
+from tfgw.paper.trust import check_trusted
 
 
 def list_(args: argparse.Namespace) -> Answer:
@@ -41,13 +42,15 @@ def list_(args: argparse.Namespace) -> Answer:
 
 def run_(args: argparse.Namespace) -> Answer:
     """Run the missing cells, or with ``--dry-run`` count them."""
-    _, protocol, series = _plan(args)
+    experiment, protocol, series = _plan(args)
     records = Records(args.results)
     ahead = forecast(series, records, retry_failed=args.retry_failed)
     jobs = 1 if protocol.runs_alone else args.jobs
     allocation = allocate(ahead.cells, jobs=jobs, accelerator=args.accelerator, per_gpu=args.per_gpu)
     if args.dry_run:
         return _dry_run(ahead.cells, ahead.unknown, ahead.seconds, allocation)
+    if not args.trust:
+        check_trusted(experiment)
     context = RunContext(
         results=args.results.resolve(),
         data_dir=args.data_dir and args.data_dir.expanduser().resolve(),
@@ -89,6 +92,8 @@ def plot_(args: argparse.Namespace) -> Answer:
     experiment, _, series = _plan(args)
     if experiment.figure is None:
         raise ValueError(f"{experiment.name} is a table: tfgw paper show {args.experiment}")
+    if not args.trust:
+        check_trusted(experiment)
     from tfgw.paper.figures.drawing import save
 
     path: Path = args.output or Path(f"{experiment.name}.png")

@@ -42,6 +42,7 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
 
 def _run(parser: argparse.ArgumentParser) -> None:
     _selection(parser)
+    _trust(parser)
     resources = parser.add_argument_group("resources")
     resources.add_argument(
         "--jobs",
@@ -81,6 +82,7 @@ def _show(parser: argparse.ArgumentParser) -> None:
 
 def _plot(parser: argparse.ArgumentParser) -> None:
     _selection(parser)
+    _trust(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="file that ends in .png, .svg or .pdf (default: NAME.png)"
     )
@@ -121,6 +123,12 @@ def _selection(parser: argparse.ArgumentParser) -> None:
         help="folder of the datasets (default: TFGW_DATA, else the user's cache)",
     )
     _results(parser)
+
+
+def _trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trust", action="store_true", help="run code that the .toml file names and that is no part of tfgw"
+    )
 
 
 def _results(parser: argparse.ArgumentParser) -> None:

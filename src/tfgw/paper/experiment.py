@@ -138,7 +138,7 @@ def load_experiment(name: str) -> Experiment:
         raise ValueError(f"no experiment {name!r}; there are {', '.join(names())}, or a file that ends in .toml")
     try:
         return _experiment(Path(name).stem, _with_base(tomllib.loads(text)))
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"experiment {name}: not as expected, {error!r}") from error
 
 
@@ -148,7 +148,11 @@ def _shipped(name: str) -> str:
 
 def _with_base(table: dict[str, Any]) -> dict[str, Any]:
     """``like`` names an experiment of the paper from which this one takes everything that it does not set itself."""
-    return tomllib.loads(_shipped(table["like"])) | table if "like" in table else table
+    if "like" not in table:
+        return table
+    if table["like"] not in names():
+        raise ValueError(f"like = {table['like']!r}: no experiment of the paper")
+    return tomllib.loads(_shipped(table["like"])) | table
 
 
 def _experiment(name: str, table: dict[str, Any]) -> Experiment:

@@ -19,7 +19,12 @@ from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities, sums
 from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
 
 KIND = "model"
-FLOATING_TYPES = {name: getattr(torch, name) for name in ("float64", "float32", "bfloat16", "float16")}
+FLOATING_TYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
