@@ -1,5 +1,6 @@
 """What a release holds: the source distribution is complete and small, and the metadata says what is true."""
 
+import re
 import tarfile
 import tomllib
 from importlib.metadata import metadata
@@ -52,3 +53,24 @@ def test_classifiers_begin_with_the_oldest_supported_python() -> None:
     versions = [text.rsplit(" :: ")[-1] for text in PROJECT["project"]["classifiers"] if "Python :: 3." in text]
     assert PROJECT["project"]["requires-python"] == f">={versions[0]}"
     assert metadata("tfgw")["Requires-Python"] == f">={versions[0]}"
+
+
+def test_pre_commit_runs_the_pinned_linter() -> None:
+    (pinned,) = re.findall(r"^ruff==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    assert f"rev: v{pinned} " in (ROOT / ".pre-commit-config.yaml").read_text()
+
+
+def test_workflows_test_the_oldest_supported_versions() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
+    oldest = dict(re.findall(r"^([\w-]+)>=([\d.]+)$", "\n".join(PROJECT["project"]["dependencies"]), re.MULTILINE))
+    for package in ("torch", "torch-geometric", "scikit-learn", "scipy", "numpy"):
+        assert f"{package}=={oldest[package]}." in workflow
+
+
+@pytest.mark.parametrize("path", [".github", "CITATION.cff", ".pre-commit-config.yaml"])
+def test_yaml_files_are_valid(path: str) -> None:
+    yaml = pytest.importorskip("yaml")
+    files = [ROOT / path] if (ROOT / path).is_file() else sorted((ROOT / path).rglob("*.yml"))
+    assert files
+    for file in files:
+        assert isinstance(yaml.safe_load(file.read_text()), dict), file
