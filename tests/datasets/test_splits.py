@@ -45,3 +45,12 @@ def test_no_validation_graphs() -> None:
 def test_shares_without_meaning_are_refused(val: float, test: float) -> None:
     with pytest.raises(ValueError, match="shares are at least 0 and leave something to train on"):
         random_split(make_dataset([0, 1] * 10), val=val, test=test)
+
+
+def test_parts_that_cannot_hold_all_classes() -> None:
+    with pytest.raises(ValueError, match="test: 3 of 10 graphs cannot be of all 10 classes"):
+        random_split(make_dataset(list(range(10))), val=0, test=0.3)
+    few = make_dataset([5] + [7] * 9)
+    with pytest.raises(ValueError, match="class 5 has one graph alone"):
+        random_split(few, val=0, test=0.3)
+    assert len(random_split(few, val=0, test=0).train) == 10

@@ -11,8 +11,8 @@ from tfgw.cli.option_defaults import TEMPLATES_PER_CLASS, default_of, recipes
 from tfgw.cli.paper_arguments import add_paper_commands
 
 DATASET_HELP = (
-    "SKIP-CIRCLES or 4-CYCLES (generated), a name from the TU collection such as MUTAG, or the path of a "
-    "folder or zip in TU format or of a file of JSON lines of your own, such as ./mine or graphs.jsonl"
+    "SKIP-CIRCLES or 4-CYCLES (generated), a name from the TU collection such as MUTAG, or a path of your own: a "
+    "folder or zip in TU format, a folder of GraphML files, a file of JSON lines, a CSV or Parquet file of molecules"
 )
 
 NUMBER: dict[str, Any] = {"type": count(1), "metavar": "N"}
@@ -102,12 +102,20 @@ def _setting(group: Any, option: str, text: str, *, default: str | None = None, 
 
 def _loading(group: Any) -> None:
     _data_folder(group)
+    _table_columns(group)
     group.add_argument(
         "--features",
         choices=["auto", "labels", "attributes", "both", "degree", "degree_scalar", "constant"],
         default=default_of("features"),
         help=_with_default("what describes a node", "auto: attributes and labels, those that there are, or the degree"),
     )
+
+
+def _table_columns(group: Any) -> None:
+    group.add_argument("--smiles", metavar="COLUMN", help="of a CSV or Parquet file: the column of molecules")
+    group.add_argument("--target", metavar="COLUMN", help="the column of what is predicted")
+    text = _with_default("the column of identifiers, which answers repeat", "the number of the row, from 0")
+    group.add_argument("--id", metavar="COLUMN", help=text)
 
 
 def _data_folder(group: Any) -> None:
@@ -169,6 +177,7 @@ def _use(parser: argparse.ArgumentParser) -> None:
         help=_with_default(DATASET_HELP, "the test graphs of the model's own run"),
     )
     _data_folder(parser)
+    _table_columns(parser)
 
 
 def _check(parser: argparse.ArgumentParser) -> None:

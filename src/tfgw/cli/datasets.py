@@ -29,7 +29,14 @@ def run(args: argparse.Namespace) -> Answer:
     names = args.names or [*SYNTHETIC, *(name for name in CONTENT_SHA256 if name not in missing)]
     found = []
     for name in names:
-        source = Source(dataset=name, data_dir=args.data_dir and str(args.data_dir), features=args.features)
+        source = Source(
+            dataset=name,
+            data_dir=args.data_dir and str(args.data_dir),
+            features=args.features,
+            smiles=args.smiles,
+            target=args.target,
+            id=args.id,
+        )
         found.append(statistics(source.load()))
     rows = [
         (

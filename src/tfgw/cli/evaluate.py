@@ -13,7 +13,6 @@ def run(args: argparse.Namespace) -> Answer:
     graphs = find_graphs(args, trained, whole=args.all)
     data = {
         "dataset": graphs.name,
-        "graphs": len(graphs),
         **trained.measure(graphs),
         "classes": list(trained.classes),
         "unseen_labels": unseen_labels(graphs),

@@ -7,7 +7,7 @@ from typing import Any
 
 from tfgw.cli.source import Source, portable
 from tfgw.cli.train import MODEL_FILE
-from tfgw.datasets import GraphDataset
+from tfgw.datasets import GraphDataset, TableColumns
 from tfgw.train import TrainedModel, load_model
 
 
@@ -27,14 +27,14 @@ def find_graphs(args: argparse.Namespace, trained: TrainedModel, *, whole: bool 
             named.
     """
     own, is_named = _own_source(args, trained), args.dataset is not None
+    take_all = is_named if whole is None else whole
     if own is not None and (not is_named or own.is_of(args.dataset)):
-        graphs, is_own = own.load(trained.encoding), True
+        graphs, is_own = own.load(trained.encoding, labelled=not take_all), True
     elif is_named:
         graphs = _other_graphs(args, trained, own)
         is_own = own is not None and own.content == graphs.content_digest()  # a copy elsewhere
     else:
         raise ValueError("--dataset: missing, and the model was not trained by 'tfgw train'")
-    take_all = is_named if whole is None else whole
     if own is None or not is_own or own.is_synthetic or take_all:
         return graphs
     test = own.split(graphs).test
@@ -52,7 +52,18 @@ def _own_source(args: argparse.Namespace, trained: TrainedModel) -> Source | Non
 
 def _other_graphs(args: argparse.Namespace, trained: TrainedModel, own: Source | None) -> GraphDataset:
     source = replace(own or Source(dataset="", data_dir=args.data_dir), dataset=portable(args.dataset))
-    return source.load() if source.is_synthetic else trained.load(source.dataset, data_dir=source.data_dir)
+    if source.is_synthetic:
+        return source.load()
+    return trained.load(source.dataset, data_dir=source.data_dir, columns=_columns(args, trained))
+
+
+def _columns(args: argparse.Namespace, trained: TrainedModel) -> TableColumns | None:
+    """Names of the columns of a table: those that were given, else those of the table that the model was trained on."""
+    given = {"smiles": args.smiles, "target": args.target, "identifier": args.id}
+    changed = {what: name for what, name in given.items() if name is not None}
+    if trained.columns is not None:
+        return replace(trained.columns, **changed)
+    return TableColumns(**changed) if "smiles" in changed else None
 
 
 def places(graphs: GraphDataset) -> dict[str, list[Any]]:

@@ -1,6 +1,7 @@
 """``tfgw predict``."""
 
 import argparse
+from math import isnan
 from typing import Any
 
 from torch import Tensor
@@ -36,7 +37,10 @@ def _known(trained: TrainedModel, graphs: GraphDataset) -> dict[str, list[Any]]:
     name, y = "label" if trained.task == "classification" else "target", graphs.y
     if y is None:
         return {name: [None] * len(graphs)}
-    return {name: [graphs.classes[number] for number in y.tolist()]} if graphs.classes else _columns(name, y)
+    if graphs.classes:
+        return {name: [graphs.classes[number] if number >= 0 else None for number in y.tolist()]}
+    known = _columns(name, y)
+    return {name: [None if isnan(value) else value for value in values] for name, values in known.items()}
 
 
 def _predicted(trained: TrainedModel, graphs: GraphDataset) -> dict[str, list[Any]]:

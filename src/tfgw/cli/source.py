@@ -3,9 +3,18 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfgw.datasets import Features, GraphDataset, NodeEncoding, four_cycles, load, random_split, skip_circles
+from tfgw.datasets import (
+    Features,
+    GraphDataset,
+    NodeEncoding,
+    TableColumns,
+    four_cycles,
+    load,
+    random_split,
+    skip_circles,
+)
 from tfgw.datasets.catalog import full_name
-from tfgw.datasets.json_lines import SUFFIXES
+from tfgw.datasets.loading import is_path, is_table
 from tfgw.train import Parts
 
 SYNTHETIC = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
@@ -21,6 +30,10 @@ class Source:
     validation: float = 0.1
     test: float = 0.1
     seed: int = 0
+    smiles: str | None = None
+    target: str | None = None
+    id: str | None = None
+    values: bool = False
     content: str | None = None
     """Digest of the dataset when a model was trained on it."""
 
@@ -33,15 +46,32 @@ class Source:
         """Whether ``dataset``, a name or a path as the user gives it, is this one."""
         return full_name(portable(dataset)) == full_name(self.dataset)
 
-    def load(self, encoding: NodeEncoding | None = None) -> GraphDataset:
+    def load(self, encoding: NodeEncoding | None = None, *, labelled: bool = True) -> GraphDataset:
         """All graphs; of the generated datasets, the test graphs.
 
         Args:
             encoding: That of a model, which then makes the features; the graphs need no targets.
+            labelled: Whether rows of a table that have no target are left out, as in training.
         """
         if self.is_synthetic:
             return SYNTHETIC[self.dataset](seed=self.seed).test
-        return load(self.dataset, data_dir=self.data_dir, features=self.features, encoding=encoding)
+        if self.smiles is not None and not is_table(self.dataset):
+            raise ValueError(f"--smiles: {self.dataset} is no CSV or Parquet file")
+        return load(
+            self.dataset,
+            data_dir=self.data_dir,
+            features=self.features,
+            encoding=encoding,
+            columns=self.columns,
+            labelled=labelled,
+        )
+
+    @property
+    def columns(self) -> TableColumns | None:
+        """Of a table of molecules."""
+        if self.smiles is None:
+            return None
+        return TableColumns(smiles=self.smiles, target=self.target, identifier=self.id, values=self.values)
 
     def parts(self) -> Parts:
         """The graphs, split."""
@@ -63,5 +93,4 @@ class Source:
 
 def portable(dataset: str) -> str:
     """The name of a dataset as it is; a path made absolute, so that it holds in any working directory."""
-    is_path = dataset.endswith((".zip", *SUFFIXES)) or "/" in dataset or "\\" in dataset
-    return str(Path(dataset).expanduser().resolve()) if is_path else dataset
+    return str(Path(dataset).expanduser().resolve()) if is_path(dataset) else dataset

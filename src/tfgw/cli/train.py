@@ -34,13 +34,14 @@ from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
 MODEL_FILE, OPTIONS_FILE, RESULTS_FILE = "model.safetensors", "run.json", "results.json"
-SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed")
+SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed", "smiles", "target", "id")
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Train a model, or continue an interrupted run."""
     chosen = _options(args) if args.resume is None else _read_options(args.resume)
-    source = Source(**{name: chosen[name] for name in SOURCE_OPTIONS})
+    known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
+    source = Source(**known, values=chosen["task"] == "regression")
     # Before the folder is made: a wrong dataset or option leaves nothing behind.
     parts = source.parts()
     options = complete(chosen, dataset=source.dataset, train=parts.train)
@@ -79,6 +80,7 @@ def run(args: argparse.Namespace) -> Answer:
         source=asdict(replace(source, content=parts.train.content_digest())),
         encoding=parts.train.encoding,
         target_scaler=scaler,
+        columns=source.columns,
     )
     save_model(trained, folder / MODEL_FILE)
     data = _results(trained, parts, training) | {"seconds": seconds, "folder": str(folder)}

@@ -2,6 +2,7 @@
 
 >>> dataset = load("ENZYMES", data_dir="~/data/tu")           # or load("./mine.zip"), from_networkx(...)
 >>> others = load("./others", encoding=dataset.encoding)      # the same columns, whichever labels they hold
+>>> load("molecules.csv", columns=TableColumns(smiles="SMILES", target="active", identifier="id"))
 >>> save(dataset[:50], "./some")                              # in TU format, with the original labels
 >>> split = random_split(dataset, val=0.1, test=0.1, seed=0)
 >>> dataset = Standardize().fit(dataset, split.train).transform(dataset)
@@ -16,6 +17,8 @@ from tfgw.datasets.from_data import Graphs, as_graph_dataset, from_data_list
 from tfgw.datasets.from_nx import from_networkx
 from tfgw.datasets.graph_dataset import GraphDataset
 from tfgw.datasets.loading import load
+from tfgw.datasets.molecule_table import TableColumns
+from tfgw.datasets.molecules import from_smiles
 from tfgw.datasets.node_encoding import NodeEncoding, UnseenLabels
 from tfgw.datasets.saving import save
 from tfgw.datasets.splits import IndexSplit, random_split
@@ -35,11 +38,13 @@ __all__ = [
     "Split",
     "Standardize",
     "Statistics",
+    "TableColumns",
     "UnseenLabels",
     "as_graph_dataset",
     "four_cycles",
     "from_data_list",
     "from_networkx",
+    "from_smiles",
     "load",
     "median_nodes",
     "random_split",

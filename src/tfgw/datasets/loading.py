@@ -1,6 +1,7 @@
 """Find a dataset by name or path, and load it."""
 
 import os
+import warnings
 from pathlib import Path
 
 from tfgw.datasets.cache import cached_tables
@@ -10,9 +11,12 @@ from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
 from tfgw.datasets.files import FolderFiles, TableFiles, ZipFiles, open_files
 from tfgw.datasets.graph_dataset import GraphDataset, build_dataset
 from tfgw.datasets.graph_tables import GraphTables
+from tfgw.datasets.graphml import is_graphml_folder, read_graphml
 from tfgw.datasets.json_lines import SUFFIXES, JsonLines, read_json_lines
+from tfgw.datasets.molecule_table import TableColumns, read_molecules
 from tfgw.datasets.node_encoding import NodeEncoding
 from tfgw.datasets.paths import data_folder
+from tfgw.datasets.table_file import SUFFIXES as TABLES
 from tfgw.datasets.tu_format import missing_targets
 
 
@@ -23,13 +27,16 @@ def load(
     features: Features = "auto",
     max_degree: int = DEFAULT_MAX_DEGREE,
     encoding: NodeEncoding | None = None,
+    columns: TableColumns | None = None,
+    labelled: bool | None = None,
 ) -> GraphDataset:
-    """Load a dataset in TU format or of JSON lines (:mod:`tfgw.datasets.json_lines`).
+    """Load a dataset in TU format, of JSON lines (:mod:`tfgw.datasets.json_lines`), a folder of GraphML files
+    (:mod:`tfgw.datasets.graphml`), or a table of molecules.
 
     Args:
         source: a name such as ``"MUTAG"``, ``"PTC"`` or ``"IMDB-B"``, or the path of a folder, zip or file of your
-            own (with a separator, as in ``"./mine"``, or ending in ``.zip``, ``.jsonl`` or ``.jsonl.gz``, or a
-            ``Path``).
+            own (with a separator, as in ``"./mine"``, or ending in ``.zip``, ``.jsonl``, ``.jsonl.gz``, ``.csv`` or
+            ``.parquet``, or a ``Path``).
         data_dir: folder in which a name is looked up, as ``NAME.zip`` or as text files, there or in a
             sub-folder ``NAME``. By default the folder in the environment variable ``TFGW_DATA``, else one in
             the per-user cache. The paper's eight datasets are downloaded into it where they are missing.
@@ -39,10 +46,18 @@ def load(
         encoding: makes ``x`` as it was made of other graphs, those that a model was trained on; ``features`` and
             ``max_degree`` are then ignored. Such graphs need no targets. Labels that the encoding does not know
             get one-hot features that are all 0, with a warning; see ``unseen`` of :class:`GraphDataset`.
+        columns: names of the columns of a CSV or Parquet file with molecules. Rows that cannot be read are left out,
+            with a warning that counts them.
+        labelled: whether rows of such a table that have no target are left out; by default, unless ``encoding`` is
+            given. Otherwise their ``y`` is −1, or NaN where targets are values.
 
     The parsed form is kept in the per-user cache, so that the second load of a large dataset is quick.
     """
-    name, tables, missing = _read(source, data_dir)
+    labelled = encoding is None if labelled is None else labelled
+    if is_table(source):
+        name, tables, missing = _read_table(Path(source).expanduser(), columns, labelled=labelled)
+    else:
+        name, tables, missing = _read(source, data_dir)
     if encoding is None:
         if tables.targets is None:
             raise ValueError(missing)
@@ -55,11 +70,35 @@ def load(
 
 def _read(source: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None) -> tuple[str, GraphTables, str]:
     """Name and graphs of a source, and what to say where they need targets and have none."""
+    path = Path(source).expanduser()
+    if not _is_name(source) and is_graphml_folder(path):
+        return path.resolve().name, read_graphml(path), f"{path}: the graphs have no target"
     if str(source).endswith(SUFFIXES):
-        path = Path(source).expanduser()
         return JsonLines(path).name, read_json_lines(path), f'{path}: the graphs have no "target"'
     files = find_tables(source, data_dir)
     return files.name, cached_tables(files), missing_targets(files)
+
+
+def _read_table(path: Path, columns: TableColumns | None, *, labelled: bool) -> tuple[str, GraphTables, str]:
+    if columns is None:
+        raise ValueError(f"{path}: the column of SMILES is not named (columns=, --smiles)")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    found = read_molecules(path, columns, labelled=labelled)
+    if found.skipped is not None:
+        warnings.warn(f"{path.name}: {found.skipped}", stacklevel=3)
+    return path.stem, found.tables, f"{path}: the rows have no target"
+
+
+def is_table(source: str | os.PathLike[str]) -> bool:
+    """Whether a source is a file of rows, as its name says."""
+    return str(source).endswith(TABLES)
+
+
+def is_path(source: str) -> bool:
+    """Whether text is the path of a dataset rather than its name."""
+    separators = [os.sep, os.altsep] if os.altsep else [os.sep]
+    return source.endswith((".zip", *SUFFIXES, *TABLES)) or any(separator in source for separator in separators)
 
 
 def find_tables(source: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None) -> TableFiles:
@@ -70,10 +109,7 @@ def find_tables(source: str | os.PathLike[str], data_dir: str | os.PathLike[str]
 
 
 def _is_name(source: str | os.PathLike[str]) -> bool:
-    if not isinstance(source, str):
-        return False
-    separators = [os.sep, os.altsep] if os.altsep else [os.sep]
-    return not source.endswith(".zip") and not any(separator in source for separator in separators)
+    return isinstance(source, str) and not is_path(source)
 
 
 def _find(name: str, *, folder: Path) -> TableFiles:

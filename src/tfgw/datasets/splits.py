@@ -1,6 +1,7 @@
 """Cut a dataset into training, validation and test graphs."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,9 +27,27 @@ def random_split(dataset: Graphs, *, val: float = 0.1, test: float = 0.1, seed: 
     dataset = as_graph_dataset(dataset)
     labels = dataset.y if dataset.classes else None
     size = len(dataset)
-    kept, test_part = _draw(torch.arange(size), labels, count=round(test * size), seed=seed)
-    train_part, val_part = _draw(kept, labels, count=round(val * size), seed=seed)
+    counts = round(test * size), round(val * size)
+    if labels is not None:
+        _check_counts(labels, dataset.classes, dict(zip(("test", "validation"), counts, strict=True)))
+    kept, test_part = _draw(torch.arange(size), labels, count=counts[0], seed=seed)
+    train_part, val_part = _draw(kept, labels, count=counts[1], seed=seed)
     return IndexSplit(train_part, val_part, test_part)
+
+
+def _check_counts(labels: Tensor, classes: Sequence[Any], counts: dict[str, int]) -> None:
+    """Raise ``ValueError`` if parts of these sizes cannot have graphs of each class."""
+    present, graphs = labels.unique(return_counts=True)
+    for part, count in counts.items():
+        if 0 < count < len(present):
+            raise ValueError(
+                f"{part}: {count} of {len(labels)} graphs cannot be of all {len(present)} classes; set another share"
+                " aside, or none, or predict values"
+            )
+    parts = 1 + sum(count > 0 for count in counts.values())
+    if parts > 1 and int(graphs.min()) < 2:
+        label = classes[int(present[graphs.argmin()])]
+        raise ValueError(f"class {label!r} has one graph alone, which cannot be both in training and held out")
 
 
 def _draw(indices: Tensor, labels: Tensor | None, *, count: int, seed: int) -> tuple[Tensor, Tensor]:

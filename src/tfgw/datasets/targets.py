@@ -10,14 +10,19 @@ from torch import Tensor
 class Targets(NamedTuple):
     """``classes[k]`` is the original label of class ``k``; empty for regression and for unlabelled graphs."""
 
-    y: Tensor | None  # (G,) int64 classes; (G,) or (G, targets) real values
+    y: Tensor | None  # (G,) int64 classes, −1 for unknown ones; (G,) or (G, targets) real values, NaN for unknown ones
     classes: tuple[Any, ...]
 
 
 def as_targets(values: Any) -> Targets:
-    """Integers, booleans and strings are labels, numbered in sorted order; real values stay as they are."""
+    """Integers, booleans and strings are labels, numbered in sorted order; real values stay as they are.
+
+    Masked values (:class:`numpy.ma.MaskedArray`) are not known.
+    """
     if values is None:
         return Targets(None, ())
+    if isinstance(values, np.ma.MaskedArray):
+        return _partly_known(values)
     array = np.asarray(values)
     if array.dtype.kind == "f":
         return Targets(_real_targets(array), ())
@@ -25,6 +30,18 @@ def as_targets(values: Any) -> Targets:
         raise ValueError(f"labels must be one integer or string per graph, found {array.dtype} of shape {array.shape}")
     classes, codes = np.unique(array, return_inverse=True)
     return Targets(torch.from_numpy(codes), tuple(classes.tolist()))
+
+
+def _partly_known(values: np.ma.MaskedArray) -> Targets:
+    is_known = ~np.ma.getmaskarray(values)
+    if not is_known.any():
+        return Targets(None, ())
+    known = as_targets(values.data[is_known])
+    if known.y is None or is_known.all():
+        return known
+    y = torch.full((len(values),), torch.nan if known.y.is_floating_point() else -1, dtype=known.y.dtype)
+    y[torch.from_numpy(is_known)] = known.y
+    return Targets(y, known.classes)
 
 
 def _real_targets(array: np.ndarray) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from tfgw.datasets import GraphDataset, Graphs, NodeEncoding, as_graph_dataset, load
+from tfgw.datasets import GraphDataset, Graphs, NodeEncoding, TableColumns, as_graph_dataset, load
 from tfgw.nn import Encoder, TFGWConfig, TFGWModel
 from tfgw.train.evaluate import Evaluation, embeddings, outputs
 from tfgw.train.metrics import classification_metrics, regression_metrics
@@ -39,6 +39,7 @@ class TrainedModel:
         source: Where the training graphs came from, as the user of this class likes to write it down (JSON).
         encoding: How the features of nodes were made, with the labels that the model knows; ``None`` where that is
             not known. Then graphs can be given, but not loaded from files.
+        columns: Names of the columns of the table of molecules that the model was trained on, if it was one.
         target_scaler: Turns the outputs of the network into the values that it predicts; ``None``: they are these.
     """
 
@@ -49,11 +50,19 @@ class TrainedModel:
     source: dict[str, Any]
     encoding: NodeEncoding | None = None
     target_scaler: TargetScaler | None = None
+    columns: TableColumns | None = None
 
-    def load(self, source: str | os.PathLike[str], *, data_dir: str | os.PathLike[str] | None = None) -> GraphDataset:
+    def load(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        data_dir: str | os.PathLike[str] | None = None,
+        columns: TableColumns | None = None,
+    ) -> GraphDataset:
         """Load graphs, with or without targets, as the model takes them; see :func:`tfgw.datasets.load`.
 
-        Node labels that the model has not seen get one-hot features that are all 0, with a warning.
+        Node labels that the model has not seen get one-hot features that are all 0, with a warning. A table of
+        molecules needs ``columns`` only if they have other names than those of the table that the model was trained on.
         """
         if self.encoding is None:
             raise ValueError(
@@ -61,7 +70,7 @@ class TrainedModel:
                 " a model that was trained on graphs without an encoding), so that no others can be loaded for it:"
                 " train it again"
             )
-        return load(source, data_dir=data_dir, encoding=self.encoding)
+        return load(source, data_dir=data_dir, encoding=self.encoding, columns=columns or self.columns)
 
     def predict(self, dataset: Graphs) -> list[Any]:
         """The predicted label (or labels as 0/1, or values) of each graph."""
@@ -86,9 +95,9 @@ class TrainedModel:
         return Evaluation(loss, score)
 
     def measure(self, dataset: Graphs) -> dict[str, Any]:
-        """Score, loss and the usual metrics on labelled graphs, by name; see :mod:`tfgw.train.metrics`."""
+        """Number, score, loss and the usual metrics of labelled graphs, by name; see :mod:`tfgw.train.metrics`."""
         loss, score, found, y = self._compared(dataset)
-        basic = {SCORE_NAMES[self.task]: score, "loss": loss}
+        basic = {"graphs": len(y), SCORE_NAMES[self.task]: score, "loss": loss}
         if self.task == "classification":
             chances = probabilities(self.task, found)
             return basic | classification_metrics(y.numpy(), chances.numpy())
@@ -102,8 +111,13 @@ class TrainedModel:
         y = prepared.y
         if y is None:
             raise ValueError("dataset: the graphs have no target y to compare with")
+        is_known = y >= 0 if self.task == "classification" else y.reshape(len(y), -1).isfinite().all(1)
+        if not is_known.all():
+            prepared, y = prepared[is_known], y[is_known]
+        if not len(y):
+            raise ValueError("dataset: no graph has a target to compare with")
         found = self._outputs(prepared).cpu()
-        loss, score = (float(total) / len(prepared) for total in sums(self.task, found, y))
+        loss, score = (float(total) / len(y) for total in sums(self.task, found, y))
         return loss, score, found, y
 
     def _outputs(self, prepared: GraphDataset) -> Tensor:
@@ -131,7 +145,7 @@ class TrainedModel:
         if unknown:
             raise ValueError(f"dataset: has classes that the model does not know: {', '.join(map(str, unknown))}")
         number = torch.tensor([self.classes.index(label) for label in dataset.classes])
-        renumbered = dataset.with_tensors({"y": number[y]})
+        renumbered = dataset.with_tensors({"y": torch.where(y >= 0, number[y], -1)})
         renumbered.classes = self.classes
         return renumbered
 
@@ -148,6 +162,7 @@ def save_model(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
         "preprocessing": asdict(trained.preprocessing),
         "source": trained.source,
         "encoding": None if trained.encoding is None else trained.encoding.as_dict(),
+        "columns": None if trained.columns is None else asdict(trained.columns),
         "target_scaler": None if trained.target_scaler is None else asdict(trained.target_scaler),
     }
     write_tensors(Path(path), model.state_dict(), description, kind=KIND)
@@ -202,6 +217,7 @@ def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder:
         preprocessing=Preprocessing(**preprocessing),
         source=description["source"],
         encoding=None if encoding is None else NodeEncoding.from_dict(encoding),
+        columns=None if description.get("columns") is None else TableColumns(**description["columns"]),
         target_scaler=_target_scaler(description.get("target_scaler"), config.out_channels),
     )
 

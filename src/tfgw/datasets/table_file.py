@@ -1,0 +1,102 @@
+"""Rows of a CSV or Parquet file, column by name, a few at a time."""
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = (".csv", ".parquet")
+MAX_FIELD = 2**24
+"""Characters of the longest field of a CSV file."""
+
+_ROWS_AT_ONCE = 4096
+
+Row = tuple[Any, ...]
+
+
+def column_names(path: Path) -> list[str]:
+    """Names of the columns of a file."""
+    return _csv_header(path) if path.suffix == ".csv" else _parquet(path).schema_arrow.names
+
+
+def read_rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
+    """The values of the named columns in each row; ``None`` where a field is empty or not a number.
+
+    Fields of a CSV file are text without the spaces around it.
+
+    Raises:
+        ValueError: If the file cannot be read, or lacks a column; the message names the file and the row.
+    """
+    found = column_names(path)
+    for name in names:
+        if found.count(name) != 1:
+            noun = "no column" if name not in found else "several columns"
+            raise ValueError(f"{path}: {noun} {name!r}; it has {', '.join(map(repr, found[:20]))}")
+    yield from _csv_rows(path, found, names) if path.suffix == ".csv" else _parquet_rows(path, names)
+
+
+def _csv_header(path: Path) -> list[str]:
+    for row in _csv_records(path):
+        return [name.strip() for name in row]
+    raise ValueError(f"{path}: the file is empty")
+
+
+def _csv_rows(path: Path, header: list[str], names: Sequence[str]) -> Iterator[Row]:
+    places = [header.index(name) for name in names]
+    records = _csv_records(path)
+    next(records)
+    number = 0
+    for record in records:
+        if not record:  # a blank line
+            continue
+        if len(record) != len(header):
+            raise ValueError(f"{path}, row {number}: {len(record)} fields, the header has {len(header)}")
+        yield tuple(record[place].strip() or None for place in places)
+        number += 1
+
+
+def _csv_records(path: Path) -> Iterator[list[str]]:
+    before = csv.field_size_limit(MAX_FIELD)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            yield from csv.reader(stream, strict=True)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not text in UTF-8") from None
+    except csv.Error as error:
+        raise ValueError(f"{path}: not a readable CSV file ({error})") from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _parquet_rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
+    file = _parquet(path)
+    try:
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(names)):
+            columns = [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in names]
+            yield from (tuple(map(_value, row)) for row in zip(*columns, strict=True))
+    except (OSError, ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"{path}: the file cannot be read, it is damaged ({_line(error)})") from None
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return (value.strip() or None) if isinstance(value, str) else value
+
+
+def _parquet(path: Path) -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install 'tfgw[parquet]'") from error
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        return pyarrow.parquet.ParquetFile(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: not a readable Parquet file ({_line(error)})") from None
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:120]

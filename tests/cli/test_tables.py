@@ -1,0 +1,99 @@
+"""Tables of molecules from training to answers that are joined with their rows."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_new_graphs import answer, failure
+from tests.datasets.molecule_files import molecules, write_csv, write_parquet
+from tfgw.cli import main
+
+pytest.importorskip("rdkit")
+pytestmark = pytest.mark.usefixtures("workplace")
+
+QUICK = ["--epochs", "3", "--accelerator", "cpu", "--templates", "4", "--template-nodes", "5"]
+COLUMNS = ["--smiles", "SMILES", "--target", "aromatic", "--id", "name"]
+
+
+@pytest.fixture
+def run(workplace: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    rows = molecules(40)
+    rows[7]["SMILES"], rows[11]["aromatic"] = "C(C)(C)(C)(C)C", None
+    write_csv(workplace / "mols.csv", rows)
+    assert main(["train", "--dataset", "mols.csv", *COLUMNS, *QUICK, "--output", "run"]) == 0
+    said = capsys.readouterr().err
+    assert "tfgw: warning: mols.csv: 1 of 40 row cannot be read and is left out: row 7: no molecule, Explicit" in said
+    assert "and 1 of 40 row has no target and is left out" in said
+    return workplace / "run"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_answers_are_joined_by_identifier(
+    run: Path, workplace: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    rows = molecules(40)
+    chosen = [rows[number] for number in (31, 4, 11, 7, 22)]
+    chosen[3]["SMILES"] = "not a molecule"
+    new = [{"name": row["name"], "SMILES": row["SMILES"]} for row in chosen]  # no targets, another order
+    {"csv": write_csv, "parquet": write_parquet}[suffix](workplace / f"new.{suffix}", new)
+    whole = {row["id"]: row for row in answer(capsys, "predict", "run", "--dataset", "mols.csv")["predictions"]}
+    assert len(whole) == 39
+    assert whole["mol-11"]["label"] is None
+    assert whole["mol-4"]["label"] == rows[4]["aromatic"]
+    assert main(["predict", "run", "--dataset", f"new.{suffix}", "--output", "answers.csv"]) == 0
+    assert "1 of 5 row cannot be read" in capsys.readouterr().err
+    with Path("answers.csv").open(newline="") as stream:
+        answers = {row["id"]: row for row in csv.DictReader(stream)}
+    assert list(answers) == ["mol-31", "mol-4", "mol-11", "mol-22"]
+    for name, row in answers.items():
+        assert float(row["probability_1"]) == whole[name]["probability_1"]
+        assert row["label"] == ""
+    embedded = answer(capsys, "embed", "run", "--dataset", f"new.{suffix}")
+    assert embedded["ids"] == list(answers)
+
+
+def test_a_run_knows_its_own_table(run: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(capsys, "evaluate", "run")["graphs"] == 4
+    assert answer(capsys, "evaluate", "run", "--all")["graphs"] == 38
+    copy = (workplace / "mols.csv").read_text().replace("SMILES", "smiles", 1)
+    (workplace / "copy.csv").write_text(copy)
+    assert "no column 'SMILES'" in failure(capsys, "predict", "run", "--dataset", "copy.csv")
+    assert len(answer(capsys, "predict", "run", "--dataset", "copy.csv", "--smiles", "smiles")["predictions"]) == 39
+
+
+def test_whole_numbers_are_values_if_asked(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_csv(workplace / "mols.csv", molecules(20))
+    found = answer(capsys, "train", "--dataset", "mols.csv", *COLUMNS, *QUICK, "--task", "regression")
+    assert "train_negative_mse" in found
+    entries = answer(capsys, "predict", found["folder"], "--dataset", "mols.csv")["predictions"]
+    assert {entry["target"] for entry in entries} == {0.0, 1.0}
+
+
+def test_errors(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_csv(workplace / "mols.csv", molecules(6))
+    train = ["train", "--dataset", "mols.csv", *QUICK]
+    assert "the column of SMILES is not named" in failure(capsys, *train)
+    assert "the column of targets is not named" in failure(capsys, *train, "--smiles", "SMILES")
+    assert "no column 'activity'" in failure(capsys, *train, "--smiles", "SMILES", "--target", "activity")
+    assert "is no CSV or Parquet file" in failure(capsys, "train", "--dataset", "./mols", "--smiles", "SMILES")
+    assert not (workplace / "runs").exists()
+    assert answer(capsys, "datasets", "mols.csv", *COLUMNS)[0]["graphs"] == 6
+
+
+def test_a_folder_of_graphml(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.datasets.test_graphml import write
+
+    write(workplace / "mine", 20)
+    answer(capsys, "train", "--dataset", "./mine", *QUICK, "--output", "run")
+    (workplace / "some").mkdir()
+    for number in (5, 2):
+        (workplace / "some" / f"g{number}.graphml").write_text((workplace / "mine" / f"g{number}.graphml").read_text())
+    whole = {entry["id"]: entry for entry in answer(capsys, "predict", "run", "--dataset", "./mine")["predictions"]}
+    some = answer(capsys, "predict", "run", "--dataset", "./some")["predictions"]
+    assert [entry["id"] for entry in some] == ["g2", "g5"]
+    assert [entry["probability_odd"] for entry in some] == [whole[name]["probability_odd"] for name in ("g2", "g5")]
+    assert json.loads((workplace / "run" / "results.json").read_text())["features"].startswith("2 node attributes and")
