@@ -41,6 +41,8 @@ def train(run: Run, settings: dict[str, Any], recipe: dict[str, Any], args: argp
     kept, test = list(folds)[run.fold]
     settings = dict(settings)
     kind = MODELS[settings.pop("model")]
+    if "templates_per_class" in settings:
+        settings["num_templates"] = settings.pop("templates_per_class") * len(np.unique(y))
     if kind is TFGWClassifier:
         settings["canonical_order"] = False  # they are in canonical order
     recipe = recipe | settings.pop("recipe", {})

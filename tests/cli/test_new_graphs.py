@@ -21,7 +21,7 @@ from tfgw.train.tensor_file import read_tensors, write_tensors
 pytestmark = pytest.mark.usefixtures("workplace")
 
 FOLDER = os.environ.get("TFGW_DATA")
-QUICK = ["--epochs", "2", "--accelerator", "cpu", "--templates", "4", "--template-nodes", "6"]
+QUICK = ["--epochs", "2", "--accelerator", "cpu", "--estimators", "1", "--templates", "4", "--template-nodes", "6"]
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:

@@ -72,7 +72,7 @@ def test_squares_of_a_large_graph() -> None:
         shortest_paths(none, nodes)
     config = TFGWConfig(in_channels=1, out_channels=2, num_templates=4, template_nodes=nodes)
     with pytest.raises(ValueError, match=r"templates: 4 × 100,000 × 100,000 .* fewer templates"):
-        build_tfgw([], config, TrainConfig())  # type: ignore[arg-type]
+        build_tfgw([], TrainConfig(), architecture=config)  # type: ignore[arg-type]
     weighted = Data(x=torch.zeros(nodes, 1), edge_index=none, edge_weight=torch.zeros(0))
     with pytest.raises(ValueError, match="structure of a graph to draw from: 100,000 × 100,000"):
         sample_templates([weighted], num_templates=1, template_nodes=3)

@@ -9,6 +9,7 @@ from tfgw.estimators import TFGWClassifier
 
 QUICK = {
     "num_templates": 4,
+    "n_estimators": 1,
     "num_layers": 0,
     "epochs": 40,
     "batch_size": 32,

@@ -26,7 +26,7 @@ def architecture(**changes: Any) -> TFGWConfig:
 
 def trained(config: TrainConfig = SHORT, *, folder: Path | None = None, **changes: Any) -> Training:
     data = cycles_and_stars()
-    build = partial(build_tfgw, architecture=architecture(**changes), config=config)
+    build = partial(build_tfgw, architecture=architecture(**changes))
     return train_model(Parts(data), build, config, preprocessing=Preprocessing.fit(data), folder=folder)
 
 
@@ -44,7 +44,7 @@ def test_each_part_is_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, part in others.items():
         part.name = name
     parts = Parts(data, **others)
-    build = partial(build_tfgw, architecture=architecture(), config=SHORT)
+    build = partial(build_tfgw, architecture=architecture())
     training = train_model(parts, build, SHORT, preprocessing=Preprocessing.fit(data))
     assert calls == ["small", "validation", "test"]
     assert training.result.kept is not None

@@ -14,7 +14,7 @@ from tfgw.train.batch_statistics import refresh_statistics
 from tfgw.train.batches import GraphStore
 from tfgw.train.config import config_from
 from tfgw.train.optimizer import LearningRates, new_optimizer
-from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, RULES, complete, recipe_of
+from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, RULES, complete, num_templates, recipe_of
 from tfgw.train.schedules import lr_factor
 
 
@@ -128,15 +128,38 @@ def test_chosen_settings_come_before_the_recipe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graphs", "epochs"), [(64, 600), (65, 300), (170, 200), (2_000, 200), (4_000, 100), (50_000, FEWEST_EPOCHS)]
+    ("graphs", "epochs", "networks"),
+    [(64, 300, 3), (65, 150, 3), (170, 100, 3), (2_000, 100, 3), (4_000, 66, 3), (16_000, 25, 2), (50_000, 20, 1)],
 )
-def test_epochs_depend_on_the_number_of_graphs(graphs: int, epochs: int) -> None:
-    assert complete({}, "default", num_graphs=graphs)["epochs"] == epochs
+def test_epochs_and_networks_depend_on_the_number_of_graphs(graphs: int, epochs: int, networks: int) -> None:
+    settings = complete({}, "default", num_graphs=graphs)
+    assert (settings["epochs"], settings["n_estimators"]) == (epochs, networks)
     assert complete({"epochs": 321}, "default", num_graphs=graphs)["epochs"] == 321
 
 
+def test_more_networks_share_the_work() -> None:
+    assert complete({"n_estimators": 10}, "default", num_graphs=1_000)["epochs"] == 80
+    assert complete({"n_estimators": 90}, "default", num_graphs=1_000)["epochs"] == FEWEST_EPOCHS
+    assert complete({"n_estimators": 1}, "default", num_graphs=4_000) | {"epochs": 100} == complete(
+        {"n_estimators": 1, "epochs": 100}, "default", num_graphs=4_000
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "classes", "templates"),
+    [
+        ({}, 3, 12),
+        ({"templates_per_class": 2}, 5, 10),
+        ({"templates_per_class": 2}, 0, 4),
+        ({"num_templates": 7}, 3, 7),
+    ],
+)
+def test_templates_depend_on_the_number_of_classes(settings: dict, classes: int, templates: int) -> None:
+    assert num_templates(settings, classes) == templates
+
+
 def test_small_batches_need_fewer_epochs_for_as_many_steps() -> None:
-    assert complete({"batch_size": 8}, "default", num_graphs=20)["epochs"] == 200
+    assert complete({"batch_size": 8}, "default", num_graphs=20)["epochs"] == 100
     assert complete({"batch_size": 8}, {"fewest_steps": 5000}, num_graphs=20)["epochs"] == 1667
     assert complete({}, {"largest_work": 10_000}, num_graphs=100) == {"epochs": 100}
 
@@ -165,7 +188,9 @@ def test_an_unknown_recipe_is_refused() -> None:
 @pytest.mark.parametrize("kind", [TFGWClassifier, GIN, OTGNN, DropGIN, DiffPool])
 def test_every_network_takes_the_recipe(kind: type) -> None:
     graphs, labels = labelled(12)
-    model = kind(epochs=2, accelerator="cpu", random_state=0).fit(graphs, labels).model_
+    ensemble = kind(epochs=2, accelerator="cpu", random_state=0).fit(graphs, labels).model_
+    assert len(ensemble.members) == RECIPES["default"]["n_estimators"]
+    model = ensemble.members[1]
     names = [type(module).__name__ for module in model.head.modules()]
     assert names.count("GraphVectorNorm") == 1
     assert names.count("Linear") == 2  # one hidden layer
@@ -178,7 +203,7 @@ def test_every_network_takes_the_recipe(kind: type) -> None:
 
 def test_parameters_come_before_the_recipe() -> None:
     graphs, labels = labelled(12)
-    settings = {"epochs": 2, "accelerator": "cpu", "random_state": 0}
+    settings = {"n_estimators": 1, "epochs": 2, "accelerator": "cpu", "random_state": 0}
     model = TFGWClassifier(dropout=0.25, width=5, num_layers=1, **settings).fit(graphs, labels).model_
     assert model.config.dropout == 0.25
     assert model.encoder.out_channels == 3 + 5
@@ -191,7 +216,7 @@ def test_a_regressor_takes_the_recipe() -> None:
     graphs = list(regression_data(1))
     values = [float(graph.y) for graph in graphs]
     model = TFGWRegressor(epochs=3, accelerator="cpu", random_state=0).fit(graphs, values)
-    assert model.model_.config.readout == "distances+sum"
+    assert [member.config.readout for member in model.model_.members] == ["distances+sum"] * 3
     assert model.predict(graphs).shape == (len(graphs),)
 
 

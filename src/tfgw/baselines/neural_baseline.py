@@ -18,6 +18,7 @@ class NeuralBaseline(NeuralClassifier):
             all are 0 or 1.
         recipe: How to train, as in :class:`tfgw.estimators.TFGWClassifier`; it also decides the parameters below that
             are ``None``.
+        n_estimators: Networks that are trained side by side, and whose outputs are averaged.
         epochs: Passes over the training graphs.
         batch_size: Graphs per optimiser step.
         lr: Learning rate of Adam; with a schedule, the largest.

@@ -7,7 +7,7 @@ from typing import Any
 
 from tfgw import __version__
 from tfgw.cli.number_arguments import alpha, count, positive, seconds, share
-from tfgw.cli.option_defaults import TEMPLATES_PER_CLASS, default_of, recipes
+from tfgw.cli.option_defaults import default_of, recipes
 from tfgw.cli.paper_arguments import add_paper_commands
 
 DATASET_HELP = (
@@ -133,7 +133,9 @@ def _model(group: Any) -> None:
     _setting(group, "structure", "what templates are compared by", choices=["adjacency", "shortest_path"])
     _setting(group, "layers", "number of GIN layers", type=count(0), metavar="N")
     _setting(group, "width", "features that each layer computes", **NUMBER)
-    _setting(group, "templates", "number of templates", default=f"{TEMPLATES_PER_CLASS} per class", **NUMBER)
+    _setting(
+        group, "templates", "number of templates", default=f"{default_of('templates_per_class')} per class", **NUMBER
+    )
     _setting(group, "template-nodes", "nodes per template", default="the median of the training graphs", **NUMBER)
     group.add_argument("--fixed-templates", action="store_true", help="keep templates as drawn from the data")
     group.add_argument("--fixed-weights", action="store_true", help="keep the weights of template nodes uniform")
@@ -149,7 +151,9 @@ def _model(group: Any) -> None:
 def _training(group: Any) -> None:
     text = "default for accuracy on new graphs, paper as in the publication"
     _setting(group, "recipe", text, default="default, for generated graphs paper", choices=list(recipes()))
-    epochs = f"{default_of('epochs')}, more for below 130 graphs, fewer for above 2,000"
+    text = "networks to train side by side and average"
+    _setting(group, "estimators", text, default=f"{default_of('estimators')}, fewer for large datasets", **NUMBER)
+    epochs = f"{default_of('epochs')}, more for below 130 graphs, fewer for above 2,600"
     _setting(group, "epochs", "passes over the training graphs", default=epochs, **NUMBER)
     _setting(group, "batch-size", "graphs per optimiser step", **NUMBER)
     _setting(group, "lr", "learning rate of Adam", **RATE)

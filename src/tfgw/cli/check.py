@@ -19,7 +19,7 @@ def run(args: argparse.Namespace) -> Answer:
     trained.check_encoding(graphs)
     found = check_model(trained, graphs, n_starts=args.starts, renumberings=args.renumberings, seed=args.seed)
     own, thorough = found.diagnosis, found.thorough
-    starts = trained.model.pool.n_starts
+    starts = trained.members[0].pool.n_starts
     data = {
         "dataset": graphs.name,
         "graphs": len(graphs),

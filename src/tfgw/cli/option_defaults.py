@@ -6,10 +6,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-FIELDS = {"layers": "num_layers", "templates": "num_templates", "starts": "n_starts"}
-"""Fields of :class:`tfgw.nn.TFGWConfig` that have another name than their option."""
-
-TEMPLATES_PER_CLASS = 4
+FIELDS = {"layers": "num_layers", "templates": "num_templates", "starts": "n_starts", "estimators": "n_estimators"}
+"""Settings that have another name than their option."""
 
 SOURCES = {"cli/source.py": "Source", "nn/models.py": "TFGWConfig", "train/config.py": "TrainConfig"}
 

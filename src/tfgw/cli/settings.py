@@ -6,7 +6,7 @@ paper's. A generated dataset has settings of its own.
 
 from typing import Any
 
-from tfgw.cli.option_defaults import FIELDS, TEMPLATES_PER_CLASS
+from tfgw.cli.option_defaults import FIELDS
 from tfgw.datasets import GraphDataset, median_nodes
 from tfgw.nn import TFGWConfig
 from tfgw.train import Task, TrainConfig, num_outputs, recipes
@@ -22,6 +22,7 @@ PAPER: dict[str, Any] = {
     **{option: getattr(TrainConfig, option) for option in TRAINING_OPTIONS},
     "alpha": LEARNED,
     "start_kinds": list(TFGWConfig.start_kinds),
+    "estimators": 1,
 }
 
 # Regular graphs without features. Several starts, because the first is a saddle point for such graphs; slow
@@ -47,14 +48,15 @@ def with_recipe(chosen: dict[str, Any], *, dataset: str) -> dict[str, Any]:
 def complete(chosen: dict[str, Any], *, dataset: str, train: GraphDataset) -> dict[str, Any]:
     """All options of a run, and the settings of its recipe that are no options."""
     task: Task = chosen["task"] or ("classification" if train.classes else "regression")
-    batch_size = {"batch_size": chosen["batch_size"]}  # the number of epochs may depend on it
-    recipe = recipes.complete(batch_size, chosen.get("recipe", "paper"), num_graphs=len(train), task=task)
+    # The number of epochs may depend on these.
+    given = {"batch_size": chosen["batch_size"], "n_estimators": chosen.get("estimators")}
+    recipe = recipes.complete(given, chosen.get("recipe", "paper"), num_graphs=len(train), task=task)
     options = PAPER | {_option(field): value for field, value in recipe.items()} | GENERATED.get(dataset, {})
     options |= {option: value for option, value in chosen.items() if value is not None or option not in options}
     options["task"] = task
     if options["templates"] is None:
-        per_class = FEWER_TEMPLATES_PER_CLASS.get(dataset, TEMPLATES_PER_CLASS)
-        options["templates"] = per_class * max(2, train.num_classes)
+        fewer = {"templates_per_class": FEWER_TEMPLATES_PER_CLASS[dataset]} if dataset in GENERATED else {}
+        options["templates"] = recipes.num_templates(options | fewer, train.num_classes)
     if options["template_nodes"] is None:
         options["template_nodes"] = median_nodes(train)
     return options

@@ -16,7 +16,7 @@ from tfgw.cli.settings import complete, model_config, train_config, with_recipe
 from tfgw.cli.source import Source, portable
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.paths import written_whole
-from tfgw.nn import TFGWModel
+from tfgw.nn import Ensemble, TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
     Parts,
@@ -63,9 +63,10 @@ def run(args: argparse.Namespace) -> Answer:
     start = time.perf_counter()
     training = train_model(
         parts if scaler is None else parts.map(scaler.scaled),
-        partial(build_tfgw, architecture=architecture, config=config),
+        partial(build_tfgw, architecture=architecture),
         config,
         preprocessing=preprocessing,
+        n_estimators=options["estimators"],
         folder=folder,
         resume=args.resume is not None,
         progress_bar=sys.stderr.isatty(),
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> Answer:
     )
     seconds = time.perf_counter() - start
     trained = TrainedModel(
-        model=cast(TFGWModel, training.model),
+        model=cast(TFGWModel | Ensemble, training.model),
         task=config.task,
         classes=parts.train.classes,
         preprocessing=preprocessing,

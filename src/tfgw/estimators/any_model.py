@@ -7,7 +7,8 @@ from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset, NodeEncoding
 from tfgw.estimators.graphs import as_dataset, as_graphs
-from tfgw.nn import TFGWModel
+from tfgw.nn import Ensemble, TFGWModel
+from tfgw.nn.ensemble import members_of
 from tfgw.train import Preprocessing, Task, TrainedModel
 from tfgw.train.batches import OPTIONAL_INPUTS
 
@@ -73,8 +74,8 @@ def open_model(model: Any) -> AnyModel:
     """Take apart a trained model, a fitted estimator, or a network."""
     if isinstance(model, AnyModel):
         return model
-    if isinstance(model, TFGWModel):
-        return AnyModel((model,))
+    if isinstance(model, TFGWModel | Ensemble):
+        return AnyModel(tuple(members_of(model)))
     trained, is_estimator = model, False
     if not isinstance(model, TrainedModel):
         trained, is_estimator = getattr(model, "trained_", None) if hasattr(model, "model_") else None, True
@@ -84,7 +85,7 @@ def open_model(model: Any) -> AnyModel:
             f" {type(model).__name__}"
         )
     return AnyModel(
-        members=(trained.model,),
+        members=tuple(trained.members),
         task=trained.task,
         classes=trained.classes,
         preprocessing=trained.preprocessing,

@@ -23,7 +23,8 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
     used as they are (categories one-hot, say); nodes without any have the constant feature 1.
 
     Args:
-        num_templates: Number of templates; the training graphs they start at are drawn class by class.
+        num_templates: Number of templates of each network; the training graphs they start at are drawn class by class.
+            ``None``: two per class, with ``recipe="paper"`` four.
         template_nodes: Nodes per template; ``None``: the median of the training graphs.
         structure: What graphs are compared by: ``"adjacency"`` (learned templates keep their entries in [0, 1]),
             ``"shortest_path"``, or ``"precomputed"`` for the matrices that come with the graphs.
@@ -45,6 +46,8 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
         recipe: How to train, and the head of the network: ``"default"``, chosen for accuracy on graphs that the model
             has not seen; ``"paper"``, as in the publication; or a mapping of settings, such as a changed copy of
             ``tfgw.train.recipes.RECIPES["default"]``. Other parameters come before it.
+        n_estimators: Networks that are trained side by side, each with templates of its own, and whose outputs are
+            averaged; ``None``: three, for large datasets fewer, with ``recipe="paper"`` one.
         epochs: Passes over the training graphs; the default recipe's depend on their number.
         batch_size: Graphs per optimiser step.
         lr: Learning rate of Adam; with a schedule, the largest.
@@ -66,7 +69,8 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
 
     Attributes:
         classes_: The labels; of multi-label targets, the numbers of the columns.
-        model_: The trained :class:`tfgw.nn.TFGWModel`.
+        model_: The trained :class:`tfgw.nn.TFGWModel`; of several, an :class:`tfgw.nn.Ensemble` with these as
+            ``members``.
         templates_: Its templates.
         history_: One :class:`tfgw.train.EpochRecord` per epoch.
         n_iter_: Number of epochs.
@@ -89,5 +93,5 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
             raise ValueError(f"{path}: the model predicts values, not classes")
         estimator = super()._from_trained(trained, path)
         estimator._task = trained.task
-        estimator.classes_ = np.array(trained.classes or range(trained.model.config.out_channels))
+        estimator.classes_ = np.array(trained.classes or range(trained.members[0].config.out_channels))
         return estimator

@@ -27,6 +27,7 @@ class NeuralEstimator(GraphEstimator):
 
     standardize: bool | None = None
     recipe: str | Recipe = "default"
+    n_estimators: int | None = None
     epochs: int | None = None
     batch_size: int | None = None
     lr: float | None = None
@@ -88,9 +89,10 @@ class NeuralEstimator(GraphEstimator):
         self.preprocessing_ = self._learn_preprocessing(parts.train)
         training = train_model(
             parts,
-            partial(self._new_network, config=config, settings=settings),
+            partial(self._new_network, settings=settings),
             config,
             preprocessing=self.preprocessing_,
+            n_estimators=settings.get("n_estimators", 1),
             progress_bar=bool(self.verbose),
         )
         self.model_ = training.model.cpu().eval()

@@ -75,7 +75,7 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
         if trained.task != "regression":
             raise ValueError(f"{path}: the model predicts classes, not values")
         estimator = super()._from_trained(trained, path)
-        values = trained.model.config.out_channels
+        values = trained.members[0].config.out_channels
         unscaled = TargetScaler(mean=(0.0,) * values, scale=(1.0,) * values)  # a file of an earlier version
         estimator.target_scaler_ = trained.target_scaler or unscaled
         estimator._is_single = values == 1

@@ -13,15 +13,18 @@ from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.estimators.neural_estimator import NeuralEstimator
 from tfgw.estimators.template_parameters import TemplateParameters
-from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.nn import Ensemble, TFGWConfig, TFGWModel, TFGWPooling
+from tfgw.nn.ensemble import members_of
 from tfgw.train import Task, TrainConfig, TrainedModel, build_tfgw, embeddings, load_model, num_outputs, save_model
 from tfgw.train.config import config_from
+from tfgw.train.recipes import num_templates
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TemplateParameters, NeuralEstimator):
     """Stores the parameters that :class:`TFGWClassifier` documents, trains, and gives outputs and distances."""
 
+    num_templates: int | None = None  # type: ignore[assignment]
     num_layers: int | None = None
     width: int | None = None
     dropout: float | None = None
@@ -31,17 +34,17 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
     template_lr: float | None = TrainConfig.template_lr
     stratified: bool = TrainConfig.stratified
 
-    model_: TFGWModel = field(init=False)
+    model_: TFGWModel | Ensemble = field(init=False)
 
     @property
     def templates_(self) -> ot.Templates:
-        """The learned templates; their features are those that the encoder gives."""
-        check_is_fitted(self, "model_")
-        pool = self.model_.pool
+        """The learned templates, those of all networks one after the other; their features are those that the encoder
+        of their network gives."""
+        pools = self._pools()
         return ot.Templates(
-            features=pool.template_features.detach(),
-            structure=pool.template_structure.detach(),
-            weights=pool.template_weights.detach(),
+            features=torch.cat([pool.template_features.detach() for pool in pools]),
+            structure=torch.cat([pool.template_structure.detach() for pool in pools]),
+            weights=torch.cat([pool.template_weights.detach() for pool in pools]),
         )
 
     @property
@@ -79,9 +82,10 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
     def _from_trained(cls, trained: TrainedModel, path: str | os.PathLike[str]) -> Self:
         """The estimator of a model, which was read from ``path``."""
         names = {field.name for field in fields(cls) if field.init}
-        architecture = asdict(trained.model.config)
+        architecture = asdict(trained.members[0].config)
         known = {name: value for name, value in architecture.items() if name in names}
-        estimator = cls(**known, canonical_order=trained.preprocessing.canonical_order)
+        ordered = trained.preprocessing.canonical_order
+        estimator = cls(**known, n_estimators=len(trained.members), canonical_order=ordered)
         estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
         estimator.encoding_ = trained.encoding
         estimator.n_features_in_ = trained.source.get("n_features_in", trained.preprocessing.in_channels)
@@ -95,12 +99,11 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
 
     @property
     def alpha_(self) -> float:
-        """Trade-off between features (0) and structure (1) of the trained model."""
-        check_is_fitted(self, "model_")
-        return float(self.model_.pool.alpha.detach().mean())
+        """Trade-off between features (0) and structure (1) of the trained model, on average over its networks."""
+        return float(np.mean([float(pool.alpha.detach().mean()) for pool in self._pools()]))
 
     def transform(self, X: Any) -> np.ndarray:
-        """Distances of the graphs to the learned templates, ``(num_graphs, num_templates)``."""
+        """Distances of the graphs to the learned templates, ``(num_graphs, n_estimators * num_templates)``."""
         dataset = self._read_input(X)
         with torch.inference_mode():
             return embeddings(self.model_, dataset).double().numpy()
@@ -111,13 +114,18 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
             settings,
             in_channels=train.num_node_features,
             out_channels=num_outputs(train, config.task),
+            num_templates=num_templates(settings, train.num_classes),
             template_nodes=self._template_nodes(train),
             start_kinds=tuple(self.start_kinds),
         )
-        model = build_tfgw(train, architecture, config)
+        model = build_tfgw(train, config, architecture=architecture)
         model.pool.num_threads = self.num_threads
         return model
 
     @property
     def _n_features_out(self) -> int:
-        return self.model_.pool.num_templates
+        return sum(pool.num_templates for pool in self._pools())
+
+    def _pools(self) -> list[TFGWPooling]:
+        check_is_fitted(self, "model_")
+        return [member.pool for member in members_of(self.model_)]

@@ -9,8 +9,9 @@ from torch_geometric.data import Data
 from torch_geometric.explain import Explanation
 
 from tfgw.datasets import GraphDataset
-from tfgw.estimators.any_model import INPUTS, open_model
-from tfgw.explanations.attribution import Attribution, attribute
+from tfgw.estimators.any_model import INPUTS, AnyModel, open_model
+from tfgw.explanations.attribution import Attribution
+from tfgw.explanations.ensemble_attribution import attribute_ensemble
 from tfgw.explanations.reference import Reference
 
 
@@ -42,13 +43,24 @@ def explain(
     opened = open_model(model)
     given = opened.graphs([graph])
     prepared = opened.prepare(_numbered(given))
-    (network,) = opened.members
-    if reference is not None and not isinstance(reference, Reference):
-        reference = Reference.of_graphs(network, opened.prepare(opened.graphs(reference)))
     inputs = {key: prepared[0][key] for key in INPUTS if key in prepared[0]}
-    number = opened.output(target)
-    found = attribute(network, inputs, task=opened.task, target=number, reference=reference)
+    references = _references(opened, reference)
+    found = attribute_ensemble(
+        opened.members, inputs, task=opened.task, target=opened.output(target), references=references
+    )
     return _as_explanation(_in_given_order(found, prepared[0]), given[0])
+
+
+def _references(model: AnyModel, reference: Reference | Sequence[Any] | None) -> list[Reference | None]:
+    """One for each network: what is read out of a graph differs from one to the other."""
+    if reference is None:
+        return [None] * len(model.members)
+    if not isinstance(reference, Reference):
+        prepared = model.prepare(model.graphs(reference))
+        return [Reference.of_graphs(network, prepared) for network in model.members]
+    if len(model.members) > 1:
+        raise ValueError("reference: the model is an ensemble, whose networks read out differently; give graphs")
+    return [reference]
 
 
 def _numbered(dataset: GraphDataset) -> GraphDataset:

@@ -7,6 +7,7 @@
 """
 
 from tfgw.nn.encoders import Encoder, GINEncoder
+from tfgw.nn.ensemble import Ensemble
 from tfgw.nn.models import GINModel, TFGWConfig, TFGWModel
 from tfgw.nn.projections import project_simplex
 from tfgw.nn.template_layer import TemplateLayer, project_after_step
@@ -16,6 +17,7 @@ from tfgw.nn.tw_pooling import TWPooling
 
 __all__ = [
     "Encoder",
+    "Ensemble",
     "GINEncoder",
     "GINModel",
     "TFGWConfig",

@@ -7,6 +7,8 @@ import torch
 
 from tfgw.datasets import GraphDataset
 from tfgw.estimators import TFGWClassifier
+from tfgw.nn import TFGWModel
+from tfgw.nn.ensemble import members_of
 
 DIGITS = 5
 
@@ -29,7 +31,7 @@ def describe_embedding(model: TFGWClassifier, parts: dict[str, GraphDataset | No
 
 def _template_distances(model: TFGWClassifier) -> torch.Tensor:
     """Distances of the templates to each other, as if each were a graph."""
-    pool = model.model_.pool
+    pool = _network(model).pool
     count, nodes = pool.template_weights.shape
     with torch.no_grad():
         return pool(
@@ -42,8 +44,13 @@ def _template_distances(model: TFGWClassifier) -> torch.Tensor:
 
 def _predicted_classes(model: TFGWClassifier, distances: torch.Tensor) -> list[int]:
     with torch.no_grad():
-        numbers = model.model_.head(distances).argmax(1)
+        numbers = _network(model).head(distances).argmax(1)
     return [int(model.classes_[number]) for number in numbers]
+
+
+def _network(model: TFGWClassifier) -> TFGWModel:
+    (network,) = members_of(model.model_)  # the paper's models have one
+    return network
 
 
 def _rounded(values: Any) -> Any:

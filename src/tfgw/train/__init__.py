@@ -1,7 +1,7 @@
 """Train models, keep them in files, and run them over datasets.
 
 >>> parts, config = Parts(dataset[split.train], dataset[split.val], dataset[split.test]), TrainConfig(epochs=100)
->>> build = partial(build_tfgw, architecture=TFGWConfig(...), config=config)
+>>> build = partial(build_tfgw, architecture=TFGWConfig(...))
 >>> model, parts, result = train_model(parts, build, config, preprocessing=Preprocessing.fit(parts.train))
 >>> evaluate(model, parts.test, task=config.task).score
 

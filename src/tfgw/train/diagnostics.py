@@ -10,7 +10,9 @@ from torch_geometric.data import Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.canonical import reordered
+from tfgw.nn import TFGWModel
 from tfgw.nn.threads import networks_on_one_thread
+from tfgw.train.batches import Batch
 from tfgw.train.evaluate import BATCH_SIZE, embeddings, evaluation_mode, store_for
 from tfgw.train.model_file import TrainedModel
 
@@ -62,7 +64,7 @@ def check_model(
     return ModelCheck(
         distances=distances,
         renumbered=changes,
-        diagnosis=_diagnose(trained, prepared, trained.model.pool.n_starts),
+        diagnosis=_diagnose(trained, prepared, trained.members[0].pool.n_starts),
         thorough=_diagnose(trained, prepared, n_starts),
     )
 
@@ -77,11 +79,19 @@ def _renumbered(graph: Data, rng: np.random.Generator) -> Data:
 
 
 def _diagnose(trained: TrainedModel, prepared: GraphDataset, n_starts: int) -> ot.Diagnosis:
-    model = trained.model
-    parts = []
-    with evaluation_mode(model), networks_on_one_thread():
-        for batch in store_for(model, prepared).in_order(BATCH_SIZE):
-            inputs = dict(batch.inputs)
-            x = model.encoder(inputs.pop("x"), inputs["edge_index"])
-            parts.append(model.pool.diagnose(x, n_starts=n_starts, **inputs))
-    return ot.Diagnosis(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+    with evaluation_mode(trained.model), networks_on_one_thread():
+        batches = list(store_for(trained.model, prepared).in_order(BATCH_SIZE))
+        parts = [
+            _joined([_diagnose_batch(model, batch, n_starts) for batch in batches], 0) for model in trained.members
+        ]
+    return _joined(parts, 1)
+
+
+def _diagnose_batch(model: TFGWModel, batch: Batch, n_starts: int) -> ot.Diagnosis:
+    inputs = dict(batch.inputs)
+    x = model.encoder(inputs.pop("x"), inputs["edge_index"])
+    return model.pool.diagnose(x, n_starts=n_starts, **inputs)
+
+
+def _joined(parts: list[ot.Diagnosis], dim: int) -> ot.Diagnosis:
+    return ot.Diagnosis(*(torch.cat(columns, dim) for columns in zip(*parts, strict=True)))

@@ -1,5 +1,6 @@
 """A trained model in one file, with all that is needed to use it on graphs as they were loaded."""
 
+import copy
 import math
 import os
 from dataclasses import asdict, dataclass
@@ -10,7 +11,8 @@ import torch
 from torch import Tensor
 
 from tfgw.datasets import GraphDataset, Graphs, NodeEncoding, TableColumns, as_graph_dataset, load
-from tfgw.nn import Encoder, TFGWConfig, TFGWModel
+from tfgw.nn import Encoder, Ensemble, TFGWConfig, TFGWModel
+from tfgw.nn.ensemble import members_of
 from tfgw.train.evaluate import Evaluation, embeddings, outputs
 from tfgw.train.metrics import classification_metrics, regression_metrics
 from tfgw.train.preprocessing import Preprocessing
@@ -32,7 +34,7 @@ class TrainedModel:
     """A model and what it was trained for. Its methods take datasets as they were loaded, or lists of graphs.
 
     Args:
-        model: The network.
+        model: The network, or an ensemble of networks of one architecture.
         task: What it predicts.
         classes: Original label of each class; empty where it predicts values.
         preprocessing: What is done to graphs before the model sees them.
@@ -43,7 +45,7 @@ class TrainedModel:
         target_scaler: Turns the outputs of the network into the values that it predicts; ``None``: they are these.
     """
 
-    model: TFGWModel
+    model: TFGWModel | Ensemble
     task: Task
     classes: tuple[int | str, ...]
     preprocessing: Preprocessing
@@ -51,6 +53,11 @@ class TrainedModel:
     encoding: NodeEncoding | None = None
     target_scaler: TargetScaler | None = None
     columns: TableColumns | None = None
+
+    @property
+    def members(self) -> list[TFGWModel]:
+        """The networks of an ensemble; else the one network."""
+        return members_of(self.model)
 
     def load(
         self,
@@ -86,7 +93,7 @@ class TrainedModel:
         return self._outputs(self._prepared(dataset))
 
     def embed(self, dataset: Graphs) -> Tensor:
-        """Distances to the templates, ``(num_graphs, num_templates)``."""
+        """Distances to the templates, ``(num_graphs, num_templates)``; those of all members side by side."""
         return embeddings(self.model, self._prepared(dataset))
 
     def evaluate(self, dataset: Graphs) -> Evaluation:
@@ -152,9 +159,10 @@ class TrainedModel:
 
 def save_model(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
     """Write ``trained`` to one safetensors file; nothing in it is pickled."""
-    model = trained.model
+    model = trained.members[0]
     description = {
         "architecture": asdict(model.config),
+        "members": len(trained.members),
         "own_encoder": type(model.encoder).__qualname__ if model.has_own_encoder else None,
         "dtype": str(model.pool.template_weights.dtype).removeprefix("torch."),
         "task": trained.task,
@@ -165,7 +173,7 @@ def save_model(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
         "columns": None if trained.columns is None else asdict(trained.columns),
         "target_scaler": None if trained.target_scaler is None else asdict(trained.target_scaler),
     }
-    write_tensors(Path(path), model.state_dict(), description, kind=KIND)
+    write_tensors(Path(path), trained.model.state_dict(), description, kind=KIND)
 
 
 def load_model(path: str | os.PathLike[str], *, encoder: Encoder | None = None) -> TrainedModel:
@@ -199,10 +207,13 @@ def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder:
     if "start_kinds" in architecture:  # JSON has no tuples
         architecture["start_kinds"] = tuple(architecture["start_kinds"])
     config = TFGWConfig(**architecture)
-    _check_sizes(config, tensors, has_own_encoder=encoder is not None)
+    count = description.get("members", 1)  # files of earlier versions hold one network
+    for number in range(count):
+        _check_sizes(config, _of_member(tensors, number, count), has_own_encoder=encoder is not None)
     if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
         raise ValueError("weights that are not finite")
-    model = TFGWModel(config, encoder=encoder).to(FLOATING_TYPES[description["dtype"]])
+    members = [TFGWModel(config, encoder=copy.deepcopy(encoder)) for _ in range(count)]
+    model = (members[0] if count == 1 else Ensemble(members)).to(FLOATING_TYPES[description["dtype"]])
     model.load_state_dict(tensors)
     classes = tuple(description["classes"])
     if description["task"] == "classification" and len(classes) != config.out_channels:
@@ -230,6 +241,14 @@ def _target_scaler(entries: dict[str, Any] | None, values: int) -> TargetScaler 
     if {len(scaler.mean), len(scaler.scale)} != {values} or not all(map(math.isfinite, numbers)):
         raise ValueError("a scale of targets that does not fit the outputs")
     return scaler
+
+
+def _of_member(tensors: dict[str, Tensor], number: int, count: int) -> dict[str, Tensor]:
+    """The weights of one network of a file."""
+    if count == 1:
+        return tensors
+    prefix = f"members.{number}."
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def _check_sizes(config: TFGWConfig, tensors: dict[str, Tensor], *, has_own_encoder: bool) -> None:

@@ -7,16 +7,18 @@ default is written.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypedDict, Unpack
 
+import numpy as np
 import torch
 from torch import nn
 
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.limits import check_array
-from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.fixed_distances import HeadOnly, as_distances, has_fixed_distances
 from tfgw.train.loop import FitResult, fit
@@ -44,6 +46,10 @@ class Training(NamedTuple):
     result: FitResult
 
 
+Build = Callable[[GraphDataset, TrainConfig], nn.Module]
+"""Gives the untrained network for prepared training graphs and a configuration, whose seed decides what is random."""
+
+
 class FitOptions(TypedDict, total=False):
     """Where a training leaves its traces; see :func:`tfgw.train.fit`."""
 
@@ -55,10 +61,11 @@ class FitOptions(TypedDict, total=False):
 
 def train_model(
     parts: Parts,
-    build: Callable[[GraphDataset], nn.Module],
+    build: Build,
     config: TrainConfig,
     *,
     preprocessing: Preprocessing,
+    n_estimators: int = 1,
     **options: Unpack[FitOptions],
 ) -> Training:
     """Prepare the graphs, build a network for them, and train it.
@@ -66,19 +73,20 @@ def train_model(
     Args:
         parts: The graphs as they were loaded; each is preprocessed once.
         build: Gives the untrained network for the prepared training graphs; PyTorch's random numbers depend on
-            ``config.seed`` alone when it is called.
+            the seed of the configuration alone when it is called.
         config: How to train.
         preprocessing: Steps between loaded graphs and the network, as learned from the training graphs.
+        n_estimators: Networks to train side by side; of several, the model is an :class:`tfgw.nn.Ensemble`.
         **options: As in :func:`tfgw.train.fit`.
     """
+    configs = _member_configs(config, n_estimators)
     prepared = parts.map(preprocessing)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)
-        model = build(prepared.train).to(DTYPES[config.precision])
+    members = [_seeded(build, prepared.train, member) for member in configs]
+    model = members[0] if n_estimators == 1 else Ensemble(members)
     return Training(model, prepared, _fit(model, prepared, config, **options))
 
 
-def build_tfgw(train: GraphDataset, architecture: TFGWConfig, config: TrainConfig) -> TFGWModel:
+def build_tfgw(train: GraphDataset, config: TrainConfig, *, architecture: TFGWConfig) -> TFGWModel:
     """A TFGW model whose templates start at training graphs."""
     _check_templates(architecture)
     # Templates have no more digits than the graphs that they are drawn from.
@@ -100,6 +108,22 @@ def num_outputs(dataset: GraphDataset, task: Task) -> int:
     if task == "classification":
         return dataset.num_classes
     return 1 if dataset.y is None or dataset.y.dim() == 1 else dataset.y.shape[1]
+
+
+def _member_configs(config: TrainConfig, n_estimators: int) -> list[TrainConfig]:
+    """The configuration of each network, with a seed of its own."""
+    if n_estimators < 1:
+        raise ValueError(f"n_estimators: must be at least 1, got {n_estimators}")
+    if n_estimators == 1:
+        return [config]
+    seeds = np.random.SeedSequence(config.seed).generate_state(n_estimators) >> np.uint32(1)
+    return [replace(config, seed=int(seed)) for seed in seeds]
+
+
+def _seeded(build: Build, train: GraphDataset, config: TrainConfig) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        return build(train, config).to(DTYPES[config.precision])
 
 
 def _fit(model: nn.Module, parts: Parts, config: TrainConfig, **options: Unpack[FitOptions]) -> FitResult:

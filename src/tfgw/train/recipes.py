@@ -1,8 +1,9 @@
 """Recipes: how networks are trained and what their heads are, as data, the same for every network of the package.
 
 A recipe gives values to settings: fields of :class:`TrainConfig`, arguments of :func:`tfgw.nn.heads.prediction_head`,
-fields of :class:`tfgw.nn.TFGWConfig`. A network takes those that it knows; what a user sets comes first. Settings that
-neither has keep the defaults of these classes, which are the paper's. docs/recipe.md tells how the default was found.
+fields of :class:`tfgw.nn.TFGWConfig`, and :data:`OTHERS`. A network takes those that it knows; what a user sets comes
+first. Settings that neither has keep the defaults of these classes, which are the paper's. docs/recipe.md tells how the
+default was found.
 """
 
 from collections.abc import Mapping
@@ -18,9 +19,13 @@ Recipe = Mapping[str, Any]
 
 RECIPES: dict[str, Recipe] = {
     "default": {
-        "epochs": 200,
-        "fewest_steps": 600,
-        "largest_work": 400_000,
+        "n_estimators": 3,
+        "templates_per_class": 2,
+        "num_layers": 4,
+        "width": 32,
+        "epochs": 100,
+        "fewest_steps": 300,
+        "largest_work": 800_000,
         "batch_size": 64,
         "lr": 0.01,
         "weight_decay": 0.1,
@@ -37,10 +42,14 @@ RECIPES: dict[str, Recipe] = {
 }
 """Epochs depend on the number of training graphs. ``fewest_steps``: small datasets, which have few batches, are trained
 for more epochs, up to this number of steps. ``largest_work``: large ones are trained for fewer, such that epochs ×
-graphs are at most this number, though never for fewer than :data:`FEWEST_EPOCHS`."""
+graphs × networks are at most this number; where :data:`FEWEST_EPOCHS` would exceed it, there are fewer networks."""
 
 RULES = ("fewest_steps", "largest_work")
+OTHERS = ("n_estimators", "templates_per_class")
+"""Settings that are neither of a network nor of its training: how many networks are trained and averaged, and how many
+templates each has for every class."""
 FEWEST_EPOCHS = 20
+TEMPLATES_PER_CLASS = 4  # where a recipe has no number of its own, as the paper's
 
 
 def recipe_of(recipe: str | Recipe) -> Recipe:
@@ -78,9 +87,23 @@ def complete(
         batches = ceil(num_graphs / (settings | given).get("batch_size", TrainConfig.batch_size))
         settings["epochs"] = epochs = max(epochs, ceil(fewest_steps / batches))
     if largest_work is not None:
-        settings["epochs"] = min(epochs, max(FEWEST_EPOCHS, largest_work // num_graphs))
+        passes = largest_work // num_graphs  # over all networks together
+        if "n_estimators" in settings:
+            settings["n_estimators"] = max(1, min(settings["n_estimators"], passes // FEWEST_EPOCHS))
+        networks = (settings | given).get("n_estimators", 1)
+        settings["epochs"] = min(epochs, max(FEWEST_EPOCHS, passes // networks))
     return settings | given
 
 
+def num_templates(settings: Mapping[str, Any], num_classes: int) -> int:
+    """The number of templates of a network that complete settings describe; one of values has as many as for two
+    classes."""
+    chosen: int | None = settings.get("num_templates")
+    if chosen is not None:
+        return chosen
+    per_class: int = settings.get("templates_per_class", TEMPLATES_PER_CLASS)
+    return per_class * max(2, num_classes)
+
+
 def _known() -> set[str]:
-    return {field.name for kind in (TrainConfig, TFGWConfig) for field in fields(kind)} | set(RULES)
+    return {field.name for kind in (TrainConfig, TFGWConfig) for field in fields(kind)} | {*RULES, *OTHERS}

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -45,13 +46,12 @@ _SHORT = {
 
 def template_values(model: nn.Module) -> dict[str, Tensor]:
     """Mean α and mean number of template nodes with weight, for models with a template layer; on its device."""
-    values: dict[str, Tensor] = {}
-    for layer in model.modules():
-        if isinstance(layer, TemplateLayer):
-            values["live_nodes"] = layer.live_nodes.double().mean()
-            if isinstance(layer, TFGWPooling):
-                values["alpha"] = layer.alpha.detach().mean()
-    return values
+    layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
+    values = {
+        "live_nodes": [layer.live_nodes.double().mean() for layer in layers],
+        "alpha": [layer.alpha.detach().mean() for layer in layers if isinstance(layer, TFGWPooling)],
+    }
+    return {name: torch.stack(found).mean() for name, found in values.items() if found}
 
 
 def _summary_writer(folder: Path, done: int) -> Any:

@@ -1,6 +1,6 @@
 """Learning tasks: the loss that training minimises, and the score that selects a model (higher is better)."""
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -34,8 +34,15 @@ def sums(
     ==================  ===================================  ==============================================
 
     ``label_smoothing`` is the share of a target that is spread evenly over all classes. The loss of each graph is
-    multiplied by its entry of ``weights``; the score is not.
+    multiplied by its entry of ``weights``; the score is not. Outputs of the members of an ensemble,
+    ``(num_members, num_graphs, out_channels)``, are measured each, and the results averaged.
     """
+    if outputs.dim() == 3:
+        members = len(outputs)
+        each = [None if part is None else part.expand(members, *part.shape).flatten(0, 1) for part in (y, weights)]
+        targets = cast(Tensor, each[0])
+        found = sums(task, outputs.flatten(0, 1), targets, label_smoothing=label_smoothing, weights=each[1])
+        return Sums(found.loss / members, found.score / members)
     if task == "classification":
         score = (outputs.detach().argmax(1) == y).sum().to(outputs)
         if weights is None:

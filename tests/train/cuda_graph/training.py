@@ -14,7 +14,7 @@ from tests.train.small import cycles_and_stars, small_model
 from tfgw.baselines.mlp import MLPModel
 from tfgw.baselines.ot_gnn import OTGNNModel
 from tfgw.datasets import GraphDataset
-from tfgw.nn import GINModel, TFGWConfig, TFGWModel
+from tfgw.nn import Ensemble, GINModel, TFGWConfig, TFGWModel
 from tfgw.nn.batch_norm import BatchNorm
 from tfgw.nn.padding import current_padding
 from tfgw.train import FitResult, TrainConfig, fit
@@ -58,6 +58,7 @@ NEW_MODELS: dict[str, Callable[[GraphDataset], nn.Module]] = {
     "own encoder": lambda data: TFGWModel(CONFIG, encoder=CentredEncoder(3)).init_templates(data),
     "auxiliary loss": lambda data: RegularisedModel(CONFIG).init_templates(data),
     "default recipe": lambda data: TFGWModel(DEFAULT).init_templates(data),
+    "ensemble": lambda data: Ensemble(TFGWModel(DEFAULT).init_templates(data, seed=seed) for seed in range(3)),
     "GIN": lambda data: GINModel(3, 2, num_layers=3, width=4),
     "MLP": lambda data: MLPModel(3, 2, dropout=0.0),
     "OT-GNN": lambda data: OTGNNModel(3, 2, num_templates=2, template_nodes=5),
