@@ -45,7 +45,8 @@ def train(run: Run, settings: dict[str, Any], recipe: dict[str, Any], args: argp
         settings["num_templates"] = settings.pop("templates_per_class") * len(np.unique(y))
     if kind is TFGWClassifier:
         settings["canonical_order"] = False  # they are in canonical order
-    recipe = recipe | settings.pop("recipe", {})
+    changes = settings.pop("recipe", {})
+    recipe = changes if isinstance(changes, str) else recipe | changes
     model = kind(recipe=recipe, random_state=run.seed, accelerator=args.accelerator, **settings)
     start = time.perf_counter()
     model.fit([graphs[i] for i in kept], y[kept])
