@@ -10,7 +10,13 @@ from torch_geometric.data import Data
 from tests.estimators.small import as_data, rings_and_stars
 from tfgw.baselines import GIN, MLP, OTGNN, PPGN, WEGL, WL, WWL, DiffPool, DropGIN, FGWKernel, PatchySAN, RandomForest
 
-TRAINED: dict[str, Any] = {"epochs": 40, "batch_size": 16, "accelerator": "cpu", "random_state": 0}
+TRAINED: dict[str, Any] = {
+    "n_estimators": 1,
+    "epochs": 40,
+    "batch_size": 16,
+    "accelerator": "cpu",
+    "random_state": 0,
+}
 
 NEURAL: list[Any] = [
     GIN(**TRAINED, num_layers=2),

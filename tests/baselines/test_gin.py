@@ -52,7 +52,7 @@ def test_gradients_of_the_sparse_product() -> None:
 def test_share_of_dropped_nodes_and_default_settings() -> None:
     graphs, names = labelled_graphs(24)
     mean_nodes = sum(graph.num_nodes for graph in graphs) / 24
-    model = DropGIN(epochs=1, accelerator="cpu", random_state=0).fit(graphs, names).model_
+    model = DropGIN(n_estimators=1, epochs=1, accelerator="cpu", random_state=0).fit(graphs, names).model_
     assert model.num_runs == round(mean_nodes)
     assert model.drop_probability == 2 / mean_nodes
     model.num_runs = 4000

@@ -17,8 +17,8 @@ def test_parameters_of_table_3() -> None:
 
 def test_vector_of_distances() -> None:
     graphs, names = labelled_graphs(12)
-    fitted = OTGNN(num_templates=5, num_layers=1, width=4, epochs=3, accelerator="cpu", random_state=0)
-    fitted = fitted.fit(graphs, names)
+    settings = {"n_estimators": 1, "epochs": 3, "accelerator": "cpu", "random_state": 0}
+    fitted = OTGNN(num_templates=5, num_layers=1, width=4, **settings).fit(graphs, names)
     assert fitted.model_.pool.template_nodes == 5  # the median
     model, graph = fitted.model_, graphs[3]
     nodes = model.encoder(graph.x, graph.edge_index).detach().numpy()
@@ -33,7 +33,8 @@ def test_vector_of_distances() -> None:
 
 def test_clouds_start_at_encoded_training_graphs() -> None:
     graphs, names = labelled_graphs(8)
-    model = OTGNN(num_templates=4, num_layers=0, epochs=1, lr=1e-12, accelerator="cpu", random_state=0)
+    settings = {"n_estimators": 1, "epochs": 1, "lr": 1e-12, "accelerator": "cpu", "random_state": 0}
+    model = OTGNN(num_templates=4, num_layers=0, **settings)
     cloud_rows = model.fit(graphs, names).model_.pool.template_features.detach().reshape(-1, 3)
     rows = torch.cat([graph.x for graph in graphs])
     assert float(torch.cdist(cloud_rows, rows).min(1).values.max()) < 0.5  # noise on repeated graphs only

@@ -58,7 +58,7 @@ def test_fields_do_not_depend_on_the_numbers_of_nodes(edge_channels: bool, seed:
 def test_parameters_by_hand() -> None:
     graphs, names = labelled_graphs(16)
     mean = round(sum(graph.num_nodes for graph in graphs) / 16)
-    model = PatchySAN(field_size=4, edge_channels=True, epochs=1, accelerator="cpu").fit(graphs, names)
+    model = PatchySAN(field_size=4, edge_channels=True, n_estimators=1, epochs=1, accelerator="cpu").fit(graphs, names)
     assert model.num_fields_ == mean
     convolutions = (4 * 3 * 16 + 16) + (4 * 4 * 16 + 16) + (32 * mean * 8 + 8)  # the kernel is as long as the sequence
     assert model.num_parameters_ == convolutions + (8 * 128 + 128) + (128 * 2 + 2)

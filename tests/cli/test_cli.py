@@ -13,10 +13,9 @@ import pytest
 
 import tfgw
 from tfgw.cli import main
-from tfgw.cli.option_defaults import default_of
+from tfgw.cli.option_defaults import FIELDS, default_of
 from tfgw.cli.settings import MODEL_OPTIONS, PAPER, TRAINING_OPTIONS
 from tfgw.datasets import GraphDataset
-from tfgw.nn import TFGWConfig
 from tfgw.train import Preprocessing
 from tfgw.train.recipes import RECIPES
 from tfgw.train.tensor_file import read_tensors
@@ -157,7 +156,7 @@ def test_a_users_folder_is_trained_on_and_used(workplace: Path, capsys: pytest.C
 
     embedded = answer(capsys, "embed", f"{run['folder']}/model.safetensors", "--dataset", folder)
     distances = embedded["distances"]
-    assert [len(distances), len(distances[0])] == [20, 8]
+    assert [len(distances), len(distances[0])] == [20, 3 * 4]  # of three networks, two per class
     assert embedded["graphs"] == list(range(20))
 
     tested = answer(capsys, "predict", run["folder"])["predictions"]
@@ -302,12 +301,12 @@ def test_an_option_that_does_not_fit_leaves_no_folder(workplace: Path, capsys: p
 def test_help_names_the_defaults_that_are_used(capsys: pytest.CaptureFixture[str]) -> None:
     for option in (*MODEL_OPTIONS, *TRAINING_OPTIONS):
         if option not in ("alpha", "start_kinds"):  # told in words
-            assert default_of(option) == RECIPES["default"].get(option, PAPER[option])
+            assert default_of(option) == RECIPES["default"].get(FIELDS.get(option, option), PAPER[option])
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert f"passes over the training graphs (default: {RECIPES['default']['epochs']}, more for below" in text
-    assert f"number of GIN layers (default: {TFGWConfig.num_layers})" in text
+    assert f"number of GIN layers (default: {RECIPES['default']['num_layers']})" in text
 
 
 def test_help_does_not_load_torch() -> None:

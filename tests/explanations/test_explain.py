@@ -173,3 +173,17 @@ def test_what_the_algorithm_does_not_support() -> None:
     with pytest.raises(ValueError, match="expected a TFGWModel"):
         Explainer(torch.nn.Linear(4, 2).double(), TFGWExplainer(), model_config=CONFIG, explanation_type="phenomenon",
                   node_mask_type="object")(inputs["x"], inputs["edge_index"], target=torch.tensor([0]))  # fmt: skip
+
+
+def test_an_ensemble_is_explained_by_the_mean_of_its_networks() -> None:
+    graphs, names = rings_and_stars(16)
+    model = TFGWClassifier(**{**QUICK, "n_estimators": 3, "num_layers": 1, "epochs": 5}).fit(graphs, names)
+    for graph, odds, label in zip(graphs[:4], model.decision_function(graphs), model.predict(graphs), strict=False):
+        explanation = tfgw.explain(model, graph)
+        assert model.classes_[explanation.target] == label
+        assert float(explanation.score) == pytest.approx(odds if label == "star" else -odds, abs=1e-12)
+        assert explanation.templates.shape == (3 * QUICK["num_templates"],)
+        assert float(explanation.templates.sum() + explanation.readout) == pytest.approx(whole(explanation), abs=1e-9)
+        assert float(explanation.node_mask.sum()) == pytest.approx(whole(explanation), abs=1e-9)
+    against = tfgw.explain(model, graphs[0], reference=graphs[1:])
+    assert float(against.node_mask.sum()) == pytest.approx(whole(against), abs=1e-9)

@@ -45,6 +45,8 @@ class LearningRates:
             if isinstance(group["lr"], torch.Tensor):
                 group["lr"].fill_(largest * factor)
             elif any(parameter.is_cuda for parameter in group["params"]):
-                group["lr"] = torch.tensor(largest * factor, device=group["params"][0].device)
+                device = group["params"][0].device
+                # The fused optimiser takes float32 alone, whatever PyTorch's default is.
+                group["lr"] = torch.tensor(largest * factor, dtype=torch.float32, device=device)
             else:
                 group["lr"] = largest * factor

@@ -74,6 +74,16 @@ def test_the_default_recipe(monkeypatch: pytest.MonkeyPatch, replayed: list[int]
     assert_same_training(found, train_new("default recipe", config, graphs=24, validation=13))
 
 
+def test_rates_do_not_follow_the_default_precision(replayed: list[int]) -> None:
+    config = with_default_recipe(SHORT)
+    try:
+        torch.set_default_dtype(torch.float64)
+        train_new("default recipe", config, graphs=24, validation=13)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert min(replayed) > 0
+
+
 def test_the_log_says_why_a_model_is_not_recorded(caplog: pytest.LogCaptureFixture, replayed: list[int]) -> None:
     caplog.set_level(logging.INFO, logger="tfgw")
     data = cycles_and_stars(24)
