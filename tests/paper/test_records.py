@@ -176,6 +176,7 @@ def test_a_crash_at_any_step_of_a_pack_loses_nothing(tmp_path: Path, monkeypatch
     assert steps > 6
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments_lose_nothing(tmp_path: Path) -> None:
     """Writers replace records by newer ones, others pack, and all are killed now and then. A writer tells when its
     record is written: in the end that one is there, or a newer one, and nothing is there twice."""

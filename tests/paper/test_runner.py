@@ -105,6 +105,7 @@ def test_a_pack_beside_a_run_makes_it_drop_nothing(tmp_path: Path) -> None:
         os.waitpid(packing, 0)
 
 
+@pytest.mark.slow
 def test_a_failing_cell_stops_no_other(tmp_path: Path) -> None:
     """Neither one that raises an error nor one that ends the process it runs in."""
     grid = CYCLES + 'grid = { quick = { error = ["no luck", "exit"], wrong = [0.1] } }\n'
@@ -209,6 +210,7 @@ def test_killed_ten_times(tmp_path: Path, seed: int) -> None:
     assert len(list(Records(folder))) == 40
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
 @pytest.mark.parametrize("at", ["start", "work"])
