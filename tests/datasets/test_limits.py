@@ -1,5 +1,6 @@
 """Memory that a file's content asks for is refused before it is taken."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -81,3 +82,17 @@ def test_squares_of_a_large_graph() -> None:
 def test_classes_without_number() -> None:
     with pytest.raises(ValueError, match="confusion matrix: 60,000 × 60,000"):
         classification_metrics(torch.tensor([0]).numpy(), torch.zeros(1, 60_000).numpy())
+
+
+@pytest.mark.parametrize("key", ["label", "target", "id"])
+def test_one_long_text_among_many_short_ones(key: str, tmp_path: Path) -> None:
+    """Each row of an array of text has room for the longest."""
+    path, count = tmp_path / "long.jsonl", 2000
+    values = ["a" * (150_000 if number == 7 else 1) for number in range(count)]
+    if key == "label":
+        graphs = [{"target": 1, "nodes": [{"label": value} for value in values], "edges": []}]
+    else:
+        graphs = [{"target": 1, "nodes": [{}], "edges": []} | {key: value} for value in values]
+    path.write_text("".join(json.dumps(graph) + "\n" for graph in graphs))
+    with pytest.raises(ValueError, match=f"long.jsonl.*{key}.*2,000 × 1 × 150,000 numbers take"):
+        load(path)

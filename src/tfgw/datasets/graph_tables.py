@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from tfgw.datasets.limits import check_array
+
 
 @dataclass(frozen=True, kw_only=True)
 class GraphTables:
@@ -71,6 +73,8 @@ def concatenated(parts: Sequence[GraphTables]) -> GraphTables:
             raise ValueError(f"{noun}: not the same number of values for all graphs")
         if len({table.dtype.kind == "U" for table in present}) > 1:
             raise ValueError(f"{noun}: both numbers and text")
+        size, widest = sum(table.size for table in present), max(table.itemsize for table in present)
+        check_array(size, itemsize=widest, what=noun, instead="split the dataset, or use shorter text")
         joined[name] = np.concatenate(present, axis=1 if name == "edges" else 0)
     return GraphTables(**joined)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tfgw.datasets.graph_tables import GraphTables, starts
+from tfgw.datasets.limits import check_array
 
 
 def node_link_tables(entries: Iterable[tuple[str, Callable[[], Any]]]) -> GraphTables:
@@ -30,6 +31,8 @@ def node_link_tables(entries: Iterable[tuple[str, Callable[[], Any]]]) -> GraphT
         return _tables(graphs)
     except _InGraph as error:
         raise ValueError(f"{places[error.graph]}: {error}") from None
+    except ValueError as error:  # more memory than the limit
+        raise ValueError(f"{places[0]} and after: {error}") from None
 
 
 class _InGraph(ValueError):
@@ -273,7 +276,14 @@ def _label_table(parts: list[Any], what: str) -> np.ndarray | None:
     for position, part in enumerate(parts):
         if not all(type(value) is kind for row in part for value in row):
             raise _InGraph(position, f"{what}: both integers and text in one file")
-    return np.array([row for part in parts for row in part])
+    return _label_array([row for part in parts for row in part], what)
+
+
+def _label_array(rows: list[Any], what: str) -> np.ndarray:
+    """An array of text has room for its longest entry in every row."""
+    longest = max((len(value) for row in rows for value in row if type(value) is str), default=2)
+    check_array(len(rows), len(rows[0]), longest, itemsize=4, what=f"{what} as text", instead="use shorter text")
+    return np.array(rows)
 
 
 def _target_table(targets: list[Any]) -> np.ndarray | None:
@@ -286,7 +296,8 @@ def _target_table(targets: list[Any]) -> np.ndarray | None:
             raise _InGraph(position, "target: both numbers and text in one file")
     if is_text and len(targets[0]) > 1:
         raise _InGraph(0, "target: a list must be of numbers")
-    table = np.array(targets, dtype=None if is_text or len(targets[0]) == 1 else np.float64)
+    is_label = is_text or len(targets[0]) == 1
+    table = _label_array(targets, "target") if is_label else np.array(targets, dtype=np.float64)
     return table[:, 0] if table.shape[1] == 1 else table
 
 
@@ -296,4 +307,4 @@ def _identifiers(values: list[Any]) -> np.ndarray | None:
     for position, value in enumerate(values):
         if type(value) is not type(values[0]):
             raise _InGraph(position, "id: both integers and text in one file")
-    return np.array(values)
+    return _label_array([[value] for value in values], "id")[:, 0]
