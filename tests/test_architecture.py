@@ -1,5 +1,6 @@
 """Who may import whom: ``ot`` knows nothing of ``nn``, ``datasets``, ``train``; ``nn`` nothing of ``train``,
-``paper``; only ``cli`` sees everything; a backend knows the problem and nothing else; nobody imports private names."""
+``paper``; only ``cli`` and ``report`` see everything; a backend knows the problem and nothing else; nobody imports
+private names."""
 
 import ast
 import re
@@ -11,18 +12,19 @@ import tfgw
 
 ROOT = Path(tfgw.__file__).parent
 EVERYTHING = {
-    "datasets", "ot", "nn", "train", "estimators", "baselines", "explanations", "plot", "paper", "cli",
+    "datasets", "ot", "nn", "train", "estimators", "baselines", "explanations", "plot", "paper", "report", "cli",
 }  # fmt: skip
 FORBIDDEN = {
     "ot": EVERYTHING - {"ot"},
     "datasets": EVERYTHING - {"datasets", "ot"},  # ot has the canonical node order
     "nn": EVERYTHING - {"nn", "ot", "datasets"},
-    "train": {"explanations", "plot", "paper", "cli"},
-    "estimators": {"explanations", "paper", "cli"},  # a notebook shows templates, which plot draws
-    "baselines": {"explanations", "plot", "paper", "cli"},
-    "explanations": {"baselines", "plot", "paper", "cli"},
-    "plot": {"baselines", "paper", "cli"},
-    "paper": {"cli"},
+    "train": {"explanations", "plot", "paper", "report", "cli"},
+    "estimators": {"explanations", "paper", "report", "cli"},  # a notebook shows templates, which plot draws
+    "baselines": {"explanations", "plot", "paper", "report", "cli"},
+    "explanations": {"baselines", "plot", "paper", "report", "cli"},
+    "plot": {"baselines", "paper", "report", "cli"},
+    "paper": {"report", "cli"},
+    "report": {"cli"},
 }
 TEST_ONLY = {"hypothesis", "networkx", "ot", "pytest", "scipy"}  # POT is imported as `ot`
 

@@ -22,7 +22,7 @@ from tfgw.train.tensor_file import read_tensors
 
 pytestmark = pytest.mark.usefixtures("workplace")
 
-COMMANDS = ["train", "evaluate", "predict", "embed", "check", "datasets"]
+COMMANDS = ["train", "evaluate", "predict", "embed", "check", "report", "datasets"]
 QUICK = ["--epochs", "2", "--starts", "1", "--accelerator", "cpu"]
 
 

@@ -1,4 +1,5 @@
-"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``check``, ``datasets``, ``paper``.
+"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``check``, ``report``, ``datasets`` and
+``paper``.
 
 Commands parse, call the Python API, and return an answer that is printed here, as text or as JSON.
 """

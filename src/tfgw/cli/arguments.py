@@ -15,6 +15,9 @@ DATASET_HELP = (
     "folder or zip in TU format, a folder of GraphML files, a file of JSON lines, a CSV or Parquet file of molecules"
 )
 
+WRITES_REPORT = True
+"""Whether ``tfgw train`` ends with a report."""
+
 NUMBER: dict[str, Any] = {"type": count(1), "metavar": "N"}
 RATE: dict[str, Any] = {"type": positive, "metavar": "RATE"}
 
@@ -40,6 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     _use(embed)
     _output_file(embed)
     _check(_command(commands, "check", "say how far the distances of a trained model can be trusted"))
+    _report(_command(commands, "report", "write one HTML page about a trained model: quality, templates, explanations"))
     _datasets(_command(commands, "datasets", "list datasets with their statistics"))
     paper = commands.add_parser("paper", help="run the paper's experiments", description="Run the paper's experiments.")
     add_paper_commands(paper)
@@ -84,6 +88,8 @@ def _train(parser: argparse.ArgumentParser) -> None:
         "--resume", type=Path, metavar="FOLDER", help="continue an interrupted run with its original options"
     )
     _setting(run, "checkpoint-seconds", "save a checkpoint every S seconds", type=seconds, metavar="S")
+    text = _with_default("write report.html into the folder", "yes, if the extra 'report' is installed")
+    run.add_argument("--report", action=argparse.BooleanOptionalAction, default=WRITES_REPORT, help=text)
     run.add_argument("--tensorboard", action="store_true", help="write TensorBoard logs into the folder")
 
 
@@ -192,6 +198,17 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--renumberings", **NUMBER, default=1, help=text)
     text = _with_default("random seed of the node orders", "%(default)s")
     parser.add_argument("--seed", type=count(0), default=0, metavar="N", help=text)
+
+
+def _report(parser: argparse.ArgumentParser) -> None:
+    _use(parser)
+    text = "explain this graph, by its position or identifier; may be repeated"
+    default = "the most certain, the most uncertain, and wrong ones"
+    parser.add_argument("--graph", action="append", default=[], metavar="ID", help=_with_default(text, default))
+    text = _with_default("how the map of the graphs is made", "%(default)s")
+    parser.add_argument("--map", choices=["pca", "tsne"], default="pca", help=text)
+    text = _with_default("file to write", "report.html in the folder of the model")
+    parser.add_argument("--output", type=Path, metavar="FILE", help=text)
 
 
 def _output_file(parser: argparse.ArgumentParser) -> None:

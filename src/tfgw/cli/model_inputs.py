@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tfgw.cli.source import Source, portable
+from tfgw.cli.source import Source, parts_by_name, portable
 from tfgw.cli.train import MODEL_FILE
 from tfgw.datasets import GraphDataset, TableColumns
 from tfgw.train import TrainedModel, load_model
@@ -41,6 +41,14 @@ def find_graphs(args: argparse.Namespace, trained: TrainedModel, *, whole: bool 
     if test is None:
         raise ValueError("the model's own run has no test graphs; name others with --dataset")
     return test
+
+
+def find_parts(args: argparse.Namespace, trained: TrainedModel) -> dict[str, GraphDataset]:
+    """All graphs that a report is about, by part: those of the model's own run, or the dataset that was named."""
+    own = _own_source(args, trained)
+    if own is None or (args.dataset is not None and not own.is_of(args.dataset)):
+        return {"given": find_graphs(args, trained)}
+    return parts_by_name(own.parts() if own.is_synthetic else own.split(own.load(trained.encoding)))
 
 
 def _own_source(args: argparse.Namespace, trained: TrainedModel) -> Source | None:

@@ -91,6 +91,12 @@ class Source:
         return Parts(dataset[indices.train], validation, test)
 
 
+def parts_by_name(parts: Parts) -> dict[str, GraphDataset]:
+    """The parts that there are, by the names that a report uses."""
+    named = {"training": parts.train, "validation": parts.validation, "test": parts.test}
+    return {name: part for name, part in named.items() if part is not None}
+
+
 def portable(dataset: str) -> str:
     """The name of a dataset as it is; a path made absolute, so that it holds in any working directory."""
     return str(Path(dataset).expanduser().resolve()) if is_path(dataset) else dataset

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tfgw.cli.output import Answer, table
 from tfgw.cli.settings import complete, model_config, train_config, with_recipe
-from tfgw.cli.source import Source, portable
+from tfgw.cli.source import Source, parts_by_name, portable
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.paths import written_whole
 from tfgw.nn import Ensemble, TFGWModel
@@ -30,10 +30,12 @@ from tfgw.train import (
     train_model,
 )
 from tfgw.train.graph_weights import ClassWeight, weights_of_classes, with_graph_weights
+from tfgw.train.history import describe_records
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
 MODEL_FILE, OPTIONS_FILE, RESULTS_FILE = "model.safetensors", "run.json", "results.json"
+HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
 SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed", "smiles", "target", "id")
 
 
@@ -86,6 +88,9 @@ def run(args: argparse.Namespace) -> Answer:
     save_model(trained, folder / MODEL_FILE)
     data = _results(trained, parts, training) | {"seconds": seconds, "folder": str(folder)}
     _write(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
+    _write(folder / HISTORY_FILE, describe_records(*training.result))
+    if args.report:
+        _write_report(folder, trained, parts, options, training)
     return Answer(data, _text(data, folder))
 
 
@@ -97,7 +102,7 @@ def _with_class_weights(train: GraphDataset, config: TrainConfig, class_weight: 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """The options that make a run, in a form that JSON can hold."""
-    left_out = ("command", "json", "debug", "output", "resume")
+    left_out = ("command", "json", "debug", "output", "resume", "report")
     options = {name: value for name, value in vars(args).items() if name not in left_out}
     data_dir = None if args.data_dir is None else str(args.data_dir.expanduser().resolve())
     return with_recipe(options, dataset=args.dataset) | {"dataset": portable(args.dataset), "data_dir": data_dir}
@@ -164,10 +169,33 @@ def _score(trained: TrainedModel, prepared: GraphDataset, original: GraphDataset
     return float(sums(trained.task, found, cast(Tensor, original.y)).score) / len(prepared)
 
 
+def _write_report(
+    folder: Path, trained: TrainedModel, parts: Parts, options: dict[str, Any], training: Training
+) -> None:
+    """Write the report, or say in one line why there is none: the model is there, and worth more."""
+    try:
+        from tfgw.report import model_report
+
+        page = model_report(
+            trained,
+            parts_by_name(parts),
+            name=Path(trained.source["dataset"]).stem,
+            options=options,
+            history=training.result.records,
+        )
+        page.write(folder / REPORT_FILE)
+    except ImportError as error:
+        print(f"tfgw: no report: {error}", file=sys.stderr)
+    except Exception as error:
+        print(f"tfgw: no report: {type(error).__name__}: {error} (tfgw report {folder} --debug)", file=sys.stderr)
+
+
 def _text(data: dict[str, Any], folder: Path) -> str:
     rows = [[name.replace("_", " "), value] for name, value in data.items() if name != "folder"]
     files = [
         [f"{folder / MODEL_FILE}", "the model: tfgw evaluate, predict and embed take it"],
         [f"{folder / RESULTS_FILE}", "these results, and every option"],
     ]
+    if (folder / REPORT_FILE).is_file():
+        files.append([f"{folder / REPORT_FILE}", "all of it to look at, in a browser"])
     return f"{table(rows)}\n\n{table(files)}"

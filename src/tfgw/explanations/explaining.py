@@ -33,7 +33,8 @@ def explain(
         target: Label of the class whose score is explained; for other tasks, or for a network, the number of the
             output. ``None``: the predicted class, or the first output.
         reference: Graphs, like ``graph``, whose mean contributions are counted from; ``None``: the mean of the
-            training graphs, as far as the model knows it, see :meth:`Reference.of_model`.
+            training graphs, as far as the model knows it, see :meth:`Reference.of_model`. Also a :class:`Reference`,
+            for an ensemble one for each of its networks.
 
     Returns:
         An ``Explanation`` with the signed masks ``node_mask`` (n, 1) and ``edge_mask`` (E,), and everything of
@@ -55,6 +56,8 @@ def _references(model: AnyModel, reference: Reference | Sequence[Any] | None) ->
     """One for each network: what is read out of a graph differs from one to the other."""
     if reference is None:
         return [None] * len(model.members)
+    if len(reference) and all(isinstance(one, Reference) for one in reference):
+        return list(reference)
     if not isinstance(reference, Reference):
         prepared = model.prepare(model.graphs(reference))
         return [Reference.of_graphs(network, prepared) for network in model.members]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from tfgw.estimators.any_model import open_model
-from tfgw.plot.plot_style import class_colour, class_marker, new_figure, styled
+from tfgw.plot.plot_style import INK, class_colour, class_marker, new_figure, styled
 from tfgw.plot.template_plot import all_distances
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def draw_map(
             style = {"color": class_colour(number), "marker": class_marker(number), "alpha": 0.9 if part else 0.55}
             label = f"{name}{', test' if part else ''}" if is_test is not None else name
             points = axis.scatter(*plane.points[chosen].T, s=22, lw=1.0 if part else 0, label=label,
-                                  edgecolors="#111213" if part else "none", **style)  # fmt: skip
+                                  edgecolors=INK if part else "none", **style)  # fmt: skip
             points.set_gid(f"points-{len(drawn)}")
             drawn.append(chosen.tolist())
     axis.set(xlabel=plane.axes[0], ylabel=plane.axes[1])

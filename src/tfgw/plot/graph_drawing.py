@@ -8,6 +8,8 @@ from tfgw.plot.drawn_graph import DrawnGraph
 from tfgw.plot.plot_style import AGAINST, FOR, INK
 
 NODE_AREA = 190
+SMALLEST_NAMED = 45
+"""Area of the smallest node that has room for its name."""
 BOND_GAP = 0.045
 """Between the lines of a double bond, in the units of a drawing of width 2."""
 
@@ -33,13 +35,12 @@ def draw_graph(
     if node_values is not None:
         _draw_values_of_nodes(axis, graph, node_values, area)
     sizes = area * np.clip(graph.weights * max(1, (graph.weights > 0).sum()), 0.12, 3.5)
-    axis.scatter(*graph.places.T, s=sizes, c=list(graph.colours), edgecolors=INK, lw=0.6, zorder=3)
-    if area >= 60:
-        for place, name, colour in zip(graph.places, graph.names, graph.colours, strict=True):
-            if name:
-                style = {"color": _readable_on(colour), "fontsize": _font(name, area), "weight": "bold"}
-                axis.text(*place, name, ha="center", va="center", zorder=4, **style)
-    axis.margins(0.16)
+    axis.scatter(*graph.places.T, s=sizes, c=list(graph.colours), edgecolors=INK, lw=0.6, zorder=3, clip_on=False)
+    for place, name, colour, size in zip(graph.places, graph.names, graph.colours, sizes, strict=True):
+        if name and size >= SMALLEST_NAMED:
+            style = {"color": _readable_on(colour), "fontsize": _font(name, min(size, area)), "weight": "bold"}
+            axis.text(*place, name, ha="center", va="center", zorder=4, clip_on=False, **style)
+    axis.margins(0.18)
 
 
 def _draw_links(axis: Any, graph: DrawnGraph) -> None:

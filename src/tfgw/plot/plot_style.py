@@ -53,6 +53,17 @@ def new_figure(columns: int = 1, *, width: float = 4.0, height: float = 3.2, row
     return figure, axes
 
 
+def bare_figure(columns: int, *, width: float, height: float) -> tuple["Figure", Any]:
+    """A figure for drawings of graphs side by side, with room for titles alone; it takes a fraction of the time."""
+    _matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * columns, height))
+    axes = figure.subplots(1, columns, squeeze=False, gridspec_kw={"wspace": 0.04})
+    figure.subplots_adjust(left=0.01, right=0.99, bottom=0.01, top=0.84 if columns > 1 else 0.99)
+    return figure, axes[0]
+
+
 def class_colour(number: int) -> str:
     """The colour of a class."""
     return COLOURS[number % len(COLOURS)]

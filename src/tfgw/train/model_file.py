@@ -114,7 +114,7 @@ class TrainedModel:
 
     def _compared(self, dataset: Graphs) -> tuple[float, float, Tensor, Tensor]:
         """Mean loss and score on labelled graphs, the outputs, and the targets in the model's numbers."""
-        prepared = self._with_own_classes(self._prepared(dataset))
+        prepared = self.with_own_classes(self._prepared(dataset))
         y = prepared.y
         if y is None:
             raise ValueError("dataset: the graphs have no target y to compare with")
@@ -141,7 +141,7 @@ class TrainedModel:
         self.check_encoding(dataset)
         return self.preprocessing(dataset)
 
-    def _with_own_classes(self, dataset: GraphDataset) -> GraphDataset:
+    def with_own_classes(self, dataset: GraphDataset) -> GraphDataset:
         """Classes of another dataset are numbered over its own labels; give them the model's numbers."""
         if self.task != "classification" or dataset.classes == self.classes:
             return dataset

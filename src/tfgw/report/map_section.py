@@ -1,0 +1,65 @@
+"""The map of all graphs by their distances, and the distances by class."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tfgw.plot import distances_by_class
+from tfgw.plot.embedding_plot import Method, draw_map, plane_map
+from tfgw.plot.plot_style import new_figure, styled
+from tfgw.report.page import Plot, Section, Table
+from tfgw.report.subjects import TEST, Subjects
+
+MOST_GROUPS = 10
+MOST_TEMPLATES = 24
+
+
+@styled
+def map_section(subjects: Subjects, links: Mapping[int, str], *, method: Method = "pca") -> Section:
+    """A map with a point for each graph; ``links`` are the names of sections about some of them."""
+    plane = plane_map(subjects.distances, method=method)
+    figure, axes = new_figure(width=7.4, height=5.2)
+    groups = draw_map(axes[0, 0], plane, subjects.groups, order=subjects.group_order, is_test=subjects.part == TEST)
+    points = {
+        "groups": groups,
+        "texts": [_about(subjects, number) for number in range(len(subjects))],
+        "links": {str(number): name for number, name in links.items()},
+    }
+    rows = [
+        [subjects.names[i], str(subjects.part[i]), subjects.truth(i), subjects.values(i), float(x), float(y)]
+        for i, (x, y) in enumerate(plane.points)
+    ]
+    numbers = Table(["graph", "part", "true", "predicted", *plane.axes], rows)
+    alt = f"Map of {len(subjects)} graphs by their distances to the templates."
+    caption = "Graphs with a rim are test graphs. Near each other means: alike in their distances to all templates."
+    blocks = [Plot("map", figure, alt, caption, numbers, points=points)]
+    return Section("map", "Map of the graphs", [*blocks, *_by_class(subjects)])
+
+
+def _about(subjects: Subjects, number: int) -> str:
+    nearest = int(subjects.distances[number].argmin())
+    truth = subjects.truth(number)
+    lines = [
+        f"graph {subjects.names[number]} ({subjects.part[number]})",
+        f"predicted: {subjects.values(number)}",
+        *([] if truth is None else [f"true: {truth}"]),
+        f"nearest template: {nearest + 1} ({subjects.distances[number, nearest]:.3g} away)",
+    ]
+    return "\n".join(lines)
+
+
+def _by_class(subjects: Subjects) -> list[Plot]:
+    order = [name for name in subjects.group_order if name in set(subjects.groups)]
+    if len(order) > MOST_GROUPS:
+        return []
+    distances, names = subjects.distances[:, :MOST_TEMPLATES], np.array(subjects.groups)
+    rows = [
+        [template + 1, name, *map(float, np.quantile(distances[names == name, template], [0.25, 0.5, 0.75]))]
+        for template in range(distances.shape[1])
+        for name in order
+    ]
+    numbers = Table(["template", "class", "first quartile", "median", "third quartile"], rows)
+    figure = distances_by_class(distances, subjects.groups, order)
+    alt = "Boxes of the distances of all graphs to each template, by class."
+    caption = "Distances to each template, by class: a template whose boxes are apart tells classes apart by itself."
+    return [Plot("distances", figure, alt, caption, numbers)]

@@ -1,0 +1,53 @@
+"""What was trained, on what, how, and how the training went."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfgw.plot import curves
+from tfgw.report.page import Plot, Section, Table, Text
+from tfgw.report.subjects import Subjects
+from tfgw.train import EpochRecord
+
+
+def overview(subjects: Subjects, options: Mapping[str, Any]) -> Section:
+    """Dataset, model and options as tables."""
+    rows = []
+    for name, dataset in subjects.parts.items():
+        nodes = np.diff(dataset.compact().slices["x"].numpy())
+        rows.append([name, len(dataset), f"{nodes.min()} to {nodes.max()}", float(nodes.mean())])
+    config, pool = subjects.model.members[0].config, subjects.model.members[0].pool
+    alphas = np.concatenate([m.pool.alpha.detach().cpu().reshape(-1).numpy() for m in subjects.model.members])
+    model = [
+        ["templates", subjects.distances.shape[1]],
+        ["nodes per template", config.template_nodes],
+        ["compared by", f"{config.structure.replace('_', ' ')}, {pool.n_starts} start(s) of the solver"],
+        ["α (0: features, 1: structure)", f"{alphas.mean():.3f}" + (", learned" if pool.learn_alpha else ", fixed")],
+        ["GIN layers", "an encoder of your own" if subjects.model.members[0].has_own_encoder else config.num_layers],
+        ["head reads", config.readout],
+        ["features of nodes", str(subjects.trained.encoding or "as given")],
+        ["canonical node order", "yes" if subjects.trained.preprocessing.canonical_order else "no"],
+        ["parameters", sum(p.numel() for p in subjects.trained.model.parameters())],
+    ]
+    chosen = [[name.replace("_", " "), "–" if value is None else str(value)] for name, value in sorted(options.items())]
+    tables = [
+        Table(["part", "graphs", "nodes", "mean nodes"], rows, "Graphs"),
+        Table(["model", ""], model, "Model"),
+    ]
+    if chosen:
+        tables.append(Table(["option", "value"], chosen, "Options of the training"))
+    return Section("what", "What was trained", tables)
+
+
+def training(history: Sequence[EpochRecord]) -> Section:
+    """Curves of the training."""
+    if not history:
+        text = "There is no record of the epochs of this model; tfgw train writes one into the folder of a run."
+        return Section("training", "How training went", [Text(text)])
+    step = max(1, len(history) // 100)
+    shown = [*history[::step], *([history[-1]] if (len(history) - 1) % step else [])]
+    fields = [name for name in EpochRecord._fields if any(getattr(record, name) is not None for record in shown)]
+    numbers = Table([name.replace("_", " ") for name in fields], [[getattr(r, name) for name in fields] for r in shown])
+    alt = f"Loss, score, α and live template nodes over {len(history)} epochs."
+    return Section("training", "How training went", [Plot("curves", curves(history), alt, "By epoch.", numbers)])

@@ -1,0 +1,153 @@
+"""How good a model is on graphs that it was not trained on, beside what is easy to reach."""
+
+from math import sqrt
+
+import numpy as np
+
+from tfgw.baselines import RandomForest
+from tfgw.plot import calibration, confusion, precision_recall, predicted_values, roc
+from tfgw.report.page import Plot, Section, Table, Text, Tile
+from tfgw.report.subjects import TEST, TRAINING, Subjects
+from tfgw.train.metrics import classification_metrics, regression_metrics
+
+Z = 1.959964
+"""Quantile of the normal distribution for intervals of 95 %."""
+
+
+def wilson_interval(right: int, count: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of which ``right`` of ``count`` were seen."""
+    share, weight = right / count, Z * Z / count
+    middle = (share + weight / 2) / (1 + weight)
+    half = Z * sqrt(share * (1 - share) / count + weight / (4 * count)) / (1 + weight)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def performance(subjects: Subjects) -> tuple[Section, list[Tile]]:
+    """The section, and its most important numbers."""
+    part = "test graphs" if (subjects.part == TEST).any() else "given graphs"
+    if subjects.y is None:
+        return Section("performance", "How good it is", [Text("The graphs have no targets to compare with.")]), []
+    blocks, tiles = (_values if subjects.trained.task == "regression" else _shares)(subjects, part)
+    return Section("performance", "How good it is", blocks), tiles
+
+
+def _values(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], list[Tile]]:
+    chosen = subjects.measured
+    assert subjects.y is not None
+    y, predicted = subjects.y[chosen], subjects.predicted_values[chosen]
+    found = regression_metrics(y, predicted)
+    train = subjects.y[subjects.part == TRAINING]
+    mean = train.mean(0) if len(train) else y.mean(0)
+    naive = regression_metrics(y, np.broadcast_to(mean, y.shape))
+    header = ["", "mean absolute error", "root mean squared error", "R²"]
+    rows = [["this model", *found.values()], ["the mean of the targets", *naive.values()]]
+    names = subjects.class_names
+    numbers = Table(["graph", *(f"true {n}" for n in names), *(f"predicted {n}" for n in names)],
+                    [[name, *map(float, a), *map(float, b)] for name, a, b
+                     in zip(np.array(subjects.names)[chosen], y, predicted, strict=True)])  # fmt: skip
+    plot = Plot("values", predicted_values(y, predicted, names), f"Predicted against true values of the {part}.",
+                "On the line, predictions are right.", numbers)  # fmt: skip
+    tiles = [Tile(f"{found['mae']:.3g}", "mean absolute error", f"{naive['mae']:.3g} by always saying the mean")]
+    return [Table(header, rows, f"On {int(chosen.sum())} {part}"), plot], tiles
+
+
+def _shares(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], list[Tile]]:
+    chosen, right = subjects.measured, subjects.right
+    assert subjects.y is not None
+    assert right is not None
+    y, count = subjects.y[chosen], int(chosen.sum())
+    rows, tiles = [_accuracy_row("this model", right[chosen])], [_accuracy_tile(right[chosen])]
+    for name, known in _easy(subjects).items():
+        rows.append(_accuracy_row(name, known))
+        tiles.append(Tile(f"{100 * known.mean():.1f} %", name))
+    blocks: list[Table | Plot | Text] = [
+        Table(["", "accuracy", "95 % interval (Wilson)", "right"], rows, f"On {count} {part}")
+    ]
+    probabilities, names = subjects.probabilities[chosen], subjects.class_names
+    is_class = subjects.trained.task == "classification"
+    if is_class:
+        blocks += _of_classes(y, probabilities, names, part)
+        truth = np.eye(len(names))[y]
+        confidence, hit = probabilities.max(1), right[chosen]
+    else:
+        truth = (y > 0.5).astype(float)
+        confidence = np.maximum(probabilities, 1 - probabilities).ravel()
+        hit = ((probabilities > 0.5) == (truth > 0.5)).ravel()
+    if any(0 < column.sum() < count for column in truth.T):
+        shares = _curve_table(truth, probabilities, names)
+        alt = f"of each class against the rest, on the {part}."
+        blocks += [
+            Plot("roc", roc(truth, probabilities, names), f"ROC curves {alt}", "ROC: the higher, the better.", shares),
+            Plot("precision-recall", precision_recall(truth, probabilities, names), f"Precision by recall {alt}",
+                 "Precision and recall.", shares),
+        ]  # fmt: skip
+    blocks.append(
+        Plot(
+            "calibration",
+            calibration(hit.astype(int), confidence),
+            "Share of right predictions by confidence.",
+            "Calibration: on the line, a prediction is right as often as it claims.",
+            _calibration_table(hit, confidence),
+        )
+    )
+    return blocks, tiles
+
+
+def _of_classes(y: np.ndarray, probabilities: np.ndarray, names: list[str], part: str) -> list[Table | Plot | Text]:
+    found = classification_metrics(y, probabilities)
+    matrix = found.pop("confusion_matrix")
+    rows = [[key.replace("_", " "), value] for key, value in found.items()]
+    numbers = Table(["true \\ predicted", *names], [[n, *row] for n, row in zip(names, matrix, strict=True)])
+    true, predicted = ([names[number] for number in numbers] for numbers in (y, probabilities.argmax(1)))
+    drawn = confusion(true, predicted, labels=names)
+    alt = f"Confusion matrix: {part} by true and predicted class."
+    return [
+        Table(["measure", "value"], rows),
+        Plot("confusion", drawn, alt, "Graphs by true and predicted class.", numbers),
+    ]
+
+
+def _accuracy_row(name: str, right: np.ndarray) -> list[object]:
+    low, high = wilson_interval(int(right.sum()), len(right))
+    share, interval = f"{100 * right.mean():.1f} %", f"{100 * low:.1f} % to {100 * high:.1f} %"
+    return [name, share, interval, f"{int(right.sum())} of {len(right)}"]
+
+
+def _accuracy_tile(right: np.ndarray) -> Tile:
+    low, high = wilson_interval(int(right.sum()), len(right))
+    return Tile(f"{100 * right.mean():.1f} %", "accuracy", f"95 % interval {100 * low:.0f} % to {100 * high:.0f} %")
+
+
+def _easy(subjects: Subjects) -> dict[str, np.ndarray]:
+    """Whether simple methods, fitted on the training graphs, are right on each measured graph."""
+    if subjects.trained.task != "classification" or TRAINING not in subjects.parts or not (subjects.part == TEST).any():
+        return {}
+    assert subjects.y is not None
+    train, test = subjects.y[subjects.part == TRAINING], subjects.y[subjects.part == TEST]
+    largest = np.bincount(train).argmax()
+    forest = RandomForest(random_state=0).fit(list(subjects.prepared[TRAINING]), train)
+    return {
+        "largest class": np.asarray(test == largest),
+        "random forest on counts": np.asarray(forest.predict(list(subjects.prepared[TEST])) == test),
+    }
+
+
+def _curve_table(truth: np.ndarray, scores: np.ndarray, names: list[str]) -> Table:
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    rows = [
+        [name, int(y.sum()), float(roc_auc_score(y, s)), float(average_precision_score(y, s))]
+        for name, y, s in zip(names, truth.T, scores.T, strict=True)
+        if 0 < y.sum() < len(y)
+    ]
+    return Table(["class", "graphs", "area under ROC", "average precision"], rows)
+
+
+def _calibration_table(hit: np.ndarray, confidence: np.ndarray) -> Table:
+    bins = np.minimum((confidence * 10).astype(int), 9)
+    rows = []
+    for number in np.unique(bins).tolist():
+        here = bins == number
+        limits = f"{10 * number} % to {10 * number + 10} %"
+        rows.append([limits, int(here.sum()), float(confidence[here].mean()), float(hit[here].mean())])
+    return Table(["confidence", "predictions", "mean confidence", "share right"], rows)

@@ -1,0 +1,179 @@
+"""The graphs that a report is about, with everything that the model says of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from tfgw.datasets import GraphDataset
+from tfgw.estimators.any_model import AnyModel, open_model
+from tfgw.plot.template_plot import all_distances
+from tfgw.train import TrainedModel, outputs, probabilities
+
+TRAINING, TEST = "training", "test"
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """All graphs, part after part; arrays have a row for each.
+
+    Attributes:
+        trained: The model.
+        parts: The graphs as they were loaded, by the name of their part.
+        prepared: The same as the networks take them.
+        part: Name of the part of each graph.
+        outputs: Of the networks, ``(graphs, outputs)``.
+        distances: To all templates, ``(graphs, templates)``.
+        y: Targets, ``(graphs,)`` class numbers or ``(graphs, values)``; ``None`` where a part has none.
+    """
+
+    trained: TrainedModel
+    parts: Mapping[str, GraphDataset]
+    prepared: Mapping[str, GraphDataset]
+    part: np.ndarray
+    outputs: np.ndarray
+    distances: np.ndarray
+    y: np.ndarray | None
+
+    @classmethod
+    def of(cls, trained: TrainedModel, parts: Mapping[str, GraphDataset]) -> "Subjects":
+        """Run the model over all graphs."""
+        for dataset in parts.values():
+            trained.check_encoding(dataset)
+        known = {
+            name: dataset if dataset.y is None else trained.with_own_classes(dataset) for name, dataset in parts.items()
+        }
+        prepared = {name: trained.preprocessing(dataset) for name, dataset in known.items()}
+        targets = [dataset.y for dataset in prepared.values()]
+        opened = open_model(trained)
+        found = np.concatenate(
+            [outputs(trained.model, dataset).double().cpu().numpy() for dataset in prepared.values()]
+        )
+        return cls(
+            trained=trained,
+            parts=parts,
+            prepared=prepared,
+            part=np.repeat(list(parts), [len(dataset) for dataset in parts.values()]),
+            outputs=found,
+            distances=np.concatenate([all_distances(opened, dataset) for dataset in prepared.values()]),
+            y=_stacked(targets, is_class=trained.task == "classification"),
+        )
+
+    def __len__(self) -> int:
+        return len(self.part)
+
+    @property
+    def model(self) -> AnyModel:
+        """The model, taken apart."""
+        return open_model(self.trained)
+
+    @property
+    def measured(self) -> np.ndarray:
+        """Whether each graph is one to measure the model on: of the test part, or of all where there is none."""
+        is_test = self.part == TEST
+        return is_test if is_test.any() else np.ones(len(self), dtype=bool)
+
+    @cached_property
+    def probabilities(self) -> np.ndarray:
+        """Of classes or labels, ``(graphs, classes)``."""
+        return probabilities(self.trained.task, torch.from_numpy(self.outputs)).numpy()
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """What each output is called."""
+        if self.trained.task == "classification":
+            return [str(label) for label in self.trained.classes]
+        noun = "label" if self.trained.task == "multilabel" else "value"
+        return [f"{noun} {number}" for number in range(self.outputs.shape[1])]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What each graph is called: its identifier, else its position in the dataset."""
+        found: list[str] = []
+        for name, dataset in self.parts.items():
+            own = dataset.identifiers
+            places = dataset.positions if own is None else own
+            # Parts that were generated count from 0 each.
+            prefix = f"{name} " if own is None and self._is_ambiguous else ""
+            found += [f"{prefix}{place}" for place in places]
+        return found
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """By what graphs are coloured: class, set of labels, or third of the values."""
+        values = self.outputs if self.y is None else self.y
+        if self.trained.task == "classification":
+            numbers = self.outputs.argmax(1) if self.y is None else self.y
+            return [self.class_names[number] for number in numbers]
+        if self.trained.task == "multilabel":
+            threshold = 0.0 if self.y is None else 0.5
+            return [", ".join(n for n, v in zip(self.class_names, row, strict=True) if v > threshold) or "no label"
+                    for row in values]  # fmt: skip
+        first = values.reshape(len(values), -1)[:, 0]
+        low, high = np.quantile(first, [1 / 3, 2 / 3])
+        return ["low third" if v < low else "high third" if v > high else "middle third" for v in first]
+
+    @property
+    def group_order(self) -> list[str]:
+        """All groups, classes in their order."""
+        if self.trained.task == "classification":
+            return self.class_names
+        order = ["low third", "middle third", "high third"] if self.trained.task == "regression" else []
+        return list(dict.fromkeys([*order, *sorted(self.groups)]))
+
+    @property
+    def right(self) -> np.ndarray | None:
+        """Whether each prediction is right; ``None`` for values, or without targets."""
+        if self.y is None or self.trained.task == "regression":
+            return None
+        if self.trained.task == "classification":
+            return np.asarray(self.outputs.argmax(1) == self.y)
+        return np.asarray(((self.outputs > 0) == (self.y > 0.5)).all(axis=1))
+
+    def graph(self, number: int) -> Data:
+        """A graph as the networks take it."""
+        name = str(self.part[number])
+        return self.prepared[name][number - int(np.flatnonzero(self.part == name)[0])]
+
+    def values(self, number: int) -> str:
+        """What is predicted for a graph, in words."""
+        if self.trained.task == "classification":
+            best = int(self.outputs[number].argmax())
+            return f"{self.class_names[best]} ({100 * self.probabilities[number, best]:.0f} %)"
+        if self.trained.task == "multilabel":
+            shown = [f"{n} {100 * p:.0f} %" for n, p in zip(self.class_names, self.probabilities[number], strict=True)]
+            return ", ".join(shown)
+        return ", ".join(f"{value:.3g}" for value in self.predicted_values[number])
+
+    @cached_property
+    def predicted_values(self) -> np.ndarray:
+        """Of a regression, in the units of the targets."""
+        scaler = self.trained.target_scaler
+        return self.outputs if scaler is None else scaler.restored(torch.from_numpy(self.outputs)).numpy()
+
+    def truth(self, number: int) -> str | None:
+        """What is true of a graph, in words."""
+        if self.y is None:
+            return None
+        if self.trained.task == "classification":
+            return self.class_names[int(self.y[number])]
+        if self.trained.task == "multilabel":
+            return self.groups[number]
+        return ", ".join(f"{value:.3g}" for value in np.atleast_1d(self.y[number]))
+
+    @property
+    def _is_ambiguous(self) -> bool:
+        places = [place for dataset in self.parts.values() for place in dataset.positions]
+        return len(set(places)) < len(places)
+
+
+def _stacked(targets: list[Any], *, is_class: bool) -> np.ndarray | None:
+    if any(y is None for y in targets):
+        return None
+    if is_class:
+        return np.concatenate([y.numpy() for y in targets])
+    return np.concatenate([y.double().reshape(len(y), -1).numpy() for y in targets])

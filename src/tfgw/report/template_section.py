@@ -1,0 +1,55 @@
+"""The templates, drawn, beside the training graphs that are nearest to them."""
+
+import numpy as np
+
+from tfgw.plot.drawn_graph import NodeLooks, drawn_graph
+from tfgw.plot.graph_drawing import draw_graph
+from tfgw.plot.plot_style import bare_figure, styled
+from tfgw.plot.template_plot import live_nodes, template_drawing, template_of
+from tfgw.report.page import Plot, Section, Table, Text
+from tfgw.report.subjects import TRAINING, Subjects
+
+MOST_TEMPLATES = 16
+NEAREST = 2
+
+
+def template_section(subjects: Subjects, looks: NodeLooks) -> Section:
+    """One drawing per template."""
+    count = subjects.distances.shape[1]
+    text = (
+        f"A node's size is its weight, a link's opacity its entry of C̄, a node's colour: {looks.legend}."
+        " Beside each template are the training graphs nearest to it."
+    )
+    shown = _shown(subjects)
+    if len(shown) < count:
+        text += f" The {len(shown)} templates that differ most between graphs are shown, of {count}."
+    return Section("templates", "Templates", [Text(text), *(_plot(subjects, number, looks) for number in shown)])
+
+
+def _shown(subjects: Subjects) -> list[int]:
+    """Templates to draw: all, or those whose distances vary most."""
+    spread = subjects.distances.std(axis=0) / np.maximum(subjects.distances.mean(axis=0), 1e-300)
+    return sorted(np.argsort(-spread, kind="stable")[:MOST_TEMPLATES].tolist())
+
+
+@styled
+def _plot(subjects: Subjects, number: int, looks: NodeLooks) -> Plot:
+    chosen = np.flatnonzero(subjects.part == TRAINING)
+    if not len(chosen):
+        chosen = np.arange(len(subjects))
+    nearest = chosen[np.argsort(subjects.distances[chosen, number], kind="stable")[:NEAREST]].tolist()
+    figure, axes = bare_figure(1 + len(nearest), width=1.75, height=1.95)
+    network, own = template_of(subjects.model, number)
+    draw_graph(axes[0], template_drawing(subjects.model, number, looks))
+    axes[0].set_title(f"template {number + 1}", fontsize="medium")
+    for axis, graph in zip(axes[1:], nearest, strict=True):
+        draw_graph(axis, drawn_graph(subjects.graph(graph), looks))
+        axis.set_title(f"graph {subjects.names[graph]}\n{subjects.distances[graph, number]:.3g} away", fontsize="small")
+    weights = network.pool.template_weights[own].detach().cpu().numpy()
+    live = live_nodes(subjects.model, number)
+    names = template_drawing(subjects.model, number, looks).names
+    rows = [[node, name or "–", float(weights[node])] for node, name in zip(live.tolist(), names, strict=True)]
+    near = ", ".join(f"{subjects.names[graph]} ({subjects.groups[graph]})" for graph in nearest)
+    alt = f"Template {number + 1} with {len(live)} live nodes, beside the nearest graphs {near}."
+    caption = f"Nearest: {near}."
+    return Plot(f"template-{number + 1}", figure, alt, caption, Table(["node", "name", "weight"], rows))

@@ -1,0 +1,51 @@
+"""Can the distances be trusted? The same checks as ``tfgw check``, on a few graphs."""
+
+import numpy as np
+from torch import Tensor
+
+from tfgw.report.page import Section, Table, Text
+from tfgw.report.subjects import TEST, Subjects
+from tfgw.train import check_model
+from tfgw.train.diagnostics import SAME, relative
+
+GRAPHS, STARTS = 24, 8
+
+
+def trust(subjects: Subjects) -> Section:
+    """Invariance, gaps, spread over starts, and certified lower bounds."""
+    part = TEST if TEST in subjects.parts else next(iter(subjects.parts))
+    graphs = subjects.parts[part][:GRAPHS]
+    found = check_model(subjects.trained, graphs, n_starts=STARTS)
+    own, thorough = found.diagnosis, found.thorough
+    pairs, spread = found.distances.numel(), relative(thorough.spreads, thorough.distances)
+    rows = [
+        ["renumbering the nodes of a graph changes its distances", _share(found.renumbered > SAME), "of pairs",
+         _verdict(not bool((found.renumbered > SAME).any()))],
+        ["solves that converged", _share(own.status == 0), "of pairs", _verdict(bool((own.status == 0).all()))],
+        ["largest gap of a solve", f"{float(relative(own.gaps, own.distances).max()):.1e}", "of the distance", ""],
+        ["plans that are local minima", _share(own.local_minima), "of pairs", _verdict(bool(own.local_minima.all()))],
+        [f"{STARTS} starts find a lower value", _share(found.above_best > SAME), "of pairs", ""],
+        ["  and it is lower by (median, worst)", _two(found.above_best), "of the distance", ""],
+        ["spread over starts (median, worst)", _two(spread), "of the distance", ""],
+        ["above the optimum by at most (median, worst)", _two(thorough.worst_excess), "of the distance, certified", ""],
+    ]  # fmt: skip
+    text = (
+        f"Distances are local minima of a problem that is not convex. Checked on {len(graphs)} {part} graphs,"
+        f" {pairs} pairs of graph and template; tfgw check does it for all."
+    )
+    return Section(
+        "trust", "Can the distances be trusted?", [Text(text), Table(["check", "found", "", "as it should be"], rows)]
+    )
+
+
+def _share(flags: Tensor) -> str:
+    return f"{100 * float(flags.double().mean()):.3g} %"
+
+
+def _two(values: Tensor) -> str:
+    array = values.numpy()
+    return f"{100 * float(np.median(array)):.2g} %, {100 * float(array.max()):.2g} %"
+
+
+def _verdict(is_good: bool) -> str:
+    return "✓ yes" if is_good else "✗ no"

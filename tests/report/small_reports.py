@@ -1,0 +1,50 @@
+"""Reports of tiny models, made in a second or two."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from tests.train.small import cycles_and_stars, regression_data, small_model
+from tfgw.datasets import GraphDataset
+from tfgw.report import Page, model_report
+from tfgw.report.subjects import Subjects
+from tfgw.train import EpochRecord, Preprocessing, TrainedModel
+
+HISTORY = [EpochRecord(n, 1 / n, 0.5 + 0.1 * n, alpha=0.5, live_nodes=5.0) for n in range(1, 5)]
+
+
+def trained_on(dataset: GraphDataset, task: Any, outputs: int = 2) -> TrainedModel:
+    return TrainedModel(
+        model=small_model(dataset, outputs=outputs).double().eval(),
+        task=task,
+        classes=dataset.classes,
+        preprocessing=Preprocessing.fit(dataset),
+        source={"dataset": dataset.name},
+    )
+
+
+def dataset_for(task: str, classes: Sequence[Any] = ("star", "cycle")) -> GraphDataset:
+    if task == "regression":
+        return regression_data(2)
+    dataset = cycles_and_stars(20)
+    if task == "multilabel":
+        graphs = [graph.clone() for graph in dataset]
+        for graph in graphs:
+            graph.y = torch.tensor([[float(graph.y), float(graph.num_nodes > 5)]])
+        return GraphDataset.from_graphs(graphs, name="labels")
+    dataset.classes = tuple(classes)
+    return dataset
+
+
+def small_page(task: str = "classification", *, name: str = "small", classes: Sequence[Any] = ("star", "cycle"),
+               graphs: Sequence[str] = (), options: dict[str, Any] | None = None) -> Page:  # fmt: skip
+    dataset = dataset_for(task, classes)
+    parts = {"training": dataset[:14], "test": dataset[14:]}
+    shown = {"epochs": 4} if options is None else options
+    return model_report(trained_on(dataset, task), parts, name=name, options=shown, history=HISTORY, graphs=graphs)
+
+
+def small_subjects() -> Subjects:
+    dataset = dataset_for("classification")
+    return Subjects.of(trained_on(dataset, "classification"), {"training": dataset[:14], "test": dataset[14:]})
