@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' -o -name '*.?pp' -o -name '*.cuh') CMakeLists.txt pyproject.toml
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: run test lint format coverage wheel-test sanitize fuzz fuzz-api mutants mutants-python results
+.PHONY: run test lint format coverage docs wheel-test sanitize fuzz fuzz-api mutants mutants-python results
 
 run: $(VENV)/.installed
 	@echo 'Training a model on SKIP-CIRCLES, ten kinds of graphs that message passing cannot tell apart (tfgw train):'
@@ -60,6 +60,16 @@ results: $(VENV)/.developer
 	$(BIN)/tfgw paper show table2 $(RUN_ON) --done --protocol paper --markdown > docs/results/table2-paper.md
 	$(BIN)/tfgw paper show table4 --dataset MUTAG --dataset PTC_MR --markdown > docs/results/table4.md
 	for f in $(FIGURES); do $(BIN)/tfgw paper plot $$f --output docs/results/$$f.png || true; done
+
+# The documentation site in build/docs: examples are run, warnings are errors, links inside the site are checked.
+docs: $(VENV)/.documentation
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
+	@echo 'The site is in build/docs/index.html.'
+
+$(VENV)/.documentation: $(VENV)/.installed
+	@echo 'Installing what the documentation needs.'
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[docs]'
+	touch $@
 
 # Lines and branches of the Python code that the tests run, as a table and as pages in build/coverage.
 coverage: $(VENV)/.developer

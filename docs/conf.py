@@ -1,0 +1,88 @@
+"""The documentation site: ``make docs`` builds it in build/docs, with warnings as errors."""
+
+import importlib.metadata
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))  # gallery_figures
+os.environ["OMP_NUM_THREADS"] = "1"  # examples: pictures of the same numbers on every machine
+
+project = "tfgw"
+author = "the tfgw authors"
+release = importlib.metadata.version("tfgw")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+suppress_warnings = ["myst.header"]  # the tables of results begin with a heading of the second level
+
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"  # signatures of the field are long; the docstrings say what arguments are
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+napoleon_use_ivar = True
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "example_extensions": {".py"},
+    "within_subsection_order": "FileNameSortKey",
+    "doc_module": ("tfgw",),
+    "backreferences_dir": "gallery/backreferences",
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "capture_repr": (),
+    "show_memory": False,
+    "download_all_examples": False,
+    "min_reported_time": 1,
+    "image_scrapers": ("gallery_figures.figures_of_block",),
+    "reset_modules": (),
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "tfgw"
+html_static_path: list[str] = []
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"start": [], "concepts": []}
+copyright = "the tfgw authors"
+
+
+def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Fields of named tuples, which their docstring lists, and what scikit-learn generates for metadata routing."""
+    generated = name.startswith("set_") and name.endswith("_request")
+    return True if generated or type(obj).__name__ == "_tuplegetter" else None
+
+
+def _with_examples(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """After a docstring, the examples of the gallery that use the name."""
+    if what in ("class", "function"):
+        backreferences = Path(app.srcdir) / "gallery" / "backreferences" / f"{name}.examples"
+        if backreferences.exists() and backreferences.read_text().strip():
+            lines += ["", ".. rubric:: Examples", "", f".. minigallery:: {name}", ""]
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-docstring", _with_examples)

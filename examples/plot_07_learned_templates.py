@@ -1,0 +1,32 @@
+"""
+Learned templates
+=================
+
+What happens to the templates in training: where they start, where they end, and how α and the loss move.
+"""
+
+import networkx as nx
+
+import tfgw.plot
+from tfgw.estimators import TFGWClassifier
+
+# %%
+# Wheels and ladders; two templates for each class at first.
+graphs = [nx.wheel_graph(n) for n in range(6, 14)] + [nx.circular_ladder_graph(n) for n in range(3, 11)]
+labels = ["wheel"] * 8 + ["ladder"] * 8
+
+# %%
+# Before training: graphs of the classes, as ``learn_templates=False`` keeps them.
+settings = {"num_templates": 4, "template_nodes": 8, "num_layers": 0, "random_state": 0}
+fixed = TFGWClassifier(**settings, epochs=1, learn_templates=False, learn_weights=False).fit(graphs, labels)
+figure = tfgw.plot.templates(fixed)
+
+# %%
+# After training. Links have weights between 0 and 1, and nodes that are not needed have lost their weight.
+learned = TFGWClassifier(**settings, epochs=60, template_lr=0.02).fit(graphs, labels)
+figure = tfgw.plot.templates(learned, graphs=graphs)
+
+# %%
+# Loss, accuracy, and the trade-off α between features (0) and structure (1).
+figure = tfgw.plot.curves(learned)
+print(f"accuracy on the training graphs: {learned.score(graphs, labels):.2f}, α = {learned.alpha_:.2f}")

@@ -1,0 +1,53 @@
+"""The documentation covers what is public, and its links lead somewhere; ``make docs`` builds it with the rest."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import tfgw
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+MODULES = sorted({name for name in tfgw.__all__ if inspect.ismodule(getattr(tfgw, name))} | {"plot"})
+WITHOUT_PAGE = {"paper"}  # a command, described in docs/experiments.md
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" in target:
+            continue
+        place = (page.parent / target).resolve()
+        if place.parent == DOCS / "gallery":  # made of the examples
+            place = ROOT / "examples" / ("GALLERY_HEADER.rst" if place.stem == "index" else f"{place.stem}.py")
+        if place.parent == DOCS / "gallery" / "images":
+            continue
+        assert place.exists(), target
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_has_a_page_of_its_names(name: str) -> None:
+    if name in WITHOUT_PAGE:
+        return
+    page = DOCS / "api" / f"{name}.md"
+    assert f".. automodule:: tfgw.{name}\n   :members:" in page.read_text()
+    assert re.search(rf"^{name}$", (DOCS / "api" / "index.md").read_text(), re.MULTILINE)
+
+
+def public_names() -> list[str]:
+    modules = [f"tfgw.{name}" for name in MODULES if name not in WITHOUT_PAGE]
+    return [f"{module}.{name}" for module in modules for name in importlib.import_module(module).__all__]
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_a_public_name_says_what_it_is(name: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    value = getattr(importlib.import_module(module), attribute)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        said = inspect.getdoc(value) or ""
+        assert len(said) > 15
+        assert not said.startswith(f"{attribute}(")  # what dataclasses and named tuples say of themselves
