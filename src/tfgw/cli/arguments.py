@@ -159,7 +159,7 @@ def _training(group: Any) -> None:
     _setting(group, "recipe", text, default="default, for generated graphs paper", choices=list(recipes()))
     text = "networks to train side by side and average"
     _setting(group, "estimators", text, default=f"{default_of('estimators')}, fewer for large datasets", **NUMBER)
-    epochs = f"{default_of('epochs')}, more for below 130 graphs, fewer for above 2,600"
+    epochs = f"{default_of('epochs')}, more for below 130 graphs, fewer for above 2,300"
     _setting(group, "epochs", "passes over the training graphs", default=epochs, **NUMBER)
     _setting(group, "batch-size", "graphs per optimiser step", **NUMBER)
     _setting(group, "lr", "learning rate of Adam", **RATE)

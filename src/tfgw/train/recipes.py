@@ -25,7 +25,7 @@ RECIPES: dict[str, Recipe] = {
         "width": 32,
         "epochs": 100,
         "fewest_steps": 300,
-        "largest_work": 800_000,
+        "largest_work": 700_000,
         "batch_size": 64,
         "lr": 0.01,
         "weight_decay": 0.1,
