@@ -1,4 +1,4 @@
-"""``tfgw paper list``, ``run``, ``show``, ``plot``, ``pack``."""
+"""``tfgw paper list``, ``run``, ``show``, ``compare``, ``plot``, ``pack``."""
 
 import argparse
 import sys
@@ -7,7 +7,9 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+from tfgw.cli.comparison_text import comparison_text
 from tfgw.cli.output import Answer, table
+from tfgw.paper.comparison import Ranking, differences, ranking, unit_groups
 from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import Experiment, load_experiment, names
 from tfgw.paper.plan import chosen_protocol, plan
@@ -87,6 +89,29 @@ def show_(args: argparse.Namespace) -> Answer:
     return _table(table_data(summaries), rows, caption(experiment, protocol, _options(args), summaries), args)
 
 
+def compare_(args: argparse.Namespace) -> Answer:
+    """Compare models pair by pair on each dataset, and all of them over the datasets."""
+    args.model = args.models or None
+    experiment, protocol, series = _plan(args)
+    records = Records(args.results)
+    known = {one.row.model for one in series if one.has_cells and unit_groups(one, records)}
+    models = [name for name in (args.models or [row.model for row in experiment.rows]) if name in known]
+    missing = [name for name in args.models if name not in known]
+    if missing or len(models) < 2:
+        what = f"no records of {missing[0]}" if missing else "records of fewer than two models"
+        raise ValueError(f"{what} yet: tfgw paper run {args.experiment}")
+    found = differences(series, records, model=models[0], others=models[1:])
+    ranks = ranking(series, records, models)
+    if args.output is not None:
+        _draw_ranks(ranks, {row.model: row.title for row in experiment.rows}, args.output)
+    data = {
+        "protocol": protocol.name,
+        "differences": [difference._asdict() for difference in found],
+        "ranking": None if ranks is None else ranks._asdict(),
+    }
+    return Answer(data, comparison_text(experiment, protocol, found, ranks))
+
+
 def plot_(args: argparse.Namespace) -> Answer:
     """Draw a figure."""
     experiment, _, series = _plan(args)
@@ -110,6 +135,15 @@ def pack_(args: argparse.Namespace) -> Answer:
         records.merge_from(Records(folder))
     count = records.pack()
     return Answer({"records": count}, f"{count} records in {args.results}")
+
+
+def _draw_ranks(ranks: Ranking | None, titles: dict[str, str], path: Path) -> None:
+    if ranks is None:
+        raise ValueError("--output: there is no dataset on which all of these models have results")
+    from tfgw.paper.figures.critical_differences import draw_ranks
+    from tfgw.paper.figures.drawing import save
+
+    save(draw_ranks(ranks, titles), path)
 
 
 def _options(args: argparse.Namespace) -> Options:

@@ -11,11 +11,12 @@ EXPERIMENT_HELP = "a table or figure ('tfgw paper list' names them), or the path
 
 
 def add_paper_commands(parser: argparse.ArgumentParser) -> None:
-    """``list``, ``run``, ``show``, ``plot`` and ``pack``."""
+    """``list``, ``run``, ``show``, ``compare``, ``plot`` and ``pack``."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _command(commands, "list", "list the tables and figures with their protocols")
     _run(_command(commands, "run", "run the cells of a table or figure that have no record yet"))
     _show(_command(commands, "show", "print a table, the paper's values and ours side by side"))
+    _compare(_command(commands, "compare", "compare models by paired tests and average ranks"))
     _plot(_command(commands, "plot", "draw a figure from its records"))
     pack = _command(commands, "pack", "collect the records of each dataset and model in one file")
     _results(pack)
@@ -80,6 +81,14 @@ def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--done", action="store_true", help="only rows with finished cells")
 
 
+def _compare(parser: argparse.ArgumentParser) -> None:
+    _selection(parser, by_model=False)
+    text = "models to compare; the first is compared with each of the others (default: all that have records)"
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=text)
+    text = "draw a critical-difference diagram; the file ends in .png, .svg or .pdf"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=text)
+
+
 def _plot(parser: argparse.ArgumentParser) -> None:
     _selection(parser)
     _trust(parser)
@@ -88,14 +97,15 @@ def _plot(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _selection(parser: argparse.ArgumentParser) -> None:
+def _selection(parser: argparse.ArgumentParser, *, by_model: bool = True) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT", help=EXPERIMENT_HELP)
     parser.add_argument(
         "--dataset", action="append", metavar="NAME", help="only this dataset; may be repeated (default: all)"
     )
-    parser.add_argument(
-        "--model", action="append", metavar="NAME", help="only this model; may be repeated (default: all)"
-    )
+    if by_model:
+        parser.add_argument(
+            "--model", action="append", metavar="NAME", help="only this model; may be repeated (default: all)"
+        )
     parser.add_argument(
         "--preset",
         choices=["smoke", "quick", "full"],

@@ -3,6 +3,8 @@
 Our reading of the paper's protocol.
 """
 
+from typing import Any
+
 import numpy as np
 
 from tfgw.paper.cells import Cell
@@ -46,6 +48,10 @@ class Paper(DividedProtocol):
                 by_configuration = [found[start : start + size] for start in range(0, len(found), size)]
                 groups.append(max(by_configuration, key=_validation_accuracy))
         return groups
+
+    def unit(self, cell: dict[str, Any]) -> tuple[int, ...]:
+        """The hold-out."""
+        return (cell["split_seed"],)
 
     def holdout_cells(self, series: Series, number: int) -> list[Cell]:
         """All configurations on all folds around one hold-out."""

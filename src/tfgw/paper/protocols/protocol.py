@@ -25,7 +25,7 @@ class Protocol(ABC):
     ========================================  =====================================================
     which cells a series has                  ``first_cells``, ``ready_cells``, ``total``
     what a cell does with its classifier      ``check_inputs``, ``parts``, then fit, then ``measure``
-    how the records of cells are summarised   ``complete_groups``, ``over``, ``shows_fold_deviation``
+    how the records of cells are summarised   ``complete_groups``, ``unit``, ``over``, ``shows_fold_deviation``
     what a table says                         ``columns``, ``row``, ``caption``
     ========================================  =====================================================
 
@@ -89,6 +89,10 @@ class Protocol(ABC):
         """
         found = [records.get(cell) for cell in self.first_cells(series)]
         return [[record] for record in found if record is not None and is_done(record)]
+
+    def unit(self, cell: dict[str, Any]) -> tuple[int, ...]:
+        """What a cell of a group is one of ``over``: models are compared on equal units."""
+        return cell["split_seed"], cell["fold"]
 
     @abstractmethod
     def row(self, series: Series, summary: Summary, unit: Unit) -> list[str]:

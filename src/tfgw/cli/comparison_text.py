@@ -1,0 +1,50 @@
+"""The text of ``tfgw paper compare``."""
+
+from collections.abc import Sequence
+
+from tfgw.cli.output import table
+from tfgw.paper.comparison import Difference, Ranking
+from tfgw.paper.experiment import Experiment
+from tfgw.paper.protocols import Protocol
+
+
+def comparison_text(
+    experiment: Experiment, protocol: Protocol, found: Sequence[Difference], ranks: Ranking | None
+) -> str:
+    """A table of differences and one of ranks, each with what a reader must know."""
+    titles = {row.model: row.title for row in experiment.rows}
+    parts = [f"{experiment.title}. Protocol `{protocol.name}`."]
+    if found:
+        parts.append(_differences(found, titles, protocol.over))
+    else:
+        parts.append("No dataset has two results or more of two models.")
+    if ranks is not None:
+        parts.append(_ranks(ranks, titles))
+    return "\n\n".join(parts)
+
+
+def _differences(found: Sequence[Difference], titles: dict[str, str], over: str) -> str:
+    header = ["dataset", "model", "less", over, "points", "95 % interval", "p", "p (Holm)"]
+    rows = [
+        [
+            one.dataset,
+            titles[one.model],
+            titles[one.other],
+            str(one.units),
+            f"{100 * one.difference:+.1f}",
+            f"{100 * one.low:+.1f} to {100 * one.high:+.1f}",
+            f"{one.p:.3f}",
+            f"{one.p_holm:.3f}",
+        ]
+        for one in found
+    ]
+    how = f"Paired over {over}, t-test with Nadeau and Bengio's correction for shared training graphs."
+    return f"{how}\n\n{table([header, *rows])}"
+
+
+def _ranks(ranks: Ranking, titles: dict[str, str]) -> str:
+    datasets = f"Average ranks over {', '.join(ranks.datasets)}"
+    test = "" if ranks.p is None else f"; Friedman's test: p = {ranks.p:.3f}"
+    critical = f"Ranks that differ by less than {ranks.critical_difference:.2f} cannot be told apart (Nemenyi)."
+    rows = [[titles[model], f"{rank:.2f}"] for model, rank in zip(ranks.models, ranks.ranks, strict=True)]
+    return f"{datasets}{test}.\n{critical}\n\n{table([['model', 'rank'], *rows])}"
