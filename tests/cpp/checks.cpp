@@ -20,7 +20,11 @@ std::vector<double> dense_structure(const RandomProblem& p, int64_t b) {
   std::vector<double> C(n * n, 0.0);
   for (int64_t e = 0; e < edges; ++e) {
     const int64_t i = p.edge_index[e] - p.ptr[b], j = p.edge_index[edges + e] - p.ptr[b];
-    if (i >= 0 && i < n) C[i * n + j] += p.edge_weight.empty() ? 1.0 : p.edge_weight[e];
+    if (i < 0 || i >= n) continue;
+    if (!p.edge_weight.empty())
+      C[i * n + j] += p.edge_weight[e];
+    else if (i != j)  // without weights, edges are a set, without loops
+      C[i * n + j] = 1;
   }
   if (p.kind != StructureKind::dense) return C;
   int64_t offset = 0;

@@ -33,7 +33,8 @@ class Backward {
       dense_offset_.push_back(offset);
       offset += int64_t(g.n) * g.n;
     }
-    if (out.structure && in_.kind == StructureKind::sparse) sort_edges_by_graph();
+    if (in_.kind == StructureKind::sparse && !in_.edge_weight) out_.structure = nullptr;
+    if (out_.structure && in_.kind == StructureKind::sparse) sort_edges_by_graph();
   }
 
   void run(int threads) const {
@@ -186,7 +187,7 @@ class Backward {
   const std::vector<Template>& templates_;
   const SolvedPairs& solved_;
   const double* grad_;
-  const GradientOutput& out_;
+  GradientOutput out_;
   const int64_t K_, m_, d_;
   std::vector<int64_t> dense_offset_, edge_start_, edges_;
 };

@@ -57,7 +57,7 @@ bool solve_batch(const PreparedBatch& batch, const SolveOptions& options, const 
 struct GradientOutput {
   double* x;                    // (nodes, features)
   double* weights;              // (nodes)
-  double* structure;            // (edges), or the dense blocks
+  double* structure;            // (edges), if these have weights, or the dense blocks
   double* template_structure;   // (templates, m, m)
   double* template_x;           // (templates, m, features)
   double* template_weights;     // (templates, m)
