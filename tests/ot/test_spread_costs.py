@@ -80,6 +80,33 @@ def test_a_known_matching_among_spread_costs(columns: int, seed: int) -> None:
     np.testing.assert_allclose(plan[np.arange(columns), order], 1 / columns, rtol=1e-12)
 
 
+@pytest.mark.parametrize("spread", [10, 30, 60])
+def test_potentials_prove_the_optimum(spread: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        n, m = rng.choice(np.arange(2, 20), size=2, replace=False)
+        h, h_bar, cost = exact_weights(rng, n), exact_weights(rng, m), spread_costs(rng, spread, (n, m))
+        found = solve(h, h_bar, cost)
+        u, v = found.graph_potentials.numpy(), found.template_potentials[0, 0].numpy()
+        slack, rounding = cost - u - v, 1e-11 * max(np.abs(u).max(), np.abs(v).max())
+        assert slack.min() >= -rounding
+        assert np.abs(slack[found.plans[:, 0].numpy() > 0]).max() <= rounding
+
+
+def test_rounding_of_costs_changes_no_plan(seed: int) -> None:
+    """Every coupling of the first nodes has the same cost but for rounding, whether a small cost is beside or not."""
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        n, m = 13, 11
+        h, h_bar, cost = exact_weights(rng, n), exact_weights(rng, m), np.full((n, m), 100.0)
+        cost[:-1, :-1] = rng.uniform(5, 10, size=(n - 1, 1)) + rng.uniform(5, 10, size=(1, m - 1))
+        plans = []
+        for smallest in (1e-3, 1e-10):
+            cost[-1, -1] = smallest
+            plans.append(solve(h, h_bar, cost).plans)
+        assert torch.equal(*plans)
+
+
 def random_problems(seed: int, count: int) -> Iterator[tuple[Array, Array, Array]]:
     rng = np.random.default_rng(seed)
     for _ in range(count):

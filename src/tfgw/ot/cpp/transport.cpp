@@ -68,30 +68,34 @@ Outcome TransportSimplex::solve(const double* cost, Interrupt& interrupt, int ma
 Outcome TransportSimplex::refine(Interrupt& interrupt) {
   const std::vector<double> u = u_, v = v_;
   const Outcome outcome = with_tree([&](auto& tree) {
-    subtract_potentials(tree);
-    eps_ = rounding(tree.compute_potentials(cost_, ld_));
+    const double left = subtract_potentials(tree);
+    tree.compute_potentials(cost_, ld_);
+    eps_ = (rows_ + cols_) * left;
     pivoted_ = false;
     return run(tree, interrupt, 0);
   });
-  if (!pivoted_) {
-    u_ = u, v_ = v;
-    return outcome;
-  }
-  for (const std::vector<double>& round : subtracted_) {
-    for (int i = 0; i < rows_; ++i) u_[i] += round[i];
-    for (int k = 0; k < cols_; ++k) v_[k] += round[rows_ + k];
-  }
+  double largest = 0, change = 0;
+  const auto complete = [&](std::vector<double>& potentials, const std::vector<double>& before, int first) {
+    for (size_t i = 0; i < potentials.size(); ++i) {
+      ExactSum total;  // large terms may cancel
+      total.add(potentials[i]);
+      for (const std::vector<double>& round : subtracted_) total.add(round[first + i]);
+      potentials[i] = total.value();
+      largest = std::max(largest, std::abs(potentials[i]));
+      change = std::max(change, std::abs(potentials[i] - before[i]));
+    }
+  };
+  complete(u_, u, 0);
+  complete(v_, v, rows_);
+  if (!pivoted_ && change <= rounding(largest)) u_ = u, v_ = v;
   return outcome;
 }
 
 // The given costs less the potentials of all rounds, rounded once: what remains may be smaller by many digits. Where it
-// is negative, but not by more than rounding of the cost, it counts as zero outside the basis.
+// is negative, but not by more than rounding of the cost, it counts as zero. The potentials are subtracted twice, so that
+// their own rounding does not decide that. Returns the largest magnitude that is left on the basis.
 template <class Tree>
-void TransportSimplex::subtract_potentials(Tree& tree) {
-  tree.compute_potentials(cost_, ld_);  // without what pivots added up
-  std::vector<double>& latest = subtracted_.emplace_back(rows_ + cols_);
-  for (int i = 0; i < rows_; ++i) latest[i] = tree.row_potential(i);
-  std::copy_n(tree.col_potentials(), cols_, &latest[rows_]);
+double TransportSimplex::subtract_potentials(Tree& tree) {
   ExactSum sum;
   const auto remainder = [&](int i, int k) {
     sum.clear();
@@ -102,14 +106,23 @@ void TransportSimplex::subtract_potentials(Tree& tree) {
     }
     return sum.value();
   };
-  reduced_.assign(size_t(rows_) * ld_, kPadCost);
+  reduced_.resize(size_t(rows_) * ld_);
+  for (int pass = 0; pass < 2; ++pass) {
+    tree.compute_potentials(cost_, ld_);
+    std::vector<double>& latest = subtracted_.emplace_back(rows_ + cols_);
+    for (int i = 0; i < rows_; ++i) latest[i] = tree.row_potential(i);
+    std::copy_n(tree.col_potentials(), cols_, &latest[rows_]);
+    tree.for_each_arc([&](int row, int col, int64_t) { reduced_[int64_t(row) * ld_ + col] = remainder(row, col); });
+    cost_ = reduced_.data();
+  }
+  const double left = tree.compute_potentials(cost_, ld_);
+  std::fill(reduced_.begin(), reduced_.end(), kPadCost);
   for (int i = 0; i < rows_; ++i)
     for (int k = 0; k < cols_; ++k) {
       const double c = remainder(i, k), significant = -rounding(std::abs(given_[int64_t(i) * ld_ + k]));
       reduced_[int64_t(i) * ld_ + k] = c < significant || c > 0 ? c : 0.0;
     }
-  tree.for_each_arc([&](int row, int col, int64_t) { reduced_[int64_t(row) * ld_ + col] = remainder(row, col); });
-  cost_ = reduced_.data();
+  return left;
 }
 
 // Prices block after block of rows until a whole sweep finds nothing to improve.

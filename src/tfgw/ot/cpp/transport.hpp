@@ -72,7 +72,7 @@ class TransportSimplex {
   template <class Tree>
   bool pivot_on_candidates(Tree& tree);
   template <class Tree>
-  void subtract_potentials(Tree& tree);
+  double subtract_potentials(Tree& tree);
 
   double rounding(double largest) const { return reduced_cost_rounding(rows_, cols_) * largest; }
 
@@ -91,7 +91,7 @@ class TransportSimplex {
   mutable MaskTree<4> wide_;
   mutable LinkedTree widest_;
   std::vector<double> u_, v_;
-  std::vector<std::vector<double>> subtracted_;  // potentials of rows and columns, one vector per refinement
+  std::vector<std::vector<double>> subtracted_;  // potentials of rows and columns
   Matrix relative_, reduced_, best_;
   Aligned<int64_t> best_row_;
   std::vector<Cell> candidates_;
