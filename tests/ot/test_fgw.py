@@ -293,3 +293,48 @@ def test_iterations_never_exceed_their_limit(max_iter: int) -> None:
     x = torch.ones(12, 1, dtype=torch.float64)
     result = fgw(GraphBatch(x, edge_index=edges), Templates(x[None], structure), 1.0, max_iter=max_iter)
     assert int(result.iterations) <= max_iter
+
+
+def exact_gap(pair: reference.Pair, plan: np.ndarray) -> float:
+    """Of a symmetric pair, for graphs too large for the reference."""
+    mean = 2 * ((pair.C**2 @ pair.h)[:, None] + (pair.C_bar**2 @ pair.h_bar)[None, :])
+    M = ((pair.F[:, None] - pair.F_bar[None]) ** 2).sum(-1)
+    G = pair.alpha * (mean - 4 * pair.C @ plan @ pair.C_bar) + (1 - pair.alpha) * M
+    return float((G * plan).sum() - emd_value(pair.h, pair.h_bar, G))
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 4, 6, 1000])
+def test_the_last_oracle_runs_to_its_end(max_iter: int) -> None:
+    """Two sweeps over the costs, which are enough on the way, do not find the optimal vertex of graphs of this size."""
+    problem = random_problem(0, "dense", sizes=(90, 70), templates=3, template_nodes=60, alpha=0.5)
+    found = solve(problem, max_iter=max_iter, tol=1e-3)
+    assert int(found.iterations.max()) <= max_iter
+    for b, k in problem.pairs():
+        gap = exact_gap(problem.pair(b, k), plan_of(problem, found, b, k))
+        assert float(found.gaps[b, k]) == pytest.approx(gap, rel=1e-6, abs=1e-9)
+        converged = gap <= 1e-3 * float(found.distances[b, k])
+        assert int(found.status[b, k]) == (Status.CONVERGED if converged else Status.MAX_ITER)
+
+
+def ring(nodes: int) -> torch.Tensor:
+    C = torch.eye(nodes, dtype=torch.float64).roll(1, 0)
+    return C + C.T
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+@pytest.mark.parametrize(("nodes", "others"), [(12, 12), (15, 15), (12, 9), (10, 14)])
+def test_a_saddle_is_left(nodes: int, others: int, alpha: float) -> None:
+    """hh̄ᵀ is stationary between regular graphs, though most vertices are lower."""
+    C, C_bar = ring(nodes), ring(others)
+    graph = GraphBatch(torch.ones(nodes, 1, dtype=torch.float64), structure=C)
+    templates = Templates(torch.ones(1, others, 1, dtype=torch.float64), C_bar[None])
+    product = torch.full((nodes, 1, others), 1 / (nodes * others), dtype=torch.float64)
+    pair = reference.Pair(
+        C.numpy(), np.ones((nodes, 1)), np.full(nodes, 1 / nodes),
+        C_bar.numpy(), np.ones((others, 1)), np.full(others, 1 / others), alpha,
+    )  # fmt: skip
+    at_product = reference.value(pair, product[:, 0].numpy())
+    for start in (None, product):
+        found = fgw(graph, templates, alpha, initial_plans=start)
+        assert int(found.status) == Status.CONVERGED
+        assert float(found.distances) < 0.9 * at_product
