@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' -o -name '*.?pp' -o -name '*.cuh') CMakeLists.txt pyproject.toml
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: run test lint format coverage docs wheel-test sanitize fuzz fuzz-api mutants mutants-python results
+.PHONY: run test lint format coverage docs wheel-test sanitize fuzz fuzz-api mutants mutants-python mutants-cpp results
 
 run: $(VENV)/.installed
 	@echo 'Training a model on SKIP-CIRCLES, ten kinds of graphs that message passing cannot tell apart (tfgw train):'
@@ -104,10 +104,14 @@ fuzz-api: $(VENV)/.developer
 
 # Small changes of the code that decides results, each of which a test must notice: make mutants MUTANTS=500
 MUTANTS ?= 240
-mutants: mutants-python
+mutants: mutants-python mutants-cpp
 
 mutants-python: $(VENV)/.developer
 	$(BIN)/python -m tests.mutants.python --mutants $(MUTANTS)
+
+# Those of the C++ core are listed one by one; each is built.
+mutants-cpp: $(VENV)/.developer
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m tests.mutants.cpp
 
 build/sanitize/.built: $(VENV)/.tools $(wildcard src/tfgw/ot/cpp/* tests/cpp/*) src/tfgw/ot/cuda/rules.cuh CMakeLists.txt
 	$(BIN)/cmake -S . -B build/sanitize -D TFGW_TESTS=ON -D CMAKE_CXX_FLAGS='-g -O1 $(SANITIZE)'

@@ -1,0 +1,181 @@
+"""Run the tests against mutants of the C++ core: ``python -m tests.mutants.cpp``.
+
+A copy of the sources is built once, and again for every mutant of `cpp_decisions`. The core's own tests come first,
+then those of `TESTS` with the changed extension. A mutant is killed by a failing test, or by tests that take far longer
+than they should. What was found is kept in ``build/mutants/cpp.jsonl`` and not run again while sources and tests stay
+as they are.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import nanobind
+
+from tests.mutants.cpp_decisions import MUTANTS, Mutant
+
+WORK = Path("build/mutants/cpp").absolute()
+TREE = WORK / "tree"
+BUILT = WORK / "built"
+RESULTS = WORK.with_suffix(".jsonl")
+COPIED = ("CMakeLists.txt", "src/tfgw/ot/cpp", "src/tfgw/ot/cuda", "src/tfgw/ot/bindings", "tests/cpp")
+TESTS = {name: f"tests/ot/test_{name}.py" for name in MUTANTS}
+GOAL = 0.9
+PATIENCE = 300  # seconds for all tests of one mutant
+
+
+def main() -> int:
+    """Run all mutants; returns 1 if the score is too low, or if what survives is not what the table says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--minutes", type=float, default=1e9, help="start no mutant after so many minutes")
+    end = time.monotonic() + 60 * parser.parse_args().minutes
+    _prepare()
+    known, digest = _read_results(), _digest()
+    survivors, done = [], 0
+    mutants = [(test, mutant) for test, group in MUTANTS.items() for mutant in group]
+    for number, (test, mutant) in enumerate(mutants, start=1):
+        key = hashlib.sha256(repr((*mutant[:3], digest)).encode()).hexdigest()[:16]
+        if key not in known:
+            if time.monotonic() > end:
+                print(f"the time is over after {done} of {len(mutants)} mutants; run it again to continue")
+                break
+            known[key] = _run(mutant, test)
+            with RESULTS.open("a") as file:
+                file.write(json.dumps({"key": key, "file": mutant.file, "after": mutant.after, **known[key]}) + "\n")
+        done += 1
+        print(f"{number}/{len(mutants)} {_describe(mutant)}: {known[key]['status']}", flush=True)
+        if known[key]["status"] == "survived":
+            survivors.append(mutant)
+    return _report(done, survivors)
+
+
+def _prepare() -> None:
+    """A fresh copy of the sources, built; its tests must pass."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    for name in COPIED:
+        target = TREE / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if Path(name).is_dir():
+            shutil.copytree(name, target, dirs_exist_ok=True)
+        else:
+            # Mutants are built more often than they run.
+            target.write_text(Path(name).read_text().replace("-O3", "-O1"))
+    options = {"SKBUILD": "ON", "TFGW_TESTS": "ON", "Python_EXECUTABLE": sys.executable,
+               "nanobind_DIR": nanobind.cmake_dir(), "CMAKE_BUILD_TYPE": ""}  # fmt: skip
+    settings = [f"-D{name}={value}" for name, value in options.items()]
+    subprocess.run(["cmake", "-G", "Ninja", "-S", TREE, "-B", BUILT, *settings], check=True, stdout=subprocess.DEVNULL)
+    if not _build():
+        raise SystemExit(f"the core does not build; see {WORK}/output.txt")
+    if _failure(next(iter(TESTS))) is not None:
+        raise SystemExit(f"tests fail without any change; see {WORK}/output.txt")
+
+
+def _digest() -> str:
+    """Results hold while sources and tests stay as they are."""
+    files = [file for name in COPIED for file in sorted(Path(name).rglob("*")) if file.is_file()]
+    contents = [file.read_bytes() for file in [*files, *map(Path, TESTS.values())] if "__pycache__" not in file.parts]
+    return hashlib.sha256(b"".join(contents)).hexdigest()
+
+
+def _read_results() -> dict[str, dict[str, str]]:
+    if not RESULTS.exists():
+        return {}
+    entries = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    return {entry["key"]: {"status": entry["status"]} for entry in entries}
+
+
+def _run(mutant: Mutant, first_test: str) -> dict[str, str]:
+    file = TREE / mutant.file
+    original = file.read_text()
+    assert original.count(mutant.before) == 1, f"{mutant.file}: {mutant.before!r} must stand there once"
+    users = _users(original, mutant.before) if file.name == "rules.cuh" else [file]
+    _write(file, original.replace(mutant.before, mutant.after), users)
+    try:
+        status = _failure(first_test) if _build() else "does not compile"
+    finally:
+        _write(file, original, users)
+    return {"status": status or "survived"}
+
+
+def _users(rules: str, changed: str) -> list[Path]:
+    """Sources that use the rule with the changed text, directly or by another rule: all others stay as they are."""
+    definition = re.compile(r"^(?:constexpr|TFGW_HD|enum class) ?(?:\w+ )?(\w+)(?= =|\(| :)", re.MULTILINE)
+    starts = [*definition.finditer(rules)]
+    ends = [following.start() for following in starts[1:]] + [len(rules)]
+    bodies = {start[1]: rules[start.start() : end] for start, end in zip(starts, ends, strict=True)}
+    names = {name for name, body in bodies.items() if changed in body}
+    assert names, f"rules.cuh: no rule contains {changed!r}"
+    for _ in bodies:
+        names |= {name for name, body in bodies.items() if _mentions(body, names)}
+    folder = TREE / "src/tfgw/ot/cpp"
+    headers = {file.name for file in folder.glob("*.hpp") if _mentions(file.read_text(), names)}
+    return [f for f in folder.glob("*.cpp") if _mentions(f.read_text(), names | {name[:-4] for name in headers})]
+
+
+def _mentions(text: str, names: set[str]) -> bool:
+    return any(re.search(rf"\b{name}\b", text) for name in names)
+
+
+def _write(file: Path, text: str, users: list[Path]) -> None:
+    """Change a file, and make the build look at its users only."""
+    before = file.stat()
+    file.write_text(text)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for user in users:
+        user.touch()
+
+
+def _build() -> bool:
+    command = ["cmake", "--build", BUILT, "--target", "test_core", "_core", "--parallel"]
+    return _call(command, {}, 600) == 0
+
+
+def _failure(first_test: str) -> str | None:
+    """What noticed the change, if anything did."""
+    if _call([str(BUILT / "test_core")], {}, PATIENCE) != 0:
+        return "killed by test_core"
+    extension = BUILT / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
+    tests = sorted(TESTS.values(), key=lambda file: file != TESTS[first_test])
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "tests.mutants.changed_core", *tests]
+    status = _call(command, {"TFGW_CHANGED_CORE": str(extension), "OMP_NUM_THREADS": "1"}, PATIENCE)
+    if status is None:
+        return "killed by its time"
+    lines = (WORK / "output.txt").read_text(errors="replace").splitlines()
+    failed = next((line.split(" - ")[0] for line in lines if line.startswith(("FAILED", "ERROR"))), "a crash")
+    return f"killed by {failed}" if status else None
+
+
+def _call(command: list[str | Path], environment: dict[str, str], patience: float) -> int | None:
+    """Exit status; ``None`` if it did not end in time."""
+    with (WORK / "output.txt").open("wb") as output:
+        try:
+            return subprocess.run(
+                command, env=os.environ | environment, stdout=output, stderr=output, timeout=patience
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def _describe(mutant: Mutant) -> str:
+    return f"{Path(mutant.file).name} {mutant.before.strip()}  →  {mutant.after.strip()}"
+
+
+def _report(done: int, survivors: list[Mutant]) -> int:
+    score = 1 - len(survivors) / max(1, done)
+    print(f"{done} mutants, {len(survivors)} survived: {100 * score:.1f} % killed")
+    unexplained = [mutant for mutant in survivors if mutant.survives_because is None]
+    for mutant in unexplained:
+        print(f"without a reason in cpp_decisions.py: {_describe(mutant)}")
+    return 1 if unexplained or score < GOAL else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
