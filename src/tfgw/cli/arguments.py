@@ -7,7 +7,7 @@ from typing import Any
 
 from tfgw import __version__
 from tfgw.cli.number_arguments import alpha, count, positive, seconds, share
-from tfgw.cli.option_defaults import default_of, recipes
+from tfgw.cli.option_defaults import default_of, recipes, stream_default
 from tfgw.cli.paper_arguments import add_paper_commands
 
 DATASET_HELP = (
@@ -38,10 +38,10 @@ def build_parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--all", action="store_true", help=text)
     predict = _command(commands, "predict", "predict the class (or values) of graphs with a trained model")
     _use(predict)
-    _output_file(predict)
+    _streaming(predict)
     embed = _command(commands, "embed", "turn graphs into vectors: their distances to the templates of a model")
     _use(embed)
-    _output_file(embed)
+    _streaming(embed)
     _check(_command(commands, "check", "say how far the distances of a trained model can be trusted"))
     _report(_command(commands, "report", "write one HTML page about a trained model: quality, templates, explanations"))
     _datasets(_command(commands, "datasets", "list datasets with their statistics"))
@@ -211,9 +211,18 @@ def _report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, metavar="FILE", help=text)
 
 
-def _output_file(parser: argparse.ArgumentParser) -> None:
-    text = "write a new file: NAME.csv, NAME.jsonl (JSON lines) or NAME.parquet"
+def _streaming(parser: argparse.ArgumentParser) -> None:
+    formats = "NAME.csv, NAME.jsonl (JSON lines) or NAME.parquet"
+    text = f"write a new file: {formats}; after an interruption the same command continues"
     parser.add_argument("--output", type=Path, metavar="FILE", help=text)
+    size = stream_default("batch_size")
+    text = _with_default("graphs that are read and solved at a time", size)
+    parser.add_argument("--batch-size", **NUMBER, default=size, help=text)
+    text = _with_default("threads or processes that read and prepare graphs", "one per core")
+    parser.add_argument("--workers", type=count(0), metavar="N", help=text)
+    default = default_of("accelerator")
+    text = _with_default("device to solve on", default)
+    parser.add_argument("--accelerator", choices=["auto", "cpu", "cuda"], default=default, help=text)
 
 
 def _datasets(parser: argparse.ArgumentParser) -> None:

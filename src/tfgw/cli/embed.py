@@ -2,29 +2,21 @@
 
 import argparse
 
-from tfgw.cli.model_inputs import find_graphs, find_model, places, unseen_labels
-from tfgw.cli.output import Answer, check_output, open_rows, table, type_of
+from tfgw.cli.output import Answer, table
+from tfgw.cli.streaming import answer_graphs
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Distances of each graph to the templates."""
-    check_output(args.output)
-    trained = find_model(args)
-    graphs = find_graphs(args, trained)
-    distances = trained.embed(graphs).tolist()
-    found = places(graphs)
-    columns = found | {f"template_{number}": list(values) for number, values in enumerate(zip(*distances, strict=True))}
-    header = list(columns)
-    rows = [list(row) for row in zip(*columns.values(), strict=True)]
-    data = {
-        "dataset": graphs.name,
-        "unseen_labels": unseen_labels(graphs),
-        "graphs": found["graph"],
-        **({"ids": found["id"]} if "id" in found else {}),
-        "distances": distances,
+    found = answer_graphs(args, "embed", lambda trained: trained.distance_columns, lambda trained: {})
+    if args.output is not None:
+        data = found.about | {"num_graphs": found.num_graphs, "output": str(args.output)}
+        return Answer(data, f"distances of {found.num_graphs} graphs in {args.output}")
+    columns = found.columns
+    distances = [values for name, values in columns.items() if name.startswith("template_")]
+    data = found.about | {
+        "graphs": columns["graph"],
+        **({"ids": columns["id"]} if "id" in columns else {}),
+        "distances": [list(row) for row in zip(*distances, strict=True)],
     }
-    if args.output is None:
-        return Answer(data, table([header, *rows]))
-    with open_rows(args.output, {name: type_of(values) for name, values in columns.items()}) as file:
-        file.write(rows)
-    return Answer(data, f"distances of {len(rows)} graphs to {len(header) - len(found)} templates in {args.output}")
+    return Answer(data, table([list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]))

@@ -8,13 +8,30 @@ from typing import Any
 from tfgw.cli.source import Source, parts_by_name, portable
 from tfgw.cli.train import MODEL_FILE
 from tfgw.datasets import GraphDataset, TableColumns
+from tfgw.datasets.graph_source import GraphSource
+from tfgw.datasets.loading import open_source
 from tfgw.train import TrainedModel, load_model
 
 
 def find_model(args: argparse.Namespace) -> TrainedModel:
     """The model that was named by its file or by the folder of its run."""
+    return load_model(model_path(args))
+
+
+def model_path(args: argparse.Namespace) -> Path:
+    """The file of that model."""
     path: Path = args.model
-    return load_model(path / MODEL_FILE if path.is_dir() else path)
+    return path / MODEL_FILE if path.is_dir() else path
+
+
+def find_source(args: argparse.Namespace, trained: TrainedModel) -> GraphSource | GraphDataset:
+    """The graphs to answer for: in files, to be read in chunks, or the test graphs of the model's own run."""
+    if args.dataset is None or trained.encoding is None:
+        return find_graphs(args, trained)
+    source = _named_source(args, _own_source(args, trained))
+    if source.is_synthetic:
+        return find_graphs(args, trained)
+    return open_source(source.dataset, data_dir=source.data_dir, columns=_columns(args, trained))
 
 
 def find_graphs(args: argparse.Namespace, trained: TrainedModel, *, whole: bool | None = None) -> GraphDataset:
@@ -58,8 +75,13 @@ def _own_source(args: argparse.Namespace, trained: TrainedModel) -> Source | Non
     return own if args.data_dir is None else replace(own, data_dir=str(args.data_dir))
 
 
+def _named_source(args: argparse.Namespace, own: Source | None) -> Source:
+    """The dataset that was named, looked up where the model's own was."""
+    return replace(own or Source(dataset="", data_dir=args.data_dir), dataset=portable(args.dataset))
+
+
 def _other_graphs(args: argparse.Namespace, trained: TrainedModel, own: Source | None) -> GraphDataset:
-    source = replace(own or Source(dataset="", data_dir=args.data_dir), dataset=portable(args.dataset))
+    source = _named_source(args, own)
     if source.is_synthetic:
         return source.load()
     return trained.load(source.dataset, data_dir=source.data_dir, columns=_columns(args, trained))
@@ -74,12 +96,6 @@ def _columns(args: argparse.Namespace, trained: TrainedModel) -> TableColumns | 
     return TableColumns(**changed) if "smiles" in changed else None
 
 
-def places(graphs: GraphDataset) -> dict[str, list[Any]]:
-    """The columns by which answers are joined with their source: position, and identifier where there is one."""
-    identifiers = graphs.identifiers
-    return {"graph": graphs.positions} | ({} if identifiers is None else {"id": identifiers})
-
-
 def unseen_labels(graphs: GraphDataset) -> dict[str, Any] | None:
     """What ``--json`` says of labels that the model has not seen."""
-    return None if graphs.unseen is None else graphs.unseen._asdict()
+    return None if graphs.unseen is None else graphs.unseen.as_dict()

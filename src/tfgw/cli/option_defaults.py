@@ -29,13 +29,25 @@ def recipes() -> dict[str, dict[str, Any]]:
     return found
 
 
+def stream_default(option: str) -> Any:
+    """The default of an option of ``tfgw predict`` and ``tfgw embed``."""
+    return _constants("train/graph_stream.py", "GraphStream")[option]
+
+
 @cache
 def _defaults() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path, name in SOURCES.items():
-        for statement in _class(path, name).body:
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Constant):
-                found[ast.unparse(statement.target)] = statement.value.value
+        found |= _constants(path, name)
+    return found
+
+
+def _constants(path: str, name: str) -> dict[str, Any]:
+    """The fields of a class whose default is a plain value."""
+    found = {}
+    for statement in _class(path, name).body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Constant):
+            found[ast.unparse(statement.target)] = statement.value.value
     return found
 
 

@@ -183,11 +183,14 @@ class GraphDataset(InMemoryDataset):
         return f"GraphDataset({self.name!r}, graphs={len(self)}, classes={self.num_classes})"
 
 
-def build_dataset(tables: GraphTables, *, name: str, encoding: NodeEncoding) -> GraphDataset:
-    """Turn tables into a dataset, by an encoding that may have been learned from others."""
-    x, unseen = encoding.encode(tables)
-    if unseen is not None:
-        warnings.warn(f"{name}: {unseen}; their one-hot features are all 0", stacklevel=3)
+def build_dataset(tables: GraphTables, *, name: str, encoding: NodeEncoding, part: bool = False) -> GraphDataset:
+    """Turn tables into a dataset, by an encoding that may have been learned from others.
+
+    Of a ``part`` of a dataset, ``unseen`` says what is unknown, and nothing is warned of or refused for it.
+    """
+    x, unseen = encoding.encode(tables, part=part)
+    if unseen is not None and not part:
+        warn_of_unseen(unseen, name)
     targets = as_targets(tables.targets)
     nodes, edges = _bounds(tables.node_counts), _bounds(tables.edge_counts)
     stored = {
@@ -204,6 +207,11 @@ def build_dataset(tables: GraphTables, *, name: str, encoding: NodeEncoding) -> 
     dataset = GraphDataset(data, slices, name=name, classes=targets.classes, encoding=encoding, identifiers=identifiers)
     dataset.unseen = unseen
     return dataset
+
+
+def warn_of_unseen(unseen: UnseenLabels, name: str) -> None:
+    """Say what a dataset has that its encoding does not know."""
+    warnings.warn(f"{name}: {unseen}; their one-hot features are all 0", stacklevel=4)
 
 
 def _bounds(counts: Any) -> Tensor:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from tfgw.datasets.graph_tables import GraphTables
+from tfgw.datasets.molecule_table import MoleculeRows
 
 
 class Chunk(Protocol):
@@ -32,7 +33,7 @@ class GraphSource(Protocol):
         """Changes when the files change."""
 
     def count(self) -> int | None:
-        """Number of graphs; ``None`` where that cannot be told without much work."""
+        """Number of graphs, or of rows of a table; ``None`` where that cannot be told without much work."""
 
-    def chunks(self, size: int, *, skip: int = 0) -> Iterator[Chunk]:
-        """The graphs after the first ``skip``, in order, ``size`` at a time."""
+    def chunks(self, size: int, *, skip: int = 0) -> Iterator[Chunk] | Iterator[MoleculeRows]:
+        """What comes after the first ``skip`` graphs (or rows of a table), in order, ``size`` at a time."""

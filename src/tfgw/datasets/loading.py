@@ -10,14 +10,17 @@ from tfgw.datasets.download import download
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
 from tfgw.datasets.files import FolderFiles, TableFiles, ZipFiles, open_files
 from tfgw.datasets.graph_dataset import GraphDataset, build_dataset
+from tfgw.datasets.graph_source import GraphSource
 from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.graphml import is_graphml_folder, read_graphml
 from tfgw.datasets.json_lines import SUFFIXES, JsonLines, read_json_lines
+from tfgw.datasets.molecule_stream import MoleculeSource
 from tfgw.datasets.molecule_table import TableColumns, read_molecules
 from tfgw.datasets.node_encoding import NodeEncoding
 from tfgw.datasets.paths import data_folder
 from tfgw.datasets.table_file import SUFFIXES as TABLES
 from tfgw.datasets.tu_format import missing_targets
+from tfgw.datasets.tu_stream import TablesSource, TuSource
 
 
 def load(
@@ -80,14 +83,20 @@ def _read(source: str | os.PathLike[str], data_dir: str | os.PathLike[str] | Non
 
 
 def _read_table(path: Path, columns: TableColumns | None, *, labelled: bool) -> tuple[str, GraphTables, str]:
-    if columns is None:
-        raise ValueError(f"{path}: the column of SMILES is not named (columns=, --smiles)")
+    columns = named_columns(path, columns)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
-    found = read_molecules(path, columns, labelled=labelled)
-    if found.skipped is not None:
-        warnings.warn(f"{path.name}: {found.skipped}", stacklevel=3)
-    return path.stem, found.tables, f"{path}: the rows have no target"
+    tables, skipped = read_molecules(path, columns, labelled=labelled)
+    if skipped is not None:
+        warnings.warn(f"{path.name}: {skipped}", stacklevel=3)
+    return path.stem, tables, f"{path}: the rows have no target"
+
+
+def named_columns(path: Path, columns: TableColumns | None) -> TableColumns:
+    """The columns of a table of molecules, which must have been named."""
+    if columns is None:
+        raise ValueError(f"{path}: the column of SMILES is not named (columns=, --smiles)")
+    return columns
 
 
 def is_table(source: str | os.PathLike[str]) -> bool:
@@ -99,6 +108,23 @@ def is_path(source: str) -> bool:
     """Whether text is the path of a dataset rather than its name."""
     separators = [os.sep, os.altsep] if os.altsep else [os.sep]
     return source.endswith((".zip", *SUFFIXES, *TABLES)) or any(separator in source for separator in separators)
+
+
+def open_source(
+    source: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    columns: TableColumns | None = None,
+) -> GraphSource:
+    """The graphs of a name or path, as :func:`load` takes them, to be read in chunks; targets may be missing."""
+    path = Path(source).expanduser()
+    if not _is_name(source) and is_graphml_folder(path):
+        return TablesSource(path.resolve().name, read_graphml(path))
+    if is_table(source) or str(source).endswith(SUFFIXES):
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file")
+        return MoleculeSource(path, named_columns(path, columns)) if is_table(source) else JsonLines(path)
+    return TuSource(find_tables(source, data_dir))
 
 
 def find_tables(source: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None) -> TableFiles:

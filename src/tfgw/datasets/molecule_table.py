@@ -1,7 +1,9 @@
 """A table of molecules: a CSV or Parquet file with a column of SMILES, and perhaps of targets and identifiers."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.molecules import Molecule, molecule_tables, parse_smiles
-from tfgw.datasets.table_file import column_names, read_rows
+from tfgw.datasets.table_file import Row, column_names, read_rows
 
 _SHOWN = 3
 """Skipped rows that a report names."""
@@ -51,12 +53,21 @@ class SkippedRows(NamedTuple):
             parts.append(f"{self.without_target} of {self.of_rows} {noun} left out")
         return ", and ".join(parts)
 
+    def merged(self, other: "SkippedRows") -> "SkippedRows":
+        """Those of two parts of a table."""
+        return SkippedRows(
+            self.of_rows + other.of_rows,
+            self.unreadable + other.unreadable,
+            (*self.reasons, *other.reasons)[:_SHOWN],
+            self.without_target + other.without_target,
+        )
+
 
 class MoleculeTable(NamedTuple):
-    """The molecules of a table that could be read, and what is known of the others."""
+    """The molecules of a table that could be read, ``None`` if there are none, and what is known of the others."""
 
-    tables: GraphTables
-    skipped: SkippedRows | None
+    tables: GraphTables | None
+    skipped: SkippedRows
 
 
 class _Row(NamedTuple):
@@ -66,7 +77,67 @@ class _Row(NamedTuple):
     identifier: Any
 
 
-def read_molecules(path: Path, columns: TableColumns, *, labelled: bool) -> MoleculeTable:
+class MoleculeRows(NamedTuple):
+    """Rows of a table as they are in the file, from the row with the number ``first``."""
+
+    path: Path
+    columns: TableColumns
+    present: tuple[str, ...]  # what each value of a row is: "smiles", "target", "id"
+    first: int
+    rows: Sequence[Row]
+
+    def parse(self, *, labelled: bool = False) -> MoleculeTable:
+        """Make graphs of the molecules; rows that cannot be read are left out.
+
+        Args:
+            labelled: Whether rows without a target are left out, too.
+
+        Raises:
+            ValueError: If the targets are both numbers and text.
+        """
+        found: list[_Row] = []
+        reasons: list[str] = []
+        without_target = 0
+        for number, values in enumerate(self.rows, start=self.first):
+            fields = dict(zip(self.present, values, strict=True))
+            if labelled and fields["target"] is None:
+                without_target += 1
+                continue
+            try:
+                molecule = parse_smiles(fields["smiles"])
+            except ValueError as error:
+                reasons.append(f"row {number}: {error}")
+                continue
+            found.append(_Row(number, molecule, fields.get("target"), fields.get("id", number)))
+        skipped = SkippedRows(len(self.rows), len(reasons), tuple(reasons[:_SHOWN]), without_target)
+        if not found:
+            return MoleculeTable(None, skipped)
+        where = f"{self.path}, column {self.columns.target!r}"
+        tables = molecule_tables(
+            [row.molecule for row in found],
+            targets=_targets(found, self.columns, where=where) if "target" in self.present else None,
+            identifiers=_identifiers([row.identifier for row in found]),
+        )
+        return MoleculeTable(tables, skipped)
+
+
+def read_chunks(
+    path: Path, columns: TableColumns, *, size: int | None, labelled: bool, skip: int = 0
+) -> Iterator[MoleculeRows]:
+    """The rows of a table after the first ``skip``, ``size`` at a time; ``None``: all at once."""
+    has_target = _has_target(path, columns, labelled=labelled)
+    named = {"smiles": columns.smiles, "target": columns.target if has_target else None, "id": columns.identifier}
+    present = {what: name for what, name in named.items() if name is not None}
+    rows = islice(read_rows(path, list(present.values())), skip, None)
+    first = skip
+    while chosen := list(islice(rows, size)):
+        yield MoleculeRows(path, columns, tuple(present), first, chosen)
+        first += len(chosen)
+    if not first:
+        raise ValueError(f"{path}: the table has no rows")
+
+
+def read_molecules(path: Path, columns: TableColumns, *, labelled: bool) -> tuple[GraphTables, SkippedRows | None]:
     """Read a table; rows whose molecule cannot be read are left out.
 
     Args:
@@ -78,33 +149,11 @@ def read_molecules(path: Path, columns: TableColumns, *, labelled: bool) -> Mole
     Raises:
         ValueError: If the file cannot be read, no row can, or the targets are both numbers and text.
     """
-    has_target = _has_target(path, columns, labelled=labelled)
-    named = {"smiles": columns.smiles, "target": columns.target if has_target else None, "id": columns.identifier}
-    present = {what: name for what, name in named.items() if name is not None}
-    rows: list[_Row] = []
-    reasons: list[str] = []
-    without_target = count = 0
-    for number, values in enumerate(read_rows(path, list(present.values()))):
-        count = number + 1
-        fields = dict(zip(present, values, strict=True))
-        if labelled and fields["target"] is None:
-            without_target += 1
-            continue
-        try:
-            molecule = parse_smiles(fields["smiles"])
-        except ValueError as error:
-            reasons.append(f"row {number}: {error}")
-            continue
-        rows.append(_Row(number, molecule, fields.get("target"), fields.get("id", number)))
-    skipped = SkippedRows(count, len(reasons), tuple(reasons[:_SHOWN]), without_target)
-    if not rows:
-        raise ValueError(f"{path}: no molecules; {skipped}" if count else f"{path}: the table has no rows")
-    tables = molecule_tables(
-        [row.molecule for row in rows],
-        targets=_targets(rows, columns, where=f"{path}, column {columns.target!r}") if has_target else None,
-        identifiers=_identifiers([row.identifier for row in rows]),
-    )
-    return MoleculeTable(tables, skipped if reasons or without_target else None)
+    (chunk,) = read_chunks(path, columns, size=None, labelled=labelled)
+    tables, skipped = chunk.parse(labelled=labelled)
+    if tables is None:
+        raise ValueError(f"{path}: no molecules; {skipped}")
+    return tables, skipped if skipped.unreadable or skipped.without_target else None
 
 
 def _has_target(path: Path, columns: TableColumns, *, labelled: bool) -> bool:

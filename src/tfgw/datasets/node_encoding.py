@@ -26,13 +26,36 @@ class UnseenLabels(NamedTuple):
     nodes: int
     of_nodes: int
     graphs: int
-    num_labels: int
-    labels: tuple[Label, ...]  # the first few
+    labels: tuple[Label, ...]  # sorted
 
     def __str__(self) -> str:
-        labels = ", ".join(map(str, self.labels)) + (", ..." if self.num_labels > len(self.labels) else "")
+        labels = ", ".join(map(str, self.labels[:_SHOWN])) + (", ..." if len(self.labels) > _SHOWN else "")
         graphs = f"{self.graphs} graph{'s' if self.graphs > 1 else ''}"
         return f"{self.nodes} of {self.of_nodes} nodes (in {graphs}) have a {self.what} unknown to the model: {labels}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """In a form that JSON can hold, with the first few labels and their number."""
+        return self._asdict() | {"num_labels": len(self.labels), "labels": list(self.labels[:_SHOWN])}
+
+    def merged(self, other: "UnseenLabels") -> "UnseenLabels":
+        """What is unknown in the graphs of both."""
+        labels = {*self.labels, *other.labels}
+        try:
+            ordered = sorted(labels)
+        except TypeError:  # integers and text have no order in common
+            ordered = sorted(labels, key=repr)
+        return UnseenLabels(
+            what=self.what,
+            nodes=self.nodes + other.nodes,
+            of_nodes=self.of_nodes + other.of_nodes,
+            graphs=self.graphs + other.graphs,
+            labels=tuple(ordered),
+        )
+
+    def check(self) -> None:
+        """Raise ``ValueError`` if more than half of the nodes are concerned."""
+        if 2 * self.nodes > self.of_nodes:
+            raise ValueError(f"{self}; these are graphs of another kind than those it was trained on")
 
 
 class Encoded(NamedTuple):
@@ -130,8 +153,12 @@ class NodeEncoding:
         """Whether node labels, or node attributes, are among the features."""
         return self.features in (table, "both")
 
-    def encode(self, tables: GraphTables) -> Encoded:
+    def encode(self, tables: GraphTables, *, part: bool = False) -> Encoded:
         """Features of all nodes.
+
+        Args:
+            tables: The graphs.
+            part: Whether others belong to them, so that how much of them is unknown cannot be judged yet.
 
         Raises:
             ValueError: If the graphs lack what the encoding takes, have another number of it, if more than half of
@@ -151,8 +178,8 @@ class NodeEncoding:
         labels = self._labels(tables)
         codes = [codes_in(known, column) for known, column in zip(self.vocabulary, labels.T, strict=True)]
         unseen = self._unseen(tables, labels, np.stack(codes, axis=1) < 0)
-        if unseen is not None and 2 * unseen.nodes > nodes:
-            raise ValueError(f"{unseen}; these are graphs of another kind than those it was trained on")
+        if unseen is not None and not part:
+            unseen.check()
         parts += [one_hot(code, width=len(known)) for known, code in zip(self.vocabulary, codes, strict=True)]
         return Encoded(torch.cat(parts, dim=1) if len(parts) > 1 else parts[0], unseen)
 
@@ -214,8 +241,7 @@ class NodeEncoding:
             nodes=len(nodes),
             of_nodes=len(labels),
             graphs=len(np.unique(graphs)),
-            num_labels=len(unknown),
-            labels=tuple(unknown[:_SHOWN].tolist()),
+            labels=tuple(unknown.tolist()),
         )
 
 

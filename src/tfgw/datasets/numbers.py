@@ -35,28 +35,46 @@ def read_table(
     return np.concatenate(blocks) if blocks else np.empty((0, columns or 0), dtype)
 
 
-def read_blocks(stream: IO[bytes], *, dtype: type, columns: int | None = None, label: str) -> Iterator[Block]:
-    """Yield the stream's lines as blocks of numbers; ``label`` names the file in errors."""
+def read_blocks(
+    stream: IO[bytes],
+    *,
+    dtype: type,
+    columns: int | None = None,
+    label: str,
+    block_bytes: int = BLOCK_BYTES,
+    kept: bool = True,
+) -> Iterator[Block]:
+    """Yield the stream's lines as blocks of numbers.
+
+    Args:
+        stream: The text.
+        dtype: Type of the numbers.
+        columns: Numbers per line; ``None`` takes those of the first line.
+        label: Names the file in errors.
+        block_bytes: About so much text makes a block.
+        kept: Whether the caller keeps all blocks, so that they must not take more memory than an array may.
+    """
     first_line = 1
-    for text in _blocks_of_lines(stream, label=label):
+    for text in _blocks_of_lines(stream, label=label, block_bytes=block_bytes):
         columns = columns or text[: text.index(b"\n")].count(b",") + 1
         values = _parse_fast(text, dtype=dtype, columns=columns)
         if values is None:
             values = _parse_lines(text, dtype=dtype, columns=columns, first_line=first_line, label=label)
         yield Block(first_line, values)
         first_line += len(values)
-        check_array(first_line - 1, columns, itemsize=values.itemsize, what=label, instead="split the dataset")
+        if kept:
+            check_array(first_line - 1, columns, itemsize=values.itemsize, what=label, instead="split the dataset")
 
 
-def _blocks_of_lines(stream: IO[bytes], *, label: str) -> Iterator[bytes]:
+def _blocks_of_lines(stream: IO[bytes], *, label: str, block_bytes: int) -> Iterator[bytes]:
     """Cut the stream into blocks that end with a newline; blank lines at its end are dropped."""
     rest = b""
-    while chunk := stream.read(BLOCK_BYTES):
+    while chunk := stream.read(block_bytes):
         text = rest + chunk
         # The last line with content is held back: blank lines after it may turn out to end the file.
         end = text.rstrip().rfind(b"\n") + 1
-        if end == 0 and len(text) > 2 * BLOCK_BYTES:
-            raise ValueError(f"{label}: a line is longer than {BLOCK_BYTES} bytes")
+        if end == 0 and len(text) > 2 * block_bytes:
+            raise ValueError(f"{label}: a line is longer than {block_bytes} bytes")
         if end:
             yield text[:end]
         rest = text[end:]

@@ -20,6 +20,11 @@ def column_names(path: Path) -> list[str]:
     return _csv_header(path) if path.suffix == ".csv" else _parquet(path).schema_arrow.names
 
 
+def count_rows(path: Path) -> int | None:
+    """Number of rows of a Parquet file, which says it; ``None`` for a CSV file."""
+    return None if path.suffix == ".csv" else int(_parquet(path).metadata.num_rows)
+
+
 def read_rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
     """The values of the named columns in each row; ``None`` where a field is empty or not a number.
 

@@ -11,6 +11,7 @@
 from tfgw.train.config import TrainConfig
 from tfgw.train.diagnostics import ModelCheck, check_model
 from tfgw.train.evaluate import Evaluation, embeddings, evaluate, outputs
+from tfgw.train.graph_stream import GraphStream, PreparedGraphs, StreamTally
 from tfgw.train.history import EpochRecord, Kept
 from tfgw.train.loop import FitResult, fit
 from tfgw.train.model_file import TrainedModel, load_model, save_model
@@ -25,10 +26,13 @@ __all__ = [
     "Evaluation",
     "FileError",
     "FitResult",
+    "GraphStream",
     "Kept",
     "ModelCheck",
     "Parts",
+    "PreparedGraphs",
     "Preprocessing",
+    "StreamTally",
     "Task",
     "TrainConfig",
     "TrainedModel",

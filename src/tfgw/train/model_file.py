@@ -3,17 +3,23 @@
 import copy
 import math
 import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Unpack, get_args
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset, Graphs, NodeEncoding, TableColumns, as_graph_dataset, load
+from tfgw.datasets.graph_source import GraphSource
+from tfgw.datasets.loading import open_source
 from tfgw.nn import Encoder, Ensemble, TFGWConfig, TFGWModel
 from tfgw.nn.ensemble import members_of
+from tfgw.train.answers import Columns, distance_columns, place_columns, prediction_columns, target_columns
 from tfgw.train.evaluate import Evaluation, embeddings, outputs
+from tfgw.train.graph_stream import GraphStream, PreparedGraphs, StreamOptions
 from tfgw.train.metrics import classification_metrics, regression_metrics
 from tfgw.train.preprocessing import Preprocessing
 from tfgw.train.target_scaler import TargetScaler
@@ -21,12 +27,20 @@ from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities, sums
 from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
 
 KIND = "model"
+Streamed = str | os.PathLike[str] | GraphSource | GraphDataset | Iterable[Data]
 FLOATING_TYPES = {
     "float64": torch.float64,
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
+
+
+class SourceOptions(StreamOptions, total=False):
+    """Where a name is looked up, and how graphs are streamed; see :meth:`TrainedModel.stream`."""
+
+    data_dir: str | os.PathLike[str] | None
+    columns: TableColumns | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,13 +85,16 @@ class TrainedModel:
         Node labels that the model has not seen get one-hot features that are all 0, with a warning. A table of
         molecules needs ``columns`` only if they have other names than those of the table that the model was trained on.
         """
+        self._require_encoding()
+        return load(source, data_dir=data_dir, encoding=self.encoding, columns=columns or self.columns)
+
+    def _require_encoding(self) -> None:
         if self.encoding is None:
             raise ValueError(
                 "the model's file does not say how the features of nodes were made (it is of an earlier version, or of"
                 " a model that was trained on graphs without an encoding), so that no others can be loaded for it:"
                 " train it again"
             )
-        return load(source, data_dir=data_dir, encoding=self.encoding, columns=columns or self.columns)
 
     def predict(self, dataset: Graphs) -> list[Any]:
         """The predicted label (or labels as 0/1, or values) of each graph."""
@@ -95,6 +112,59 @@ class TrainedModel:
     def embed(self, dataset: Graphs) -> Tensor:
         """Distances to the templates, ``(num_graphs, num_templates)``; those of all members side by side."""
         return embeddings(self.model, self._prepared(dataset))
+
+    def stream(
+        self,
+        source: Streamed,
+        *,
+        data_dir: str | os.PathLike[str] | None = None,
+        columns: TableColumns | None = None,
+        **options: Unpack[StreamOptions],
+    ) -> GraphStream:
+        """Graphs of any number as the model takes them, in chunks, in memory that does not grow with their number.
+
+        Args:
+            source: A name or path as in :meth:`load`, or an iterable of graphs.
+            data_dir: As in :meth:`load`.
+            columns: As in :meth:`load`.
+            **options: As in :class:`GraphStream`.
+        """
+        if isinstance(source, str | os.PathLike):
+            self._require_encoding()
+            source = open_source(source, data_dir=data_dir, columns=columns or self.columns)
+        if isinstance(source, GraphDataset):
+            self.check_encoding(source)
+        return GraphStream(source=source, encoding=self.encoding, preprocessing=self.preprocessing, **options)
+
+    def predict_stream(self, source: Streamed, **options: Unpack[SourceOptions]) -> Iterator[Columns]:
+        """Predictions for the graphs of a source, a chunk at a time, as the columns that ``tfgw predict`` writes.
+
+        >>> for columns in trained.predict_stream("molecules.jsonl.gz"):
+        ...     columns["graph"], columns["prediction"], columns["probability"]
+
+        Arguments are those of :meth:`stream`; the bits are those of :meth:`predict`.
+        """
+        return self._answer_stream(self.stream(source, **options), self.prediction_columns)
+
+    def embed_stream(self, source: Streamed, **options: Unpack[SourceOptions]) -> Iterator[Columns]:
+        """Distances to the templates for the graphs of a source; otherwise as :meth:`predict_stream`."""
+        return self._answer_stream(self.stream(source, **options), self.distance_columns)
+
+    def prediction_columns(self, graphs: PreparedGraphs) -> Columns:
+        """Predictions for a chunk of :meth:`stream`."""
+        places = place_columns(graphs.positions, graphs.identifiers)
+        known = target_columns(self.task, graphs.targets, len(graphs.positions))
+        found = self._outputs(graphs.dataset).cpu()
+        return places | known | prediction_columns(self.task, self.classes, found)
+
+    def distance_columns(self, graphs: PreparedGraphs) -> Columns:
+        """Distances for a chunk of :meth:`stream`."""
+        distances = embeddings(self.model, graphs.dataset).cpu()
+        return place_columns(graphs.positions, graphs.identifiers) | distance_columns(distances)
+
+    def _answer_stream(self, stream: GraphStream, answer: Callable[[PreparedGraphs], Columns]) -> Iterator[Columns]:
+        for graphs in stream:
+            yield answer(graphs)
 
     def evaluate(self, dataset: Graphs) -> Evaluation:
         """Loss and score on labelled graphs, whose classes must be those of the training graphs."""

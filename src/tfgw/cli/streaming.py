@@ -1,0 +1,95 @@
+"""Answers for any number of graphs: read in chunks, written in chunks, continued after a kill."""
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from tqdm import tqdm
+
+from tfgw import __version__
+from tfgw.cli.model_inputs import find_model, find_source, model_path
+from tfgw.cli.resumable_output import check_output, open_output
+from tfgw.datasets import GraphDataset, UnseenLabels
+from tfgw.train import GraphStream, PreparedGraphs, StreamTally, TrainedModel
+from tfgw.train.answers import Columns
+
+
+class Answers(NamedTuple):
+    """What a command found: all columns, or how many rows are in a file."""
+
+    dataset: str
+    unseen: UnseenLabels | None
+    num_graphs: int
+    columns: Columns
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What ``--json`` says of the graphs."""
+        return {"dataset": self.dataset, "unseen_labels": None if self.unseen is None else self.unseen.as_dict()}
+
+
+def answer_graphs(
+    args: argparse.Namespace,
+    command: str,
+    answer: Callable[[TrainedModel], Callable[[PreparedGraphs], Columns]],
+    types: Callable[[TrainedModel], Mapping[str, type]],
+) -> Answers:
+    """Answer for all graphs that were asked for, in memory or, with ``--output``, in a file.
+
+    Args:
+        args: Options of the command.
+        command: Its name.
+        answer: The function that answers for a chunk, given the model.
+        types: Types of columns, given the model.
+    """
+    check_output(args.output)
+    trained = find_model(args)
+    source = find_source(args, trained)
+    device = _device(args.accelerator)
+    trained.model.to(device)
+    options = {"batch_size": args.batch_size, "workers": args.workers}
+    if args.output is None:
+        stream = trained.stream(source, **options)
+        chunks = list(_answered(stream, answer(trained)))
+        joined = {name: [value for chunk in chunks for value in chunk[name]] for name in chunks[0]}
+        return Answers(stream.name, stream.unseen, stream.tally.graphs, joined)
+    identity = {
+        "command": command,
+        "model": _file_digest(model_path(args)),
+        "source": source.content_digest() if isinstance(source, GraphDataset) else source.fingerprint(),
+        "batch_size": args.batch_size,
+        "device": device.type,
+        "version": __version__,
+    }
+    with open_output(args.output, identity, types=types(trained)) as output:
+        stream = trained.stream(source, tally=StreamTally.from_dict(output.notes), **options)
+        for columns in _answered(stream, answer(trained)):
+            output.write(columns, stream.tally.as_dict())
+    return Answers(stream.name, stream.unseen, stream.tally.graphs, {})
+
+
+def _answered(stream: GraphStream, answer: Callable[[PreparedGraphs], Columns]) -> Iterator[Columns]:
+    """Columns of each chunk; shows the progress."""
+    disabled = not sys.stderr.isatty()
+    total, done = None if disabled else stream.count(), stream.tally.records
+    with tqdm(total=total, initial=done, unit=" graphs", unit_scale=True, disable=disabled) as bar:
+        for graphs in stream:
+            yield answer(graphs)
+            bar.update(graphs.records)
+
+
+def _device(accelerator: str) -> torch.device:
+    if accelerator == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if accelerator == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--accelerator cuda: PyTorch finds no GPU")
+    return torch.device(accelerator)
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
