@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -225,8 +226,32 @@ def test_datasets_are_listed_with_their_statistics(workplace: Path, capsys: pyte
     found = answer(capsys, "datasets", "4-CYCLES", own)
     assert [entry["name"] for entry in found] == ["4-CYCLES", "MINE"]
     assert [entry["graphs"] for entry in found] == [50, 20]
-    assert main(["datasets", "--data-dir", str(workplace)]) == 0
-    assert "MUTAG" in capsys.readouterr().out
+    assert [entry["name"] for entry in answer(capsys, "datasets")] == ["SKIP-CIRCLES", "4-CYCLES"]
+
+
+def test_a_folder_is_listed(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = workplace / "data"
+    folder.mkdir()
+    write_tu_folder(folder / "MINE")
+    with zipfile.ZipFile(folder / "packed.zip", "w") as archive:
+        for path in (folder / "MINE").iterdir():
+            archive.write(path, path.name.replace("MINE", "PACKED"))
+    (folder / "graphs.jsonl").write_text('{"nodes": [{}, {}], "edges": [{"source": 0, "target": 1}], "target": 0.5}\n')
+    (folder / "mols.csv").write_text("SMILES,active\nCC,1\n")
+    (folder / "broken.zip").write_text("nothing")
+    (folder / "notes.txt").write_text("nothing")
+    found = answer(capsys, "datasets", "--data-dir", str(folder))
+    assert [entry.get("name") for entry in found] == ["MINE", None, "graphs", None, "PACKED"]
+    assert [entry["graphs"] for entry in found if "graphs" in entry] == [20, 1, 20]
+    assert found[1]["note"].startswith("cannot be loaded")
+    assert found[3]["columns"] == ["SMILES", "active"]
+    assert main(["datasets", "--data-dir", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert f"{folder / 'mols.csv'}: a table with columns SMILES, active" in text
+    assert "not in" in text
+    assert "MUTAG" in text
+    assert main(["datasets", "--data-dir", "nowhere"]) == 1
+    assert "nowhere: no such folder" in capsys.readouterr().err
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:

@@ -226,6 +226,6 @@ def _streaming(parser: argparse.ArgumentParser) -> None:
 
 
 def _datasets(parser: argparse.ArgumentParser) -> None:
-    text = _with_default("datasets to describe", "all that need no download")
+    text = _with_default("datasets to describe", "all that are in the folder")
     parser.add_argument("names", nargs="*", metavar="NAME|PATH", help=text)
     _loading(parser)

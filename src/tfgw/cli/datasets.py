@@ -2,60 +2,69 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from tfgw.cli.output import Answer, table
 from tfgw.cli.source import SYNTHETIC, Source
-from tfgw.datasets import statistics
+from tfgw.datasets import Statistics, statistics
 from tfgw.datasets.catalog import CONTENT_SHA256
+from tfgw.datasets.listing import datasets_in
+from tfgw.datasets.loading import is_table
 from tfgw.datasets.paths import data_folder
+from tfgw.datasets.table_file import column_names
 
-HEADER = (
-    "dataset",
-    "graphs",
-    "classes",
-    "features",
-    "mean nodes",
-    "median",
-    "max",
-    "mean edges",
-    "disconnected",
-)
+COLUMNS = {
+    "dataset": "name",
+    "graphs": "graphs",
+    "classes": "classes",
+    "features": "features",
+    "mean nodes": "mean_nodes",
+    "median": "median_nodes",
+    "max": "max_nodes",
+    "mean edges": "mean_edges",
+    "disconnected": "disconnected",
+}
+"""Header of the table, and the statistic below it."""
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Statistics of the named datasets, or of all that are at hand."""
+    if args.names:
+        found = [statistics(_source(args, name).load()) for name in args.names]
+        return Answer([one._asdict() for one in found], _table(found))
     folder = data_folder(args.data_dir)
-    missing = [] if args.names else [name for name in CONTENT_SHA256 if not _is_at_hand(name, folder)]
-    names = args.names or [*SYNTHETIC, *(name for name in CONTENT_SHA256 if name not in missing)]
-    found = []
-    for name in names:
-        source = Source(
-            dataset=name,
-            data_dir=args.data_dir and str(args.data_dir),
-            features=args.features,
-            smiles=args.smiles,
-            target=args.target,
-            id=args.id,
-        )
-        found.append(statistics(source.load()))
-    rows = [
-        (
-            s.name,
-            s.graphs,
-            s.classes,
-            s.features,
-            s.mean_nodes,
-            s.median_nodes,
-            s.max_nodes,
-            s.mean_edges,
-            s.disconnected,
-        )
-        for s in found
-    ]
-    text = table([HEADER, *rows])
+    paths = datasets_in(folder) if args.data_dir is not None or folder.is_dir() else []
+    names = [*(() if args.data_dir is not None else SYNTHETIC), *map(str, paths)]
+    described = [_described(args, name) for name in names]
+    found = [one for one in described if isinstance(one, Statistics)]
+    notes = [one for one in described if not isinstance(one, Statistics)]
+    text = _table(found) if found else f"no dataset in {folder}"
+    text += "".join(f"\n{note['path']}: {note['note']}" for note in notes)
+    missing = [name for name in CONTENT_SHA256 if not _is_at_hand(name, folder)]
     if missing:
         text += f"\n\nnot in {folder}: {', '.join(missing)} ('tfgw datasets NAME' downloads one)"
-    return Answer([s._asdict() for s in found], text)
+    return Answer([one._asdict() if isinstance(one, Statistics) else one for one in described], text)
+
+
+def _source(args: argparse.Namespace, name: str) -> Source:
+    data_dir = args.data_dir and str(args.data_dir)
+    columns = {"smiles": args.smiles, "target": args.target, "id": args.id} if is_table(name) else {}
+    return Source(dataset=name, data_dir=data_dir, features=args.features, **columns)
+
+
+def _described(args: argparse.Namespace, name: str) -> Statistics | dict[str, Any]:
+    """Statistics, or a note where one file or folder of several cannot be loaded."""
+    try:
+        if is_table(name) and args.smiles is None:
+            columns = column_names(Path(name))
+            return {"path": name, "columns": columns, "note": f"a table with columns {', '.join(columns)}"}
+        return statistics(_source(args, name).load())
+    except (ValueError, OSError, ImportError) as error:
+        return {"path": name, "note": f"cannot be loaded, {error}"}
+
+
+def _table(found: list[Statistics]) -> str:
+    return table([list(COLUMNS), *([getattr(one, field) for field in COLUMNS.values()] for one in found)])
 
 
 def _is_at_hand(name: str, folder: Path) -> bool:
