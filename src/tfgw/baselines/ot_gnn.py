@@ -10,11 +10,12 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from tfgw.baselines.neural_baseline import NeuralBaseline
-from tfgw.datasets import GraphDataset, median_nodes
+from tfgw.datasets import GraphDataset
 from tfgw.nn import GINEncoder, TFGWConfig, TWPooling, sample_templates
 from tfgw.nn.heads import HeadOptions, prediction_head
 from tfgw.train import TrainConfig, num_outputs
 from tfgw.train.config import DTYPES
+from tfgw.train.template_size import default_template_nodes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,7 +47,7 @@ class OTGNN(NeuralBaseline):
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "OTGNNModel":
         options = self._architecture(settings)
-        points = options.pop("template_nodes", None) or median_nodes(train)
+        points = options.pop("template_nodes", None) or default_template_nodes(train)
         threads = options.pop("num_threads", None)
         outputs, dtype = num_outputs(train, config.task), DTYPES[config.precision]
         model = OTGNNModel(train.num_node_features, outputs, template_nodes=points, **options).to(dtype)

@@ -18,14 +18,15 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0, 1 after a failure, or 130 after Ctrl-C; wrong usage exits with 2."""
     args = build_parser().parse_args(argv)
+    args.arguments = sys.argv[1:] if argv is None else list(argv)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             answer = args.command(args)
         print(json.dumps(answer.data) if args.json else answer.text, flush=True)
         return int(answer.code)
-    except KeyboardInterrupt:
-        print("tfgw: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(": ".join(["tfgw: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader of the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,7 @@
 """The options of every command. What a command does is imported only when it runs: help must come at once."""
 
 import argparse
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ NUMBER: dict[str, Any] = {"type": count(1), "metavar": "N"}
 RATE: dict[str, Any] = {"type": positive, "metavar": "RATE"}
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+def build_parser(train_defaults: Mapping[str, Any] | None = None) -> argparse.ArgumentParser:
+    """The parser of the whole command line; ``train_defaults`` replace those of ``tfgw train``."""
     parser = argparse.ArgumentParser(
         prog="tfgw",
         description="Classify graphs by their optimal transport distances to a few learned template graphs.",
@@ -31,7 +32,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _train(_command(commands, "train", "train a model, and measure it on graphs it has not seen"))
+    train = _command(commands, "train", "train a model, and measure it on graphs it has not seen")
+    _train(train)
+    train.set_defaults(**train_defaults or {})
     evaluate = _command(commands, "evaluate", "measure a trained model on labelled graphs that it was not trained on")
     _use(evaluate)
     text = "take all graphs of the run's own dataset, also those that the model was trained on"
@@ -48,6 +51,14 @@ def build_parser() -> argparse.ArgumentParser:
     paper = commands.add_parser("paper", help="run the paper's experiments", description="Run the paper's experiments.")
     add_paper_commands(paper)
     return parser
+
+
+def given_options(arguments: Sequence[str]) -> dict[str, Any]:
+    """The options of ``tfgw train`` that a command line names, without those that have their default."""
+    absent = object()
+    names = vars(build_parser().parse_args(["train"])).keys() - {"command"}
+    found = vars(build_parser(dict.fromkeys(names, absent)).parse_args(arguments))
+    return {name: value for name, value in found.items() if value is not absent}
 
 
 def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
@@ -85,7 +96,10 @@ def _train(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("files")
     run.add_argument("--output", type=Path, metavar="FOLDER", help=_with_default("a new folder", "runs/DATASET-NUMBER"))
     run.add_argument(
-        "--resume", type=Path, metavar="FOLDER", help="continue an interrupted run with its original options"
+        "--resume",
+        type=Path,
+        metavar="FOLDER",
+        help="continue an interrupted run with its original options; --epochs extends one of --recipe paper",
     )
     _setting(run, "checkpoint-seconds", "save a checkpoint every S seconds", type=seconds, metavar="S")
     text = _with_default("write report.html into the folder", "yes, if the extra 'report' is installed")
@@ -142,7 +156,9 @@ def _model(group: Any) -> None:
     _setting(
         group, "templates", "number of templates", default=f"{default_of('templates_per_class')} per class", **NUMBER
     )
-    _setting(group, "template-nodes", "nodes per template", default="the median of the training graphs", **NUMBER)
+    _setting(
+        group, "template-nodes", "nodes per template", default="the median of the training graphs, at most 64", **NUMBER
+    )
     group.add_argument("--fixed-templates", action="store_true", help="keep templates as drawn from the data")
     group.add_argument("--fixed-weights", action="store_true", help="keep the weights of template nodes uniform")
     alphas = "trade-off between features (0) and structure (1), or 'learned'"

@@ -8,7 +8,8 @@ from typing import Any
 
 from tfgw.cli.model_inputs import find_model, find_parts
 from tfgw.cli.output import Answer
-from tfgw.cli.train import HISTORY_FILE, OPTIONS_FILE, REPORT_FILE, RESULTS_FILE
+from tfgw.cli.run_folder import OPTIONS_FILE
+from tfgw.cli.train import HISTORY_FILE, REPORT_FILE, RESULTS_FILE
 from tfgw.train import EpochRecord
 from tfgw.train.history import read_records
 

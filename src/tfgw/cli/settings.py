@@ -7,10 +7,11 @@ paper's. A generated dataset has settings of its own.
 from typing import Any
 
 from tfgw.cli.option_defaults import FIELDS
-from tfgw.datasets import GraphDataset, median_nodes
+from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig
 from tfgw.train import Task, TrainConfig, num_outputs, recipes
 from tfgw.train.config import config_from
+from tfgw.train.template_size import default_template_nodes
 
 MODEL_OPTIONS = ("structure", "layers", "width", "alpha", "dropout", "starts", "start_kinds")
 TRAINING_OPTIONS = ("epochs", "batch_size", "lr", "template_lr", "weight_decay", "label_smoothing", "patience",
@@ -58,7 +59,7 @@ def complete(chosen: dict[str, Any], *, dataset: str, train: GraphDataset) -> di
         fewer = {"templates_per_class": FEWER_TEMPLATES_PER_CLASS[dataset]} if dataset in GENERATED else {}
         options["templates"] = recipes.num_templates(options | fewer, train.num_classes)
     if options["template_nodes"] is None:
-        options["template_nodes"] = median_nodes(train)
+        options["template_nodes"] = default_template_nodes(train)
     return options
 
 

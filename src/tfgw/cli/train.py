@@ -1,22 +1,24 @@
 """``tfgw train``."""
 
 import argparse
-import json
 import sys
-import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from torch import Tensor
 
+from tfgw.cli.arguments import given_options
 from tfgw.cli.output import Answer, table
+from tfgw.cli.run_folder import new_folder, resumed_folder, resumed_options, write_json
 from tfgw.cli.settings import complete, model_config, train_config, with_recipe
-from tfgw.cli.source import Source, parts_by_name, portable
+from tfgw.cli.source import SYNTHETIC, Source, parts_by_name, portable
 from tfgw.datasets import GraphDataset
-from tfgw.datasets.paths import written_whole
-from tfgw.nn import Ensemble, TFGWModel
+from tfgw.datasets.loading import is_path
+from tfgw.datasets.paths import data_folder
+from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
     Parts,
@@ -29,32 +31,59 @@ from tfgw.train import (
     save_model,
     train_model,
 )
+from tfgw.train.checkpoint import training_seconds
 from tfgw.train.graph_weights import ClassWeight, weights_of_classes, with_graph_weights
 from tfgw.train.history import describe_records
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
-MODEL_FILE, OPTIONS_FILE, RESULTS_FILE = "model.safetensors", "run.json", "results.json"
+MODEL_FILE, RESULTS_FILE = "model.safetensors", "results.json"
 HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
 SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed", "smiles", "target", "id")
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Train a model, or continue an interrupted run."""
-    chosen = _options(args) if args.resume is None else _read_options(args.resume)
+    is_new = args.resume is None
+    chosen = _options(args) if is_new else resumed_options(args.resume, _given(args))
     known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
     source = Source(**known, values=chosen["task"] == "regression")
     # Before the folder is made: a wrong dataset or option leaves nothing behind.
     parts = source.parts()
     options = complete(chosen, dataset=source.dataset, train=parts.train)
     config, architecture = train_config(options), model_config(options, parts.train)
-    if options["class_weight"] is not None:
-        parts = parts._replace(train=_with_class_weights(parts.train, config, options["class_weight"]))
-    folder = args.resume or _new_folder(args)
-    if args.resume is None:
-        _write(folder / OPTIONS_FILE, chosen)
-    print(f"tfgw: training in {folder}; if it is interrupted: tfgw train --resume {folder}", file=sys.stderr)
-    print(f"tfgw: features of nodes: {parts.train.encoding}", file=sys.stderr)
+    weighted = _weighted(parts.train, config, options.get("class_weight"))
+    job = _Job(source, parts, weighted, options, config, architecture)
+    with new_folder(args, chosen) if is_new else resumed_folder(args.resume, chosen, config) as folder:
+        print(f"tfgw: training in {folder}; if it is interrupted: tfgw train --resume {folder}", file=sys.stderr)
+        print(f"tfgw: features of nodes: {parts.train.encoding}", file=sys.stderr)
+        try:
+            trained, training = _train(job, folder, resume=not is_new)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"continue with: tfgw train --resume {folder}") from None
+        save_model(trained, folder / MODEL_FILE)
+        data = _results(trained, parts, training)
+        data |= {"seconds": training_seconds(folder), "folder": str(folder)}
+        write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
+        write_json(folder / HISTORY_FILE, describe_records(*training.result))
+        if args.report:
+            _write_report(folder, trained, parts, options, training)
+    return Answer(data, _text(data, folder))
+
+
+class _Job(NamedTuple):
+    """What is trained on what, checked."""
+
+    source: Source
+    parts: Parts
+    weighted: GraphDataset  # the training graphs, with weights if they were asked for
+    options: dict[str, Any]
+    config: TrainConfig
+    architecture: TFGWConfig
+
+
+def _train(job: _Job, folder: Path, *, resume: bool) -> tuple[TrainedModel, Training]:
+    source, parts, weighted, options, config, architecture = job
     preprocessing = Preprocessing.fit(
         parts.train,
         canonical_order=options["canonical_order"],
@@ -62,19 +91,18 @@ def run(args: argparse.Namespace) -> Answer:
         standardize=options["standardize"],
     )
     scaler = TargetScaler.of_dataset(parts.train) if config.task == "regression" else None
-    start = time.perf_counter()
+    learned = parts._replace(train=weighted)
     training = train_model(
-        parts if scaler is None else parts.map(scaler.scaled),
+        learned if scaler is None else learned.map(scaler.scaled),
         partial(build_tfgw, architecture=architecture),
         config,
         preprocessing=preprocessing,
         n_estimators=options["estimators"],
         folder=folder,
-        resume=args.resume is not None,
+        resume=resume,
         progress_bar=sys.stderr.isatty(),
         tensorboard=options["tensorboard"],
     )
-    seconds = time.perf_counter() - start
     trained = TrainedModel(
         model=cast(TFGWModel | Ensemble, training.model),
         task=config.task,
@@ -85,59 +113,38 @@ def run(args: argparse.Namespace) -> Answer:
         target_scaler=scaler,
         columns=source.columns,
     )
-    save_model(trained, folder / MODEL_FILE)
-    data = _results(trained, parts, training) | {"seconds": seconds, "folder": str(folder)}
-    _write(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
-    _write(folder / HISTORY_FILE, describe_records(*training.result))
-    if args.report:
-        _write_report(folder, trained, parts, options, training)
-    return Answer(data, _text(data, folder))
+    return trained, training
 
 
-def _with_class_weights(train: GraphDataset, config: TrainConfig, class_weight: ClassWeight) -> GraphDataset:
+def _weighted(train: GraphDataset, config: TrainConfig, class_weight: ClassWeight | None) -> GraphDataset:
+    if class_weight is None:
+        return train
     if config.task != "classification" or train.y is None:
         raise ValueError(f"--class-weight: needs classes, but the task is {config.task}")
     return with_graph_weights(train, weights_of_classes(class_weight, train.y.numpy(), train.classes))
 
 
+NO_OPTIONS_OF_A_RUN = ("command", "json", "debug", "output", "resume", "report", "arguments")
+
+
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """The options that make a run, in a form that JSON can hold."""
-    left_out = ("command", "json", "debug", "output", "resume", "report")
-    options = {name: value for name, value in vars(args).items() if name not in left_out}
-    data_dir = None if args.data_dir is None else str(args.data_dir.expanduser().resolve())
-    return with_recipe(options, dataset=args.dataset) | {"dataset": portable(args.dataset), "data_dir": data_dir}
+    options = {name: value for name, value in vars(args).items() if name not in NO_OPTIONS_OF_A_RUN}
+    return with_recipe(options, dataset=args.dataset) | _places(options)
 
 
-def _new_folder(args: argparse.Namespace) -> Path:
-    """An empty folder: the one that was asked for, or the next free number of ``runs/DATASET-NUMBER``."""
-    if args.output is not None:
-        folder: Path = args.output
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise FileExistsError(f"--output {folder}: is there already; choose another, or --resume it")
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    name, number = Path(args.dataset).stem, 1
-    while True:
-        folder = Path("runs") / f"{name}-{number}"
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            number += 1
-        else:
-            return folder
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    """The options that the command line names, likewise."""
+    given = {name: value for name, value in given_options(args.arguments).items() if name not in NO_OPTIONS_OF_A_RUN}
+    return given | {name: value for name, value in _places(vars(args)).items() if name in given}
 
 
-def _read_options(folder: Path) -> dict[str, Any]:
-    path = folder / OPTIONS_FILE
-    if not path.is_file():
-        raise FileNotFoundError(f"--resume {folder}: not the folder of a run, it has no {OPTIONS_FILE}")
-    options: dict[str, Any] = json.loads(path.read_text())
-    return options
-
-
-def _write(path: Path, data: dict[str, Any]) -> None:
-    with written_whole(path) as temporary:
-        temporary.write_text(json.dumps(data, indent=1) + "\n")
+def _places(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the data is, such that it is found from any other working directory and environment."""
+    dataset, data_dir = portable(options["dataset"]), options["data_dir"]
+    if data_dir is None and (dataset in SYNTHETIC or is_path(dataset)):
+        return {"dataset": dataset, "data_dir": None}
+    return {"dataset": dataset, "data_dir": str(data_folder(data_dir).resolve())}
 
 
 def _results(trained: TrainedModel, parts: Parts, training: Training) -> dict[str, Any]:

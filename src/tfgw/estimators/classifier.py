@@ -25,7 +25,7 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
     Args:
         num_templates: Number of templates of each network; the training graphs they start at are drawn class by class.
             ``None``: two per class, with ``recipe="paper"`` four.
-        template_nodes: Nodes per template; ``None``: the median of the training graphs.
+        template_nodes: Nodes per template; ``None``: the median of the training graphs, at most 64.
         structure: What graphs are compared by: ``"adjacency"`` (learned templates keep their entries in [0, 1]),
             ``"shortest_path"``, or ``"precomputed"`` for the matrices that come with the graphs.
         directed: Whether the structures of graphs and templates may be asymmetric.

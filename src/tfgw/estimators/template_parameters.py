@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfgw.datasets import GraphDataset, median_nodes
+from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig
 from tfgw.nn.tfgw_pooling import Structure
 from tfgw.train import Preprocessing
+from tfgw.train.template_size import default_template_nodes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -23,4 +24,4 @@ class TemplateParameters:
     num_threads: int | None = None
 
     def _template_nodes(self, train: GraphDataset) -> int:
-        return median_nodes(train) if self.template_nodes is None else self.template_nodes
+        return default_template_nodes(train) if self.template_nodes is None else self.template_nodes

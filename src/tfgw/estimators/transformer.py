@@ -31,7 +31,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
 
     Args:
         num_templates: Number of templates.
-        template_nodes: Nodes per template; ``None``: the median of the graphs.
+        template_nodes: Nodes per template; ``None``: the median of the graphs, at most 64.
         structure: As in :class:`TFGWClassifier`, like ``directed``, ``n_starts``, ``start_kinds``, ``canonical_order``,
             ``standardize`` and ``num_threads``.
         directed: Whether the structures of graphs and templates may be asymmetric.

@@ -28,6 +28,7 @@ class Progress:
     records: list[EpochRecord] = field(default_factory=list)
     kept: Kept | None = None
     kept_weights: dict[str, Tensor] = field(default_factory=dict)
+    seconds: float = 0.0  # of all epochs
 
 
 def save_checkpoint(
@@ -41,6 +42,7 @@ def save_checkpoint(
     description = {
         "config": asdict(config),
         "epoch": progress.epoch,
+        "seconds": progress.seconds,
         **describe_records(progress.records, progress.kept),
     }
     write_tensors(folder / FILE_NAME, tensors, description, kind=KIND)
@@ -61,7 +63,13 @@ def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
         state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     records, kept = read_records(description)
-    return Progress(description["epoch"], records, kept, _part(tensors, "kept"))
+    return Progress(description["epoch"], records, kept, _part(tensors, "kept"), description.get("seconds", 0.0))
+
+
+def training_seconds(folder: Path) -> float:
+    """Time of all epochs of the run in ``folder``, also of those before it was resumed."""
+    _, description = read_tensors(folder / FILE_NAME, kind=KIND)
+    return float(description.get("seconds", 0.0))
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -20,6 +20,7 @@ from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.checkpoint import FILE_NAME
 from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.history import EpochRecord, Kept, describe_records, read_records
+from tfgw.train.interruption import finishing_epochs
 from tfgw.train.reporting import Reporter
 from tfgw.train.tensor_file import read_tensors, write_tensors
 from tfgw.train.trainer import Job, Trainer
@@ -64,7 +65,8 @@ def fit(
             has one (:func:`tfgw.train.graph_weights.with_graph_weights`).
         validation: Validation graphs.
         config: The settings.
-        folder: Folder for a checkpoint and TensorBoard's files; ``None``: write neither.
+        folder: Folder for a checkpoint and TensorBoard's files; ``None``: write neither. With a folder, Ctrl-C ends
+            the run after the current epoch, with a checkpoint.
         resume: Continue from the checkpoint in ``folder``, if there is one. The final weights are those of an
             uninterrupted run, provided that ``model`` is as it was when that run began.
         progress_bar: Whether to show a progress bar on standard error.
@@ -124,7 +126,8 @@ def _train_into_file(fabric: Fabric, job: Job, path: Path) -> None:
 
 def _train(fabric: Fabric, job: Job) -> Outcome:
     is_first = fabric.is_global_zero
-    with torch.random.fork_rng(), networks_on_one_thread():
+    can_go_on = job.folder is not None and fabric.world_size == 1
+    with torch.random.fork_rng(), networks_on_one_thread(), finishing_epochs(can_go_on) as interruption:
         trainer = Trainer(fabric, job)
         reporter = Reporter(
             epochs=job.config.epochs,
@@ -135,6 +138,9 @@ def _train(fabric: Fabric, job: Job) -> Outcome:
         try:
             while not trainer.is_finished():
                 reporter.show(trainer.train_epoch())
+                if interruption.requested:
+                    trainer.save_checkpoint()
+                    raise KeyboardInterrupt
         finally:
             reporter.close()
         return FitResult(trainer.progress.records, trainer.progress.kept), trainer.final_weights()

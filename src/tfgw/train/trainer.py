@@ -83,7 +83,7 @@ class Trainer:
 
     def train_epoch(self) -> EpochRecord:
         """Train for one epoch; validate and save a checkpoint if they are due."""
-        epoch = self.plan.epoch
+        start, epoch = time.monotonic(), self.plan.epoch
         trained, templates = self._pass()
         is_time_to_validate = epoch == self.config.epochs or epoch % self.config.validate_every == 0
         validated = self._validate() if is_time_to_validate and self.validation is not None else None
@@ -96,8 +96,15 @@ class Trainer:
             **templates,
         )
         self._note(record)
+        self.progress.seconds += time.monotonic() - start
         self._checkpoint()
         return record
+
+    def save_checkpoint(self) -> None:
+        """Save a checkpoint now, in the process that does so and if there is a folder for it."""
+        if self.checkpoint_folder is not None:
+            save_checkpoint(self.checkpoint_folder, self.progress, self.module, self.plain_optimizer, self.config)
+            self.last_checkpoint = time.monotonic()
 
     def final_weights(self) -> dict[str, Tensor]:
         """The kept weights; without validation, the current ones."""
@@ -153,9 +160,8 @@ class Trainer:
 
     def _checkpoint(self) -> None:
         is_due = time.monotonic() - self.last_checkpoint >= self.config.checkpoint_seconds
-        if self.checkpoint_folder is not None and (is_due or self.is_finished()):
-            save_checkpoint(self.checkpoint_folder, self.progress, self.module, self.plain_optimizer, self.config)
-            self.last_checkpoint = time.monotonic()
+        if is_due or self.is_finished():
+            self.save_checkpoint()
 
     def _plan(self, epoch: int) -> EpochPlan:
         rank, processes = self.fabric.global_rank, self.fabric.world_size
