@@ -75,7 +75,7 @@ def test_fixed_distances_are_weighted_too() -> None:
     weighted = with_graph_weights(train, WEIGHTS)
     preprocessing = Preprocessing.fit(train, standardize=False)
 
-    def still(graphs: GraphDataset) -> torch.nn.Module:
+    def still(graphs: GraphDataset, config: TrainConfig) -> torch.nn.Module:
         model = small_model(graphs, layers=0)
         for parameter in model.pool.parameters():
             parameter.requires_grad_(False)
