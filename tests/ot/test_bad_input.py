@@ -10,6 +10,7 @@ from torch import Tensor
 from tests.ot.problems import random_problem
 from tfgw.nn import TFGWPooling, TWPooling
 from tfgw.ot import GraphBatch, Templates, canonical_order, fgw, linear_transport, wasserstein
+from tfgw.ot.problem import weight_tolerance
 
 NAN, INF = float("nan"), float("inf")
 # Graphs of 7, 4, 11, 1 and 6 nodes with 3 features, so node 8 is in graph 1 and node 13 in graph 2;
@@ -71,6 +72,11 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
         "node_weights",
         lambda h: put(h, 22, 0.5),
         r"^node_weights: .* graph 3 sum to 0.5, not 1",
+    ),
+    "weights slightly off 1": (
+        "node_weights",
+        lambda h: put(h, 22, 1 + 3 * weight_tolerance(torch.float64)),
+        r"^node_weights: .* graph 3 sum to 1.0.*, not 1",
     ),
     "negative template weight": (
         "template_weights",
@@ -167,6 +173,7 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     "alpha below 0": ("alpha", lambda _: -1e-9, r"^alpha: must lie in \[0, 1\]"),
     "alpha NaN": ("alpha", lambda _: NAN, r"^alpha: must lie in \[0, 1\]"),
     "one alpha above 1": ("alpha", lambda a: put(a, 2, 1.25), r"^alpha: .* 1.25 for template 2"),
+    "one alpha below 0": ("alpha", lambda a: put(a, 1, -0.25), r"^alpha: .* -0.25 for template 1"),
     "alpha of another length": (
         "alpha",
         lambda a: a[:3],
