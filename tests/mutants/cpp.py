@@ -21,14 +21,17 @@ from pathlib import Path
 import nanobind
 
 from tests.mutants.cpp_decisions import MUTANTS, Mutant
+from tests.mutants.forked_pytest import first_failure, import_libraries, run_pytest
 
 WORK = Path("build/mutants/cpp").absolute()
 TREE = WORK / "tree"
 BUILT = WORK / "built"
+OUTPUT = WORK / "output.txt"
 RESULTS = WORK.with_suffix(".jsonl")
 COPIED = ("CMakeLists.txt", "src/tfgw/ot/cpp", "src/tfgw/ot/cuda", "src/tfgw/ot/bindings", "tests/cpp")
 TESTS = {name: f"tests/ot/test_{name}.py" for name in MUTANTS}
 GOAL = 0.9
+PLUGIN = ["-p", "tests.mutants.changed_core"]
 PATIENCE = 300  # seconds for all tests of one mutant
 
 
@@ -37,8 +40,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=float, default=1e9, help="start no mutant after so many minutes")
     end = time.monotonic() + 60 * parser.parse_args().minutes
-    _prepare()
+    import_libraries()
     known, digest = _read_results(), _digest()
+    _prepare()
+    if digest not in known:
+        if _failure(next(iter(TESTS))) is not None:
+            raise SystemExit(f"tests fail without any change; see {OUTPUT}")
+        _append(digest, "passed without any change")
     survivors, done = [], 0
     mutants = [(test, mutant) for test, group in MUTANTS.items() for mutant in group]
     for number, (test, mutant) in enumerate(mutants, start=1):
@@ -48,17 +56,16 @@ def main() -> int:
                 print(f"the time is over after {done} of {len(mutants)} mutants; run it again to continue")
                 break
             known[key] = _run(mutant, test)
-            with RESULTS.open("a") as file:
-                file.write(json.dumps({"key": key, "file": mutant.file, "after": mutant.after, **known[key]}) + "\n")
+            _append(key, known[key])
         done += 1
-        print(f"{number}/{len(mutants)} {_describe(mutant)}: {known[key]['status']}", flush=True)
-        if known[key]["status"] == "survived":
+        print(f"{number}/{len(mutants)} {_describe(mutant)}: {known[key]}", flush=True)
+        if known[key] == "survived":
             survivors.append(mutant)
     return _report(done, survivors)
 
 
 def _prepare() -> None:
-    """A fresh copy of the sources, built; its tests must pass."""
+    """A fresh copy of the sources, built."""
     shutil.rmtree(WORK, ignore_errors=True)
     for name in COPIED:
         target = TREE / name
@@ -73,9 +80,7 @@ def _prepare() -> None:
     settings = [f"-D{name}={value}" for name, value in options.items()]
     subprocess.run(["cmake", "-G", "Ninja", "-S", TREE, "-B", BUILT, *settings], check=True, stdout=subprocess.DEVNULL)
     if not _build():
-        raise SystemExit(f"the core does not build; see {WORK}/output.txt")
-    if _failure(next(iter(TESTS))) is not None:
-        raise SystemExit(f"tests fail without any change; see {WORK}/output.txt")
+        raise SystemExit(f"the core does not build; see {OUTPUT}")
 
 
 def _digest() -> str:
@@ -85,14 +90,18 @@ def _digest() -> str:
     return hashlib.sha256(b"".join(contents)).hexdigest()
 
 
-def _read_results() -> dict[str, dict[str, str]]:
+def _read_results() -> dict[str, str]:
     if not RESULTS.exists():
         return {}
-    entries = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    return {entry["key"]: {"status": entry["status"]} for entry in entries}
+    return dict(map(json.loads, RESULTS.read_text().splitlines()))
 
 
-def _run(mutant: Mutant, first_test: str) -> dict[str, str]:
+def _append(key: str, status: str) -> None:
+    with RESULTS.open("a") as file:
+        file.write(json.dumps([key, status]) + "\n")
+
+
+def _run(mutant: Mutant, first_test: str) -> str:
     file = TREE / mutant.file
     original = file.read_text()
     assert original.count(mutant.before) == 1, f"{mutant.file}: {mutant.before!r} must stand there once"
@@ -102,7 +111,7 @@ def _run(mutant: Mutant, first_test: str) -> dict[str, str]:
         status = _failure(first_test) if _build() else "does not compile"
     finally:
         _write(file, original, users)
-    return {"status": status or "survived"}
+    return status or "survived"
 
 
 def _users(rules: str, changed: str) -> list[Path]:
@@ -134,32 +143,27 @@ def _write(file: Path, text: str, users: list[Path]) -> None:
 
 
 def _build() -> bool:
-    command = ["cmake", "--build", BUILT, "--target", "test_core", "_core", "--parallel"]
-    return _call(command, {}, 600) == 0
+    return _call("cmake", "--build", BUILT, "--target", "test_core", "_core", "--parallel", patience=600) == 0
 
 
 def _failure(first_test: str) -> str | None:
     """What noticed the change, if anything did."""
-    if _call([str(BUILT / "test_core")], {}, PATIENCE) != 0:
+    if _call(BUILT / "test_core", patience=PATIENCE) != 0:
         return "killed by test_core"
     extension = BUILT / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
     tests = sorted(TESTS.values(), key=lambda file: file != TESTS[first_test])
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "tests.mutants.changed_core", *tests]
-    status = _call(command, {"TFGW_CHANGED_CORE": str(extension), "OMP_NUM_THREADS": "1"}, PATIENCE)
+    environment = {"TFGW_CHANGED_CORE": str(extension)}
+    status = run_pytest([*PLUGIN, *tests], output=OUTPUT, patience=PATIENCE, environment=environment)
     if status is None:
         return "killed by its time"
-    lines = (WORK / "output.txt").read_text(errors="replace").splitlines()
-    failed = next((line.split(" - ")[0] for line in lines if line.startswith(("FAILED", "ERROR"))), "a crash")
-    return f"killed by {failed}" if status else None
+    return f"killed by {first_failure(OUTPUT) or 'a crash'}" if status else None
 
 
-def _call(command: list[str | Path], environment: dict[str, str], patience: float) -> int | None:
+def _call(*command: str | Path, patience: float) -> int | None:
     """Exit status; ``None`` if it did not end in time."""
-    with (WORK / "output.txt").open("wb") as output:
+    with OUTPUT.open("wb") as output:
         try:
-            return subprocess.run(
-                command, env=os.environ | environment, stdout=output, stderr=output, timeout=patience
-            ).returncode
+            return subprocess.run(command, stdout=output, stderr=output, timeout=patience).returncode
         except subprocess.TimeoutExpired:
             return None
 

@@ -3,17 +3,12 @@
 The order of the mutants is fixed, so that a larger number continues a smaller one. A mutant is killed by a failing
 test, or by tests that take far longer than they should. What was found is kept in ``build/mutants/python.jsonl`` and
 not run again while module and tests stay as they are.
-
-Tests start in a fork of this process, which has imported the libraries but nothing of tfgw: that takes a tenth of the
-time of a new interpreter.
 """
 
 import argparse
 import hashlib
-import importlib
 import json
 import os
-import signal
 import sys
 import time
 import tomllib
@@ -22,15 +17,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.mutants.forked_pytest import first_failure, import_libraries, run_pytest
 from tests.mutants.modules import MODULES, ROOT
 from tests.mutants.mutations import Mutant, mutants
 
 WORK = Path("build/mutants")
 RESULTS = WORK / "python.jsonl"
+OUTPUT = WORK / "output.txt"
 SURVIVORS = Path(__file__).with_name("survivors.toml")
-HOOK = Path(__file__).with_name("import_hook")
-LIBRARIES = ("pytest", "hypothesis", "torch", "torch_geometric.data", "sklearn.svm", "scipy.optimize", "ot",
-             "lightning_fabric", "networkx", "pandas")  # fmt: skip
 GOAL = 0.9
 PATIENCE = 30  # seconds that tests may take besides three times what they usually do
 
@@ -40,8 +34,7 @@ Result = dict[str, Any]
 def main() -> int:
     """Run what is asked for; returns 1 if the score is too low or a survivor has no reason."""
     args = _arguments()
-    for name in LIBRARIES:
-        importlib.import_module(name)
+    import_libraries()
     chosen = _chosen(args.modules, args.mutants)
     known = _read_results()
     end = time.monotonic() + 60 * args.minutes
@@ -91,9 +84,9 @@ def _result_key(mutant: Mutant) -> str:
 def _expected_seconds(tests: str) -> float:
     """How long the tests of a file take; they must pass."""
     start = time.monotonic()
-    status = _pytest([tests], patience=600, environment={})
+    status = run_pytest([tests], output=OUTPUT, patience=600, environment={})
     if status != 0:
-        raise SystemExit(f"{tests}: fails without any change; see {WORK}/output.txt")
+        raise SystemExit(f"{tests}: fails without any change; see {OUTPUT}")
     print(f"{tests}: {time.monotonic() - start:.1f} s", flush=True)
     return time.monotonic() - start
 
@@ -103,7 +96,7 @@ def _run(mutant: Mutant, *, patience: float) -> Result:
     changed.write_text(mutant.source)
     start = time.monotonic()
     place = os.pathsep.join([str(Path(ROOT, mutant.module).absolute()), str(changed)])
-    status = _pytest(MODULES[mutant.module], patience=patience, environment={"TFGW_MUTANT": place})
+    status = run_pytest(MODULES[mutant.module], output=OUTPUT, patience=patience, environment={"TFGW_MUTANT": place})
     return {
         "module": mutant.module,
         "line": mutant.line,
@@ -113,46 +106,8 @@ def _run(mutant: Mutant, *, patience: float) -> Result:
         "after": mutant.after,
         "status": {0: "survived", None: "timeout"}.get(status, "killed"),
         "seconds": round(time.monotonic() - start, 1),
-        "killed_by": _first_failure() if status else None,
+        "killed_by": first_failure(OUTPUT) if status else None,
     }
-
-
-def _pytest(tests: list[str], *, patience: float, environment: dict[str, str]) -> int | None:
-    """Exit status of pytest in a fork; ``None`` if it did not end in time."""
-    child = os.fork()
-    if child == 0:
-        _become_pytest(tests, environment)
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
-
-
-def _become_pytest(tests: list[str], environment: dict[str, str]) -> None:
-    os.setsid()
-    os.environ |= environment | {"PYTHONPATH": str(HOOK), "OMP_NUM_THREADS": "1"}
-    output = os.open(WORK / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    status = 70
-    try:
-        sys.path.insert(0, str(HOOK))
-        sys.modules.pop("sitecustomize", None)
-        importlib.import_module("sitecustomize")
-        pytest = importlib.import_module("pytest")
-        status = int(pytest.main(["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]))
-    finally:
-        os._exit(status)
-
-
-def _first_failure() -> str | None:
-    lines = (WORK / "output.txt").read_text(errors="replace").splitlines()
-    return next((line[:200] for line in lines if line.startswith(("FAILED", "ERROR"))), None)
 
 
 def _read_results() -> dict[str, Result]:
