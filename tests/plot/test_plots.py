@@ -70,8 +70,8 @@ def test_links_of_a_matching_are_the_plan(classifier: TFGWClassifier) -> None:
     figure = plot.matching(classifier, graph, template=1)
     solved = classifier.model_.pool.solve(graph.x, graph.edge_index)
     share = solved.plans[:, 1] * graph.num_nodes
-    (links,) = [c for c in figure.axes[0].collections if c.get_linestyle()[0][1] is not None and c.zorder == 0.2]
-    assert len(links.get_segments()) == int((share >= 0.15).sum())
+    links = [patch for patch in figure.axes[0].patches if patch.zorder == 0.2]
+    assert sum(len(patch.get_path()) for patch in links) == 2 * int((share >= 0.15).sum())
     with pytest.raises(ValueError, match="template: must be from 0 to 3, got 4"):
         plot.matching(classifier, graph, template=4)
 
@@ -126,7 +126,7 @@ def test_molecules_have_symbols_and_bond_orders() -> None:
     figure, axes = new_figure()
     draw_graph(axes[0, 0], drawing)
     assert texts(figure) == list(drawing.names)
-    lines = sum(len(c.get_segments()) for c in axes[0, 0].collections if hasattr(c, "get_segments"))
+    lines = sum(len(patch.get_path()) // 2 for patch in axes[0, 0].patches)
     assert lines == 1 + 2 * 6 + 2 * 2
 
 
@@ -136,6 +136,8 @@ def test_names_of_labels() -> None:
     assert label_names("MUTAG", (5, 7)) == ("5", "7")  # not MUTAG's labels
     assert bond_orders("PTC_MR", (0, 3)) == (3, 1.5)
     assert bond_orders("NCI1", (0,)) is None
+    assert bond_orders("mine", ("aromatic", "dative", "triple")) == (1.5, 1, 3)
+    assert bond_orders("mine", ("likes", "knows")) is None
 
 
 def test_signed_values_have_two_colours(classifier: TFGWClassifier) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from tests.report.small_reports import small_page, small_subjects
@@ -163,3 +164,12 @@ def test_a_page_is_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(RuntimeError):
         Page("another", "lead").write(path)
     assert path.read_text() == before
+
+
+def test_subjects_are_what_the_model_says() -> None:
+    subjects = small_subjects()
+    for part, dataset in subjects.parts.items():
+        chosen = subjects.part == part
+        np.testing.assert_allclose(subjects.outputs[chosen], subjects.trained.outputs(dataset), atol=1e-12)
+        np.testing.assert_allclose(subjects.distances[chosen], subjects.trained.embed(dataset), atol=1e-12)
+    assert subjects.names == [str(number) for number in range(20)]

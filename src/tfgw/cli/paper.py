@@ -1,4 +1,4 @@
-"""``tfgw paper list``, ``run``, ``show``, ``compare``, ``plot``, ``pack``."""
+"""``tfgw paper list``, ``run``, ``show``, ``compare``, ``plot``, ``report``, ``pack``."""
 
 import argparse
 import sys
@@ -126,6 +126,15 @@ def plot_(args: argparse.Namespace) -> Answer:
     draw = getattr(import_module(module), name)
     save(draw(experiment, series, Records(args.results), args.data_dir), path)
     return Answer({"figure": str(path)}, f"{experiment.title}: {path}")
+
+
+def report_(args: argparse.Namespace) -> Answer:
+    """Write all tables and figures to one page."""
+    from tfgw.report.paper_report import paper_report
+
+    path: Path = args.output or args.results / "report.html"
+    paper_report(args.results, data_dir=args.data_dir, options=Options(preset=args.preset)).write(path)
+    return Answer({"report": str(path)}, f"{path}: open it in a browser")
 
 
 def pack_(args: argparse.Namespace) -> Answer:

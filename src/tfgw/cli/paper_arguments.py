@@ -11,13 +11,14 @@ EXPERIMENT_HELP = "a table or figure ('tfgw paper list' names them), or the path
 
 
 def add_paper_commands(parser: argparse.ArgumentParser) -> None:
-    """``list``, ``run``, ``show``, ``compare``, ``plot`` and ``pack``."""
+    """``list``, ``run``, ``show``, ``compare``, ``plot``, ``report`` and ``pack``."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _command(commands, "list", "list the tables and figures with their protocols")
     _run(_command(commands, "run", "run the cells of a table or figure that have no record yet"))
     _show(_command(commands, "show", "print a table, the paper's values and ours side by side"))
     _compare(_command(commands, "compare", "compare models by paired tests and average ranks"))
     _plot(_command(commands, "plot", "draw a figure from its records"))
+    _report(_command(commands, "report", "write all tables and figures to one HTML page"))
     pack = _command(commands, "pack", "collect the records of each dataset and model in one file")
     _results(pack)
     pack.add_argument(
@@ -97,6 +98,14 @@ def _plot(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _report(parser: argparse.ArgumentParser) -> None:
+    _preset(parser)
+    _data_folder(parser)
+    _results(parser)
+    text = "file to write (default: report.html in the folder of the records)"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=text)
+
+
 def _selection(parser: argparse.ArgumentParser, *, by_model: bool = True) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT", help=EXPERIMENT_HELP)
     parser.add_argument(
@@ -106,12 +115,7 @@ def _selection(parser: argparse.ArgumentParser, *, by_model: bool = True) -> Non
         parser.add_argument(
             "--model", action="append", metavar="NAME", help="only this model; may be repeated (default: all)"
         )
-    parser.add_argument(
-        "--preset",
-        choices=["smoke", "quick", "full"],
-        default="quick",
-        help="smoke takes seconds, quick has one configuration per model, full is the paper's grid (default: quick)",
-    )
+    _preset(parser)
     parser.add_argument(
         "--protocol",
         metavar="NAME",
@@ -126,18 +130,31 @@ def _selection(parser: argparse.ArgumentParser, *, by_model: bool = True) -> Non
         metavar="FILE|FOLDER",
         help="published splits for the protocol fair: a JSON file, or a folder of DATASET_splits.json",
     )
-    parser.add_argument(
-        "--data-dir",
-        type=Path,
-        metavar="FOLDER",
-        help="folder of the datasets (default: TFGW_DATA, else the user's cache)",
-    )
+    _data_folder(parser)
     _results(parser)
 
 
 def _trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust", action="store_true", help="run code that the .toml file names and that is no part of tfgw"
+    )
+
+
+def _preset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--preset",
+        choices=["smoke", "quick", "full"],
+        default="quick",
+        help="smoke takes seconds, quick has one configuration per model, full is the paper's grid (default: quick)",
+    )
+
+
+def _data_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of the datasets (default: TFGW_DATA, else the user's cache)",
     )
 
 

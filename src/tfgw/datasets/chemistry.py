@@ -18,6 +18,9 @@ AROMATIC = 1.5
 BOND_ORDERS: dict[str, tuple[float, ...]] = {"MUTAG": (AROMATIC, 1, 2, 3), "PTC_MR": (3, 2, 1, AROMATIC)}
 """The bond order of each edge label, from 0."""
 
+BOND_NAMES: dict[int | str, float] = {"single": 1, "double": 2, "triple": 3, "aromatic": AROMATIC}
+"""Of molecules that were read from SMILES."""
+
 _PERIODIC_TABLE = """
 H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc
 Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi
@@ -40,7 +43,9 @@ def are_elements(names: Sequence[str]) -> bool:
 
 
 def bond_orders(dataset: str, labels: Sequence[int | str]) -> tuple[float, ...] | None:
-    """The bond order of each edge label, where the dataset is known to have bonds."""
+    """The bond order of each edge label, where these are known to be bonds."""
+    if labels and all(isinstance(label, str) for label in labels) and BOND_NAMES.keys() & set(labels):
+        return tuple(BOND_NAMES.get(label, 1) for label in labels)
     orders = BOND_ORDERS.get(full_name(dataset))
     if orders is None or not all(isinstance(label, int) and 0 <= label < len(orders) for label in labels):
         return None

@@ -19,6 +19,9 @@ from tfgw.train import Task, TrainConfig, TrainedModel, build_tfgw, embeddings, 
 from tfgw.train.config import config_from
 from tfgw.train.recipes import num_templates
 
+SHOWN_TEMPLATES = 8
+"""In a notebook."""
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TemplateParameters, NeuralEstimator):
@@ -101,6 +104,22 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
     def alpha_(self) -> float:
         """Trade-off between features (0) and structure (1) of the trained model, on average over its networks."""
         return float(np.mean([float(pool.alpha.detach().mean()) for pool in self._pools()]))
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: scikit-learn's diagram, and once fitted, the templates."""
+        diagram: str = super()._html_repr()
+        if not hasattr(self, "model_"):
+            return diagram
+        try:
+            from tfgw.plot import templates
+            from tfgw.plot.svg_text import svg_element
+
+            drawn = templates(self, numbers=range(min(SHOWN_TEMPLATES, self._n_features_out)))
+        except ImportError:  # without matplotlib
+            return diagram
+        title = f"Templates of {type(self).__name__}"
+        name = f"templates-{id(self)}"
+        return f'{diagram}<div style="overflow-x:auto">{svg_element(drawn, name=name, title=title)}</div>'
 
     def transform(self, X: Any) -> np.ndarray:
         """Distances of the graphs to the learned templates, ``(num_graphs, n_estimators * num_templates)``."""

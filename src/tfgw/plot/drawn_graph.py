@@ -19,6 +19,8 @@ ELEMENT_COLOURS = {
 OTHER_ELEMENT = "#5f6b73"
 FAINTEST = 0.02
 """Entries of a template's structure below this are not drawn."""
+MOST_LINKS = 5
+"""Links for each node of a template that are drawn; the strongest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +145,8 @@ def drawn_template(
     C = C / max(1.0, C.max())  # structures that are no adjacency matrix
     names, colours = look(features)
     links = np.stack(np.nonzero(np.triu(C > FAINTEST, 1)))
+    strongest = np.argsort(-C[links[0], links[1]], kind="stable")[: MOST_LINKS * len(C)]
+    links = links[:, np.sort(strongest)]
     return DrawnGraph(
         places=normalised(spread_layout(C)),
         links=links,

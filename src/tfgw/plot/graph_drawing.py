@@ -44,22 +44,23 @@ def draw_graph(
 
 
 def _draw_links(axis: Any, graph: DrawnGraph) -> None:
-    from matplotlib.collections import LineCollection
-
-    segments, styles, alphas = [], [], []
+    kinds: dict[tuple[str, float], list[np.ndarray]] = {}
     for (source, target), strength, order in zip(graph.links.T, graph.strengths, graph.orders, strict=True):
         ends = graph.places[[source, target]]
+        opacity = round(0.1 + 0.8 * float(np.clip(strength, 0, 1)), 1)
         for shift, style in _lines(order):
-            segments.append(ends + shift * BOND_GAP * _normal(ends))
-            styles.append(style)
-            alphas.append(0.12 + 0.78 * float(np.clip(strength, 0, 1)))
-    for style in sorted(set(styles)):
-        chosen = [number for number, other in enumerate(styles) if other == style]
-        colours = [(*_rgb(INK), alphas[number]) for number in chosen]
-        lines = LineCollection(
-            [segments[n] for n in chosen], colors=colours, linewidths=1.3, linestyles=style, zorder=2
-        )
-        axis.add_collection(lines)
+            kinds.setdefault((style, opacity), []).append(ends + shift * BOND_GAP * _normal(ends))
+    for (style, opacity), segments in sorted(kinds.items(), key=lambda kind: kind[0]):
+        draw_segments(axis, np.array(segments), color=INK, alpha=opacity, lw=1.3, linestyle=style, zorder=2)
+
+
+def draw_segments(axis: Any, segments: np.ndarray, **style: Any) -> None:
+    """Draw straight lines ``(count, 2, 2)`` of one style as one path: files stay small."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    codes = np.tile([Path.MOVETO, Path.LINETO], len(segments))
+    axis.add_patch(PathPatch(Path(segments.reshape(-1, 2), codes), fill=False, clip_on=False, **style))
 
 
 def _lines(order: float) -> list[tuple[float, str]]:

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from tfgw.estimators.any_model import INPUTS, AnyModel, open_model
 from tfgw.nn.threads import networks_on_one_thread
 from tfgw.plot.drawn_graph import DrawnGraph, drawn_graph
-from tfgw.plot.graph_drawing import draw_graph
+from tfgw.plot.graph_drawing import draw_graph, draw_segments
 from tfgw.plot.plot_style import INK, new_figure, styled
 from tfgw.plot.template_plot import live_nodes, node_looks, template_drawing
 
@@ -67,20 +67,12 @@ def solved_plans(model: AnyModel, prepared: Data) -> SolvedPlans:
 
 def draw_matching(axis: Any, graph: DrawnGraph, template: DrawnGraph, plan: np.ndarray) -> None:
     """Draw both side by side, joined by the entries of the plan ``(n, m)``."""
-    from matplotlib.collections import LineCollection
-
     left, right = graph.moved((-1.75, 0)), template.moved((1.75, 0))
     draw_graph(axis, left)
     draw_graph(axis, right)
     share = plan / np.maximum(plan.sum(axis=1, keepdims=True), 1e-300)
     source, target = np.nonzero(share >= LEAST_SHARE)
     segments = np.stack([left.places[source], right.places[target]], axis=1)
-    colours = [(*_grey(), 0.75 * share[i, a]) for i, a in zip(source, target, strict=True)]
-    axis.add_collection(LineCollection(list(segments), colors=colours, linewidths=0.9, linestyles=":", zorder=0.2))
-
-
-def _grey() -> tuple[float, float, float]:
-    from matplotlib.colors import to_rgb
-
-    red, green, blue = to_rgb(INK)
-    return red, green, blue
+    opacity = np.round(0.75 * share[source, target], 1)
+    for value in np.unique(opacity).tolist():
+        draw_segments(axis, segments[opacity == value], color=INK, alpha=value, lw=0.9, linestyle=":", zorder=0.2)

@@ -10,6 +10,9 @@ from tfgw.plot.plot_style import INK, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+COORDINATES = re.compile(r'\b(?:d|x|y|transform|style)="[^"]*"')
+LONG_NUMBER = re.compile(r"(\.\d\d)\d+")  # a hundredth of a point is enough, and files are a third smaller
+
 
 @styled
 def svg_element(figure: "Figure", *, name: str, title: str) -> str:
@@ -27,6 +30,8 @@ def svg_element(figure: "Figure", *, name: str, title: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, count=1, flags=re.DOTALL)
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
     text = re.sub(rf"{INK}|#000000", "currentColor", text)
+    text = COORDINATES.sub(lambda found: " ".join(LONG_NUMBER.sub(r"\1", found[0]).split()), text)
+    text = re.sub(r">\s+<", "><", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
     head, body = text.split(">", 1)
     view_box = re.search(r'viewBox="[^"]*"', head)
     width = re.search(r'width="([\d.]+)pt"', head)

@@ -11,7 +11,8 @@ from tfgw.report.page import Plot, Section, Table
 from tfgw.report.subjects import TEST, Subjects
 
 MOST_GROUPS = 10
-MOST_TEMPLATES = 24
+MOST_BOXES = 80
+"""Templates times classes; of more, the first templates are drawn."""
 
 
 @styled
@@ -52,7 +53,7 @@ def _by_class(subjects: Subjects) -> list[Plot]:
     order = [name for name in subjects.group_order if name in set(subjects.groups)]
     if len(order) > MOST_GROUPS:
         return []
-    distances, names = subjects.distances[:, :MOST_TEMPLATES], np.array(subjects.groups)
+    distances, names = subjects.distances[:, : max(1, MOST_BOXES // len(order))], np.array(subjects.groups)
     rows = [
         [template + 1, name, *map(float, np.quantile(distances[names == name, template], [0.25, 0.5, 0.75]))]
         for template in range(distances.shape[1])

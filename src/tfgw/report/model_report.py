@@ -49,7 +49,11 @@ def model_report(
     looks = node_looks(subjects.model, [subjects.graph(int(number)).x.double().numpy() for number in sample])
     quality, tiles = performance(subjects)
     count = subjects.distances.shape[1]
-    tiles += [Tile(f"{len(subjects):,}", "graphs", name), Tile(str(count), "templates", f"of {trained.task}")]
+    networks = len(subjects.model.members)
+    tiles += [
+        Tile(f"{len(subjects):,}", "graphs", name),
+        Tile(str(count), "templates", f"of {networks} networks" if networks > 1 else ""),
+    ]
     return Page(
         title=f"TFGW report: {name}",
         lead=f"A {trained.task} model that compares graphs with {count} learned templates by optimal transport.",

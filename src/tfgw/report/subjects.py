@@ -11,8 +11,10 @@ from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset
 from tfgw.estimators.any_model import AnyModel, open_model
-from tfgw.plot.template_plot import all_distances
-from tfgw.train import TrainedModel, outputs, probabilities
+from tfgw.nn.models import ROOT_OFFSET
+from tfgw.nn.threads import networks_on_one_thread
+from tfgw.train import TrainedModel, probabilities
+from tfgw.train.evaluate import evaluation_mode, readouts
 
 TRAINING, TEST = "training", "test"
 
@@ -49,17 +51,14 @@ class Subjects:
         }
         prepared = {name: trained.preprocessing(dataset) for name, dataset in known.items()}
         targets = [dataset.y for dataset in prepared.values()]
-        opened = open_model(trained)
-        found = np.concatenate(
-            [outputs(trained.model, dataset).double().cpu().numpy() for dataset in prepared.values()]
-        )
+        read = [_outputs_and_distances(open_model(trained), dataset) for dataset in prepared.values()]
         return cls(
             trained=trained,
             parts=parts,
             prepared=prepared,
             part=np.repeat(list(parts), [len(dataset) for dataset in parts.values()]),
-            outputs=found,
-            distances=np.concatenate([all_distances(opened, dataset) for dataset in prepared.values()]),
+            outputs=np.concatenate([found for found, _ in read]),
+            distances=np.concatenate([distances for _, distances in read]),
             y=_stacked(targets, is_class=trained.task == "classification"),
         )
 
@@ -169,6 +168,18 @@ class Subjects:
     def _is_ambiguous(self) -> bool:
         places = [place for dataset in self.parts.values() for place in dataset.positions]
         return len(set(places)) < len(places)
+
+
+def _outputs_and_distances(model: AnyModel, prepared: GraphDataset) -> tuple[np.ndarray, np.ndarray]:
+    """Both from one solve: the head is given the distances."""
+    outputs, distances = [], []
+    for member in model.members:
+        read = readouts(member, prepared)
+        with evaluation_mode(member), networks_on_one_thread():
+            outputs.append(member.head(read).double().cpu().numpy())
+        near = read[:, : member.config.num_templates].double().cpu().numpy()
+        distances.append(near**2 - ROOT_OFFSET if member.config.square_root else near)
+    return np.mean(outputs, axis=0), np.concatenate(distances, axis=1)
 
 
 def _stacked(targets: list[Any], *, is_class: bool) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from tfgw.plot.template_plot import live_nodes, template_drawing, template_of
 from tfgw.report.page import Plot, Section, Table, Text
 from tfgw.report.subjects import TRAINING, Subjects
 
-MOST_TEMPLATES = 16
+MOST_TEMPLATES = 12
 NEAREST = 2
 
 
