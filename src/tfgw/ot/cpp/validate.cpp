@@ -17,7 +17,7 @@ std::string text(const char* part) { return part; }
 std::string text(int64_t part) { return std::to_string(part); }
 std::string text(double part) {
   char digits[32];
-  std::snprintf(digits, sizeof digits, "%.9g", part);  // so that weights whose sum is refused do not seem to sum to 1
+  std::snprintf(digits, sizeof digits, "%.7g", part);  // so that weights whose sum is refused do not seem to sum to 1
   return digits;
 }
 
