@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' -o -name '*.?pp' -o -name '*.cuh') CMakeLists.txt pyproject.toml
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: run test lint format coverage docs wheel-test sanitize fuzz fuzz-api mutants mutants-python mutants-cpp results
+.PHONY: run test lint format coverage docs wheel-test sanitize fuzz fuzz-api fuzz-files mutants mutants-python mutants-cpp results
 
 run: $(VENV)/.installed
 	@echo 'Training a model on SKIP-CIRCLES, ten kinds of graphs that message passing cannot tell apart (tfgw train):'
@@ -112,6 +112,11 @@ mutants-python: $(VENV)/.developer
 # Those of the C++ core are listed one by one; each is built.
 mutants-cpp: $(VENV)/.developer
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m tests.mutants.cpp
+
+# Corrupted files of every format that is read: make fuzz-files CORRUPTIONS=10000
+CORRUPTIONS ?= 1000
+fuzz-files: $(VENV)/.developer
+	$(BIN)/python -m tests.fuzz_files all $(CORRUPTIONS) $(FUZZ_SEED)
 
 build/sanitize/.built: $(VENV)/.tools $(wildcard src/tfgw/ot/cpp/* tests/cpp/*) src/tfgw/ot/cuda/rules.cuh CMakeLists.txt
 	$(BIN)/cmake -S . -B build/sanitize -D TFGW_TESTS=ON -D CMAKE_CXX_FLAGS='-g -O1 $(SANITIZE)'

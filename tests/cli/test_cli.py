@@ -110,10 +110,16 @@ def test_wrong_usage_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_failure_is_one_line_and_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    for folder, text in (("damaged", "{"), ("other", "[1]"), ("partial", '{"dataset": "MUTAG"}')):
+        Path(folder).mkdir()
+        Path(folder, "run.json").write_text(text)
     for arguments in (
         ["train", "--dataset", "./nowhere"],
         ["evaluate", "nothing.safetensors"],
         ["train", "--resume", "nowhere"],
+        ["train", "--resume", "damaged"],
+        ["train", "--resume", "other"],
+        ["train", "--resume", "partial"],
     ):
         assert main(arguments) == 1, arguments
         printed = capsys.readouterr()
@@ -121,6 +127,7 @@ def test_a_failure_is_one_line_and_exits_with_1(capsys: pytest.CaptureFixture[st
         lines = [line for line in printed.err.splitlines() if not line.startswith("tfgw: training in")]
         assert len(lines) == 1, printed.err
         assert lines[0].startswith("tfgw: error: ")
+        assert arguments[-1].removeprefix("./") in lines[0]
 
 
 def test_debug_shows_where_it_failed() -> None:

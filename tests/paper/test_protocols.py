@@ -156,6 +156,12 @@ def test_wrong_splits_are_refused(tmp_path: Path) -> None:
     twice = folds[4]._replace(validation=folds[4].test)
     with pytest.raises(ValueError, match="fold 4: a graph is in two parts"):
         read_splits(write_splits(path, [*folds[:4], twice, *folds[5:]]), num_graphs=120)
+    for wrong in (1.5, True, 10**30, "3", [4]):
+        entries = json.loads(write_splits(path, folds).read_text())
+        entries[2]["test"][0] = wrong
+        path.write_text(json.dumps(entries))
+        with pytest.raises(ValueError, match=r"splits\.json: not a file of splits"):
+            read_splits(path, num_graphs=120)
     path.write_text('{"test": 1}')
     with pytest.raises(ValueError, match="not a file of splits"):
         read_splits(path, num_graphs=120)

@@ -129,6 +129,27 @@ def test_damage_costs_one_record_and_names_its_place(tmp_path: Path) -> None:
     assert any(f"{loose}: not a record" in text for text in texts)
 
 
+def test_a_byte_that_is_no_text_costs_one_record(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    for fold in range(3):
+        records.put(record(cell(fold=fold)))
+    records.pack()
+    (pack,) = tmp_path.rglob("*.jsonl")
+    lines = pack.read_bytes().split(b"\n")
+    pack.write_bytes(b"\n".join([lines[0], lines[1].replace(b"fair", b"f\xffir"), *lines[2:]]))
+    with pytest.warns(UserWarning, match="line 2: not a record"):
+        assert len(list(Records(tmp_path))) == 2
+
+
+def test_a_file_with_the_record_of_another_cell_is_left_out(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    records.put(record(cell(fold=1)))
+    (loose,) = tmp_path.rglob("*.json")
+    loose.write_text(loose.read_text().replace('"fold": 1', '"fold": 2'))
+    with pytest.warns(UserWarning, match="the record of another cell, left out"):
+        assert Records(tmp_path).get(cell(fold=1)) is None
+
+
 @pytest.mark.parametrize(
     "change", [{"model": "m:../../outside"}, {"model": "m:"}, {"dataset": "."}, {"model": "m:a/b"}]
 )

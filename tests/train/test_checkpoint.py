@@ -2,14 +2,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.train.run_in_folder import train
 from tests.train.small import cycles_and_stars, same_weights, small_model
 from tfgw.train import FileError, TrainConfig, fit
-from tfgw.train.checkpoint import FILE_NAME
+from tfgw.train.checkpoint import FILE_NAME, KIND
+from tfgw.train.tensor_file import read_tensors, write_tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,12 +57,39 @@ def test_a_resumed_run_still_has_the_weights_that_it_kept(tmp_path: Path, monkey
     monkeypatch.setattr("tfgw.train.trainer.is_worth_keeping", lambda record, _: record.epoch == 2)
     data, validation = cycles_and_stars(), cycles_and_stars(seed=1)
     second, resumed = small_model(data), small_model(data)
-    fit(second, data, validation, config=TrainConfig(epochs=2, accelerator="cpu"))
-    fit(small_model(data), data, validation, config=TrainConfig(epochs=4, accelerator="cpu"), folder=tmp_path)
-    config = TrainConfig(epochs=5, accelerator="cpu")
-    assert fit(resumed, data, validation, config=config, folder=tmp_path, resume=True).kept.epoch == 2
+    two, four, five = (TrainConfig(epochs=n, validate_every=1, accelerator="cpu") for n in (2, 4, 5))
+    fit(second, data, validation, config=two)
+    fit(small_model(data), data, validation, config=four, folder=tmp_path)
+    assert fit(resumed, data, validation, config=five, folder=tmp_path, resume=True).kept.epoch == 2
     assert same_weights(resumed, second)
     assert not same_weights(resumed, small_model(data))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tensors, about: about.pop("config"), "not that of a checkpoint"),
+        (lambda tensors, about: about.update(epoch="two"), "not that of a checkpoint"),
+        (lambda tensors, about: about["records"].pop(), "not one record for each epoch"),
+        (lambda tensors, about: about["records"][0].update(loss="small"), "loss: not of type float"),
+        (lambda tensors, about: about["kept"].update(epoch=9), "kept epoch 9 of 2"),
+        (
+            lambda tensors, about: tensors.pop(next(name for name in tensors if name.startswith("kept/"))),
+            "another arch",
+        ),
+        (lambda tensors, about: tensors.pop("optimizer/0/step"), "state of another optimiser"),
+        (lambda tensors, about: tensors.update({"optimizer/0/exp_avg": torch.zeros(0)}), "of other parameters"),
+        (lambda tensors, about: tensors.update({"optimizer/x": torch.zeros(1)}), "not that of a checkpoint"),
+    ],
+)
+def test_a_crafted_checkpoint_is_refused(change: Callable, message: str, tmp_path: Path) -> None:
+    data, config = cycles_and_stars(), TrainConfig(epochs=2, validate_every=1, accelerator="cpu")
+    fit(small_model(data), data, cycles_and_stars(seed=1), config=config, folder=tmp_path)
+    tensors, about = read_tensors(tmp_path / FILE_NAME, kind=KIND)
+    change(tensors, about)
+    write_tensors(tmp_path / FILE_NAME, tensors, about, kind=KIND)
+    with pytest.raises(FileError, match=message):
+        fit(small_model(data), data, config=replace(config, epochs=3), folder=tmp_path, resume=True)
 
 
 def test_other_settings_cannot_go_on_from_a_checkpoint(tmp_path: Path) -> None:

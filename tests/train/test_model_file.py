@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -183,6 +184,27 @@ def _changed(description: dict, path: str, value: object) -> dict:
         ("architecture/surprise", 1),
         ("classes", ["star"]),
         ("classes", None),
+        ("classes", ["star", "star"]),
+        ("classes", ["star", 1.5]),
+        ("classes", ["star", ["cycle"]]),
+        ("members", 0),
+        ("members", True),
+        ("own_encoder", 3),
+        ("architecture/activation", "no"),
+        ("architecture/n_starts", 1.5),
+        ("architecture/start_kinds", "uniform"),
+        ("architecture/alpha", float("nan")),
+        ("preprocessing/in_channels", 4),
+        ("preprocessing/mean", [0.0, 1.0]),
+        ("preprocessing/mean", [0.0, float("nan"), 1.0]),
+        ("preprocessing/scale", [1.0, 0.0, 1.0]),
+        ("preprocessing/scale", None),
+        ("source", 3),
+        ("encoding", {"features": "labels", "vocabulary": [[1, 2, 2]]}),
+        ("encoding", {"features": "labels", "vocabulary": [[3, 1, 2]]}),
+        ("encoding", {"features": "labels", "vocabulary": [[1, "a", 3]]}),
+        ("encoding", {"features": "degree", "vocabulary": [[0, 1, 2]]}),
+        ("encoding", {"features": "attributes", "num_attributes": 4}),
         ("preprocessing", {}),
         ("preprocessing/mean", 3),
         ("source", ...),
@@ -199,6 +221,20 @@ def test_a_crafted_description_is_refused(
     write_tensors(crafted, tensors, _changed(description, path, value), kind=KIND)
     with pytest.raises(FileError, match=r"crafted\.safetensors: its (description|weights)"):
         load_model(crafted)
+
+
+def test_tensors_outlive_their_file(saved: tuple[Path, TrainedModel], tmp_path: Path) -> None:
+    """A file that somebody overwrites while its tensors are in use must not end the process."""
+    shutil.copy(saved[0], tmp_path / "model.safetensors")
+    code = """
+import sys
+from pathlib import Path
+from tfgw.train.tensor_file import read_tensors
+tensors, _ = read_tensors(Path("model.safetensors"), kind="model")
+Path("model.safetensors").write_bytes(b"")
+sys.exit(0 if all(tensor.isfinite().all() for tensor in tensors.values()) else 1)
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 0
 
 
 def test_weights_that_are_not_finite_are_refused(saved: tuple[Path, TrainedModel], tmp_path: Path) -> None:

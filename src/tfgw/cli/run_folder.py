@@ -17,6 +17,9 @@ OPTIONS_FILE = "run.json"
 CHANGEABLE = ("epochs", "checkpoint_seconds", "data_dir", "tensorboard")
 """Options that a resumed run may have in another form than before."""
 
+REQUIRED = ("dataset", "data_dir", "features", "validation", "test", "seed", "task", "recipe")
+"""Options without which a file is not that of a run."""
+
 
 @contextmanager
 def new_folder(args: argparse.Namespace, options: dict[str, Any]) -> Iterator[Path]:
@@ -69,10 +72,7 @@ def resumed_options(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: If others are given that differ, by name.
     """
-    path = folder / OPTIONS_FILE
-    if not path.is_file():
-        raise FileNotFoundError(f"--resume {folder}: not the folder of a run, it has no {OPTIONS_FILE}")
-    options: dict[str, Any] = json.loads(path.read_text())
+    options = read_options(folder)
     changed = {name: value for name, value in given.items() if options.get(name) != value}
     fixed = [name for name in changed if name not in CHANGEABLE]
     if fixed:
@@ -84,6 +84,20 @@ def resumed_options(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
     return options | changed
 
 
+def read_options(folder: Path) -> dict[str, Any]:
+    """The options that a run wrote down when it began."""
+    path = folder / OPTIONS_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"--resume {folder}: not the folder of a run, it has no {OPTIONS_FILE}")
+    try:
+        options: dict[str, Any] = json.loads(path.read_text())
+        if missing := [name for name in REQUIRED if name not in options]:
+            raise ValueError(f"no {missing[0]}")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path}: not the options of a run ({error})") from None
+    return options
+
+
 @contextmanager
 def resumed_folder(folder: Path, options: dict[str, Any], config: TrainConfig) -> Iterator[Path]:
     """The folder of a run that goes on, with its options as they are now.
@@ -91,7 +105,7 @@ def resumed_folder(folder: Path, options: dict[str, Any], config: TrainConfig) -
     Raises:
         ValueError: If the run has another number of epochs and its learning rates depend on that.
     """
-    before = json.loads((folder / OPTIONS_FILE).read_text())
+    before = read_options(folder)
     has_begun = (folder / FILE_NAME).exists()
     if options.get("epochs") != before.get("epochs") and config.schedule != "constant" and has_begun:
         raise ValueError(

@@ -1,7 +1,6 @@
 """How edges become rows of numbers: learned with the encoding of nodes, and kept beside it."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -35,11 +34,6 @@ class EdgeEncoding:
             vocabulary=() if labels is None else tuple(tuple(np.unique(column).tolist()) for column in labels.T),
             num_attributes=0 if attributes is None else attributes.shape[1],
         )
-
-    @classmethod
-    def from_dict(cls, entries: dict[str, Any]) -> "EdgeEncoding":
-        """Undo :func:`dataclasses.asdict`, also where it went through JSON."""
-        return cls(**entries | {"vocabulary": tuple(map(tuple, entries["vocabulary"]))})
 
     def encode(self, tables: GraphTables) -> Tensor | None:
         """``edge_attr`` of all edges; ``None`` where the graphs lack what the columns are made of."""

@@ -11,6 +11,7 @@ from tfgw.datasets.edge_encoding import EdgeEncoding
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, codes_in, decoded_labels, one_hot
 from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.limits import check_array
+from tfgw.datasets.typed_json import from_json
 
 Kind = Literal["labels", "attributes", "both", "degree", "degree_scalar", "constant"]
 Label = int | str
@@ -124,9 +125,20 @@ class NodeEncoding:
 
     @classmethod
     def from_dict(cls, entries: dict[str, Any]) -> "NodeEncoding":
-        """Undo :meth:`as_dict`."""
-        edges = EdgeEncoding.from_dict(entries["edges"]) if "edges" in entries else EdgeEncoding()
-        return cls(**entries | {"vocabulary": tuple(map(tuple, entries["vocabulary"])), "edges": edges})
+        """Undo :meth:`as_dict`, also where it went through JSON.
+
+        Raises:
+            ValueError: If the entries are not those of an encoding.
+        """
+        encoding = from_json(cls, entries)
+        for vocabulary in (encoding.vocabulary, encoding.edges.vocabulary):
+            for known in vocabulary:
+                if len(set(map(type, known))) != 1 or list(known) != sorted(set(known)):
+                    raise ValueError("vocabulary: labels must be all integers or all text, sorted, and occur once")
+        has_labels = encoding.takes("labels") or encoding.features == "degree"
+        if bool(encoding.vocabulary) != has_labels or (encoding.max_degree is None) != (encoding.features != "degree"):
+            raise ValueError(f"vocabulary: does not fit the features {encoding.features!r}")
+        return encoding
 
     def as_dict(self) -> dict[str, Any]:
         """The encoding in a form that JSON can hold."""
@@ -148,6 +160,11 @@ class NodeEncoding:
     def num_one_hot(self) -> int:
         """Number of one-hot columns, which come after the attributes."""
         return sum(map(len, self.vocabulary))
+
+    @property
+    def num_columns(self) -> int:
+        """Number of features of each node."""
+        return 1 if self.features in ("degree_scalar", "constant") else self.num_attributes + self.num_one_hot
 
     def takes(self, table: Literal["labels", "attributes"]) -> bool:
         """Whether node labels, or node attributes, are among the features."""
@@ -206,7 +223,7 @@ class NodeEncoding:
         instead = "'degree_scalar' or a smaller max_degree" if self.features == "degree" else "others, such as 'degree'"
         check_array(
             nodes,
-            self.num_attributes + self.num_one_hot,
+            self.num_columns,
             itemsize=torch.get_default_dtype().itemsize,
             what=f"features {self.features!r} of nodes",
             instead=f"choose {instead}",

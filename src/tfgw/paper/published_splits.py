@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +19,23 @@ def read_splits(path: Path, *, num_graphs: int) -> list[Fold]:
     try:
         entries = json.loads(path.read_text())
         folds = [
-            Fold(*(np.sort(np.array(part, dtype=int)) for part in (inner["train"], inner["validation"], entry["test"])))
+            Fold(*(_positions(part) for part in (inner["train"], inner["validation"], entry["test"])))
             for entry in entries
             for inner in entry["model_selection"][:1]
         ]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path}: not a file of splits ({error!r})") from error
     for number, fold in enumerate(folds):
         _check(fold, num_graphs, where=f"{path}: fold {number}")
     if len(folds) != FOLDS:
         raise ValueError(f"{path}: expected {FOLDS} folds, found {len(folds)}")
     return folds
+
+
+def _positions(part: Any) -> np.ndarray:
+    if not isinstance(part, list) or not all(type(position) is int for position in part):
+        raise TypeError("a part is not a list of integers")
+    return np.sort(np.array(part, dtype=np.int64))
 
 
 def _check(fold: Fold, num_graphs: int, *, where: str) -> None:

@@ -141,25 +141,30 @@ def is_done(record: Record | None) -> bool:
 def _read(path: Path) -> Record | None:
     """The record in a file of its own; ``None`` if there is none."""
     try:
-        return _parsed(path.read_text(), str(path))
+        record = _parsed(path.read_bytes(), str(path))
     except FileNotFoundError:
         return None
+    if record is not None and not key_of(record).endswith(f"/{path.stem}"):
+        warnings.warn(f"{path}: the record of another cell, left out", stacklevel=2)
+        return None
+    return record
 
 
 def _read_pack(path: Path) -> dict[str, Record]:
-    lines = enumerate(path.read_text().splitlines(), start=1)
-    records = [record for number, line in lines if (record := _parsed(line, f"{path}, line {number}")) is not None]
+    lines = enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n"), start=1)
+    parsed = (_parsed(line, f"{path}, line {number}") for number, line in lines if line)
+    records = [record for record in parsed if record is not None]
     return {key_of(record): record for record in records}
 
 
-def _parsed(text: str, place: str) -> Record | None:
+def _parsed(text: bytes, place: str) -> Record | None:
     """A record, or ``None`` with a warning: damage costs one record, not all."""
     try:
         record: Record = json.loads(text)
-        Cell(**record["cell"])
+        _check_name(Cell(**record["cell"]))
         if record["status"] not in ("done", "failed"):
             raise ValueError(f"unknown status {record['status']!r}")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         warnings.warn(f"{place}: not a record, left out ({error!r})", stacklevel=2)
         return None
     return record

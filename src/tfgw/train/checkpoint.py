@@ -49,21 +49,60 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig) -> Progress:
-    """Restore model and optimiser from the checkpoint; returns the progress of the run."""
+    """Restore model and optimiser from the checkpoint; returns the progress of the run.
+
+    Raises:
+        FileError: If the file is missing, damaged, no checkpoint, or one of another run.
+    """
     path = folder / FILE_NAME
     tensors, description = read_tensors(path, kind=KIND)
-    _check_same_run(path, description["config"], config)
     try:
+        _check_same_run(path, description["config"], config)
+        progress = _progress(tensors, description)
+        _load_weights(path, model, tensors, progress)
+        state = _optimizer_state(tensors, optimizer)
+    except FileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FileError(f"{path}: its description is not that of a checkpoint ({error!r})") from error
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    return progress
+
+
+def _load_weights(path: Path, model: nn.Module, tensors: dict[str, Tensor], progress: Progress) -> None:
+    try:
+        if progress.kept is not None:  # so that they fit when the run ends
+            model.load_state_dict(progress.kept_weights)
         model.load_state_dict(_part(tensors, "model"))
     except RuntimeError as error:
         raise FileError(f"{path}: belongs to a model of another architecture") from error
+
+
+def _progress(tensors: dict[str, Tensor], description: dict[str, Any]) -> Progress:
+    records, kept = read_records(description)
+    if [record.epoch for record in records] != list(range(1, len(records) + 1)) or description["epoch"] != len(records):
+        raise ValueError("not one record for each epoch")
+    if kept is not None and not 1 <= kept.epoch <= len(records):
+        raise ValueError(f"kept epoch {kept.epoch} of {len(records)}")
+    seconds = description.get("seconds", 0.0)
+    if not isinstance(seconds, int | float):
+        raise ValueError(f"{seconds!r} seconds")
+    return Progress(len(records), records, kept, _part(tensors, "kept"), seconds)
+
+
+def _optimizer_state(tensors: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Tensor]]:
+    """By the number of a parameter, what the optimiser knows of it: numbers, and tensors of the parameter's shape."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in _part(tensors, "optimizer").items():
         number, name = key.split("/")
         state.setdefault(int(number), {})[name] = tensor
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    records, kept = read_records(description)
-    return Progress(description["epoch"], records, kept, _part(tensors, "kept"), description.get("seconds", 0.0))
+    if len({frozenset(names) for names in state.values()}) > 1 or not all(0 <= n < len(parameters) for n in state):
+        raise ValueError("the state of another optimiser")
+    for index, entries in state.items():
+        if not all(tensor.shape in ((), parameters[index].shape) for tensor in entries.values()):
+            raise ValueError("the state of an optimiser of other parameters")
+    return state
 
 
 def training_seconds(folder: Path) -> float:

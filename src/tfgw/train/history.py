@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from tfgw.datasets.typed_json import from_json
+
 
 class EpochRecord(NamedTuple):
     """Measurements of one epoch. Loss and score of the training graphs are taken during training, before each step.
@@ -42,4 +44,5 @@ def describe_records(records: list[EpochRecord], kept: Kept | None) -> dict[str,
 def read_records(description: dict[str, Any]) -> tuple[list[EpochRecord], Kept | None]:
     """The inverse of :func:`describe_records`."""
     kept = description["kept"]
-    return [EpochRecord(**record) for record in description["records"]], Kept(**kept) if kept else None
+    records = [from_json(EpochRecord, record, may_be_nan=True) for record in description["records"]]
+    return records, from_json(Kept, kept, may_be_nan=True) if kept else None

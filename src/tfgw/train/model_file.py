@@ -1,7 +1,6 @@
 """A trained model in one file, with all that is needed to use it on graphs as they were loaded."""
 
 import copy
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ from torch_geometric.data import Data
 from tfgw.datasets import GraphDataset, Graphs, NodeEncoding, TableColumns, as_graph_dataset, load
 from tfgw.datasets.graph_source import GraphSource
 from tfgw.datasets.loading import open_source
+from tfgw.datasets.typed_json import from_json
 from tfgw.nn import Encoder, Ensemble, TFGWConfig, TFGWModel
 from tfgw.nn.ensemble import members_of
 from tfgw.train.answers import Columns, distance_columns, place_columns, prediction_columns, target_columns
@@ -259,13 +259,14 @@ def load_model(path: str | os.PathLike[str], *, encoder: Encoder | None = None) 
     """
     path = Path(path)
     tensors, description = read_tensors(path, kind=KIND)
-    if description.get("own_encoder") and encoder is None:
-        raise ValueError(f"encoder: missing, {path} was saved with a {description['own_encoder']}")
+    own_encoder = description.get("own_encoder")
+    if isinstance(own_encoder, str) and own_encoder and encoder is None:
+        raise ValueError(f"encoder: missing, {path} was saved with a {own_encoder}")
     try:
         return _described(tensors, description, encoder)
     except RuntimeError as error:
         raise FileError(f"{path}: its weights do not fit the architecture") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise FileError(f"{path}: its description is not that of a model ({error!r})") from error
 
 
@@ -273,11 +274,12 @@ def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder:
     """The model of a file, whose content may be anything: sizes are compared before memory is taken for them."""
     if description["task"] not in get_args(Task):
         raise ValueError(f"unknown task {description['task']!r}")
-    architecture = description["architecture"]
-    if "start_kinds" in architecture:  # JSON has no tuples
-        architecture["start_kinds"] = tuple(architecture["start_kinds"])
-    config = TFGWConfig(**architecture)
+    config = from_json(TFGWConfig, description["architecture"])
     count = description.get("members", 1)  # files of earlier versions hold one network
+    if not isinstance(description.get("own_encoder"), str | None):
+        raise ValueError("an encoder without a name")
+    if type(count) is not int or count < 1:
+        raise ValueError(f"{count!r} members")
     for number in range(count):
         _check_sizes(config, _of_member(tensors, number, count), has_own_encoder=encoder is not None)
     if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
@@ -285,20 +287,15 @@ def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder:
     members = [TFGWModel(config, encoder=copy.deepcopy(encoder)) for _ in range(count)]
     model = (members[0] if count == 1 else Ensemble(members)).to(FLOATING_TYPES[description["dtype"]])
     model.load_state_dict(tensors)
-    classes = tuple(description["classes"])
-    if description["task"] == "classification" and len(classes) != config.out_channels:
-        raise ValueError(f"{len(classes)} classes for {config.out_channels} outputs")
-    preprocessing, encoding = description["preprocessing"], description.get("encoding")
-    for name in ("mean", "scale"):
-        preprocessing[name] = tuple(preprocessing[name]) if preprocessing[name] is not None else None
+    encoding, columns = description.get("encoding"), description.get("columns")
     return TrainedModel(
         model=model.eval(),
         task=description["task"],
-        classes=classes,
-        preprocessing=Preprocessing(**preprocessing),
-        source=description["source"],
-        encoding=None if encoding is None else NodeEncoding.from_dict(encoding),
-        columns=None if description.get("columns") is None else TableColumns(**description["columns"]),
+        classes=_classes(description["classes"], config.out_channels if description["task"] == "classification" else 0),
+        preprocessing=_preprocessing(description["preprocessing"], config),
+        source=_source(description["source"]),
+        encoding=None if encoding is None else _encoding(encoding, config),
+        columns=None if columns is None else from_json(TableColumns, columns),
         target_scaler=_target_scaler(description.get("target_scaler"), config.out_channels),
     )
 
@@ -306,11 +303,42 @@ def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder:
 def _target_scaler(entries: dict[str, Any] | None, values: int) -> TargetScaler | None:
     if entries is None:
         return None
-    scaler = TargetScaler(**{name: tuple(map(float, column)) for name, column in entries.items()})
-    numbers = (*scaler.mean, *scaler.scale)
-    if {len(scaler.mean), len(scaler.scale)} != {values} or not all(map(math.isfinite, numbers)):
+    scaler = from_json(TargetScaler, entries)
+    if {len(scaler.mean), len(scaler.scale)} != {values}:
         raise ValueError("a scale of targets that does not fit the outputs")
     return scaler
+
+
+def _classes(entries: Any, number: int) -> tuple[int | str, ...]:
+    classes = tuple(entries)
+    if len(classes) != number and number:
+        raise ValueError(f"{len(classes)} classes for {number} outputs")
+    if len(set(classes)) != len(classes) or not all(type(label) in (int, str) for label in classes):
+        raise ValueError("classes that are no distinct integers or texts")
+    return classes
+
+
+def _preprocessing(entries: Any, config: TFGWConfig) -> Preprocessing:
+    preprocessing = from_json(Preprocessing, entries)
+    widths = {len(column) for column in (preprocessing.mean, preprocessing.scale) if column is not None}
+    if not widths <= {preprocessing.in_channels} or preprocessing.in_channels != config.in_channels:
+        raise ValueError("preprocessing for another number of features")
+    if (preprocessing.mean is None) != (preprocessing.scale is None) or 0 in (preprocessing.scale or ()):
+        raise ValueError("preprocessing without a scale")
+    return preprocessing
+
+
+def _encoding(entries: Any, config: TFGWConfig) -> NodeEncoding:
+    encoding = NodeEncoding.from_dict(entries)
+    if encoding.num_columns != config.in_channels:
+        raise ValueError("an encoding with another number of features")
+    return encoding
+
+
+def _source(entries: Any) -> dict[str, Any]:
+    if not isinstance(entries, dict):
+        raise ValueError("a source that is no object")
+    return entries
 
 
 def _of_member(tensors: dict[str, Tensor], number: int, count: int) -> dict[str, Tensor]:

@@ -26,7 +26,7 @@ class FileError(ValueError):
 def write_tensors(path: Path, tensors: dict[str, Tensor], description: dict[str, Any], *, kind: str) -> None:
     """Write a file of the given ``kind``, atomically replacing an existing one."""
     owned = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in tensors.items()}
-    header = {"kind": kind, "format": FORMAT, "description": description, "sha256": _digest(owned, description)}
+    header = {"kind": kind, "format": FORMAT, "description": description, "sha256": content_digest(owned, description)}
     with written_whole(path) as temporary:
         temporary.write_bytes(save(owned, metadata={"tfgw": json.dumps(header)}))
 
@@ -42,7 +42,8 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get("tfgw", "{}"))
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            # Copies: what get_tensor returns is the file's own memory, and goes away if the file is overwritten.
+            tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, RecursionError) as error:
         raise FileError(f"{path}: not a readable {kind} file, it is truncated or damaged ({error})") from error
     if not isinstance(header, dict) or header.get("kind") != kind:
@@ -52,12 +53,12 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
         raise FileError(f"{path}: has format {version}, this version reads up to {FORMAT}")
     if not isinstance(version, int) or not isinstance(description, dict):
         raise FileError(f"{path}: not a {kind} file of tfgw, its description is missing")
-    if header.get("sha256") != _digest(tensors, description):
+    if header.get("sha256") != content_digest(tensors, description):
         raise FileError(f"{path}: damaged, its checksum does not match its content")
     return tensors, description
 
 
-def _digest(tensors: dict[str, Tensor], description: dict[str, Any]) -> str:
+def content_digest(tensors: dict[str, Tensor], description: dict[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for key in sorted(tensors):
         tensor = tensors[key]
