@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from tests.streams import random_trees, small_trained, write_json_lines, write_tu, write_tu_zip
-from tfgw.datasets import TableColumns, load
+from tfgw.datasets import TableColumns, load, save
 from tfgw.datasets.files import open_files
 from tfgw.datasets.graph_tables import GraphTables, concatenated
 from tfgw.datasets.molecule_table import read_molecules
@@ -46,11 +46,14 @@ WRITERS: dict[str, Callable[[GraphTables, Path], Path]] = {
     "folder": write_tu,
     "trees.zip": write_tu_zip,
     "trees.jsonl": write_json_lines,
+    "trees.parquet": save,
 }
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_stream_gives_the_bits_of_the_whole(name: str, trained: TrainedModel, tmp_path: Path) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
     source = WRITERS[name](TABLES, tmp_path / name.removesuffix(".zip"))
     whole = trained.load(source)
     expected = trained.embed(whole)

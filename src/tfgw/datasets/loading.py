@@ -10,6 +10,7 @@ from tfgw.datasets.download import download
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
 from tfgw.datasets.files import FolderFiles, TableFiles, ZipFiles, open_files
 from tfgw.datasets.graph_dataset import GraphDataset, build_dataset
+from tfgw.datasets.graph_parquet import GraphParquet, is_graph_parquet, read_graph_parquet
 from tfgw.datasets.graph_source import GraphSource
 from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.graphml import is_graphml_folder, read_graphml
@@ -34,7 +35,8 @@ def load(
     labelled: bool | None = None,
 ) -> GraphDataset:
     """Load a dataset in TU format, of JSON lines (:mod:`tfgw.datasets.json_lines`), a folder of GraphML files
-    (:mod:`tfgw.datasets.graphml`), or a table of molecules.
+    (:mod:`tfgw.datasets.graphml`), of rows of a Parquet file (:mod:`tfgw.datasets.graph_parquet`), or a table of
+    molecules.
 
     Args:
         source: a name such as ``"MUTAG"``, ``"PTC"`` or ``"IMDB-B"``, or the path of a folder, zip or file of your
@@ -57,7 +59,7 @@ def load(
     The parsed form is kept in the per-user cache, so that the second load of a large dataset is quick.
     """
     labelled = encoding is None if labelled is None else labelled
-    if is_table(source):
+    if is_table(source) and not is_graph_parquet(Path(source).expanduser()):
         name, tables, missing = _read_table(Path(source).expanduser(), columns, labelled=labelled)
     else:
         name, tables, missing = _read(source, data_dir)
@@ -76,6 +78,8 @@ def _read(source: str | os.PathLike[str], data_dir: str | os.PathLike[str] | Non
     path = Path(source).expanduser()
     if not _is_name(source) and is_graphml_folder(path):
         return path.resolve().name, read_graphml(path), f"{path}: the graphs have no target"
+    if is_table(source):
+        return path.stem, read_graph_parquet(path), f"{path}: the graphs have no target"
     if str(source).endswith(SUFFIXES):
         return JsonLines(path).name, read_json_lines(path), f'{path}: the graphs have no "target"'
     files = find_tables(source, data_dir)
@@ -123,6 +127,8 @@ def open_source(
     if is_table(source) or str(source).endswith(SUFFIXES):
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file")
+        if is_graph_parquet(path):
+            return GraphParquet(path)
         return MoleculeSource(path, named_columns(path, columns)) if is_table(source) else JsonLines(path)
     return TuSource(find_tables(source, data_dir))
 

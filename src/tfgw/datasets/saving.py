@@ -1,4 +1,4 @@
-"""Write graphs in TU format."""
+"""Write graphs in TU format, or as rows of a Parquet file."""
 
 import os
 from pathlib import Path
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tfgw.datasets.from_data import Graphs, as_graph_dataset
 from tfgw.datasets.graph_dataset import GraphDataset
+from tfgw.datasets.graph_parquet import write_graph_parquet
 from tfgw.datasets.graph_tables import GraphTables, starts
 from tfgw.datasets.node_encoding import NodeEncoding
 
@@ -23,11 +24,12 @@ def save(graphs: Graphs | GraphTables, folder: str | os.PathLike[str], *, name: 
 
     Args:
         graphs: A dataset (of one with a selection, the graphs that are selected), or a list of graphs.
-        folder: A folder, created if need be.
+        folder: A folder, created if need be; or a file ``NAME.parquet``, which holds the graphs as rows
+            (:mod:`tfgw.datasets.graph_parquet`).
         name: Name of the dataset; by default that of the folder.
 
     Returns:
-        The folder.
+        The folder, or the file.
 
     Raises:
         ValueError: If the format cannot hold the graphs.
@@ -36,6 +38,11 @@ def save(graphs: Graphs | GraphTables, folder: str | os.PathLike[str], *, name: 
     folder = Path(folder).expanduser()
     name = name or folder.resolve().name
     tables = graphs if isinstance(graphs, GraphTables) else _tables_of(as_graph_dataset(graphs))
+    if folder.suffix == ".parquet":
+        if folder.exists():
+            raise FileExistsError(f"{folder}: is there already")
+        write_graph_parquet(tables, folder)
+        return folder
     columns = _columns(tables)
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / f"{name}_A.txt").exists():

@@ -14,15 +14,18 @@ _ROWS_AT_ONCE = 4096
 
 Row = tuple[Any, ...]
 
+DAMAGED = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, NotImplementedError, MemoryError)
+"""What pyarrow raises for a damaged Parquet file; its own errors are of these types."""
+
 
 def column_names(path: Path) -> list[str]:
     """Names of the columns of a file."""
-    return _csv_header(path) if path.suffix == ".csv" else _parquet(path).schema_arrow.names
+    return _csv_header(path) if path.suffix == ".csv" else open_parquet(path).schema_arrow.names
 
 
 def count_rows(path: Path) -> int | None:
     """Number of rows of a Parquet file, which says it; ``None`` for a CSV file."""
-    return None if path.suffix == ".csv" else int(_parquet(path).metadata.num_rows)
+    return None if path.suffix == ".csv" else int(open_parquet(path).metadata.num_rows)
 
 
 def read_rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
@@ -75,12 +78,12 @@ def _csv_records(path: Path) -> Iterator[list[str]]:
 
 
 def _parquet_rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
-    file = _parquet(path)
+    file = open_parquet(path)
     try:
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(names)):
             columns = [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in names]
             yield from (tuple(map(_value, row)) for row in zip(*columns, strict=True))
-    except (OSError, ValueError, TypeError, OverflowError) as error:
+    except DAMAGED as error:
         raise ValueError(f"{path}: the file cannot be read, it is damaged ({_line(error)})") from None
 
 
@@ -90,7 +93,8 @@ def _value(value: Any) -> Any:
     return (value.strip() or None) if isinstance(value, str) else value
 
 
-def _parquet(path: Path) -> Any:
+def open_parquet(path: Path) -> Any:
+    """A Parquet file; needs the extra ``parquet``."""
     try:
         import pyarrow.parquet
     except ImportError as error:
@@ -99,7 +103,7 @@ def _parquet(path: Path) -> Any:
         raise FileNotFoundError(f"{path}: no such file")
     try:
         return pyarrow.parquet.ParquetFile(path)
-    except (OSError, ValueError) as error:
+    except DAMAGED as error:
         raise ValueError(f"{path}: not a readable Parquet file ({_line(error)})") from None
 
 
