@@ -7,7 +7,7 @@ import pytest
 
 from tfgw.datasets import GraphDataset, from_networkx
 from tfgw.estimators import TFGWTransformer
-from tfgw.train.template_size import MAX_DEFAULT_NODES, default_template_nodes
+from tfgw.train.template_size import MAX_DEFAULT_NODES, default_template_nodes, number_of_templates
 
 
 def cycles(*sizes: int) -> GraphDataset:
@@ -30,3 +30,10 @@ def test_estimators_say_so_and_do_as_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         TFGWTransformer(num_templates=2, template_nodes=66, random_state=0).fit(graphs)
+
+
+def test_ten_thousand_classes_are_probably_values() -> None:
+    with pytest.raises(ValueError, match="10,000 classes would have 20,000 templates; choose a number of templates"):
+        number_of_templates({"templates_per_class": 2}, 10_000)
+    assert number_of_templates({"num_templates": 5000}, 10_000) == 5000
+    assert number_of_templates({"templates_per_class": 2}, 500) == 1000

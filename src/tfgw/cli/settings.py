@@ -11,7 +11,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig
 from tfgw.train import Task, TrainConfig, num_outputs, recipes
 from tfgw.train.config import config_from
-from tfgw.train.template_size import default_template_nodes
+from tfgw.train.template_size import default_template_nodes, number_of_templates
 
 MODEL_OPTIONS = ("structure", "layers", "width", "alpha", "dropout", "starts", "start_kinds")
 TRAINING_OPTIONS = ("epochs", "batch_size", "lr", "template_lr", "weight_decay", "label_smoothing", "patience",
@@ -57,7 +57,7 @@ def complete(chosen: dict[str, Any], *, dataset: str, train: GraphDataset) -> di
     options["task"] = task
     if options["templates"] is None:
         fewer = {"templates_per_class": FEWER_TEMPLATES_PER_CLASS[dataset]} if dataset in GENERATED else {}
-        options["templates"] = recipes.num_templates(options | fewer, train.num_classes)
+        options["templates"] = number_of_templates(options | fewer, train.num_classes)
     if options["template_nodes"] is None:
         options["template_nodes"] = default_template_nodes(train)
     return options

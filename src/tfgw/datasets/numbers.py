@@ -92,7 +92,7 @@ def _parse_fast(text: bytes, *, dtype: type, columns: int) -> np.ndarray | None:
     starts = _word_starts(characters)
     if starts.size != ends.size or (starts > ends).any() or (starts[1:] < ends[:-1]).any():
         return None  # a field with no number or with several
-    if np.issubdtype(dtype, np.integer) and (ends - starts).max() > _SAFE_DIGITS:
+    if np.issubdtype(dtype, np.integer) and ((ends - starts).max() > _SAFE_DIGITS or _has_lone_sign(text, characters)):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # numpy's way to say that it stopped at bad text
@@ -103,6 +103,14 @@ def _parse_fast(text: bytes, *, dtype: type, columns: int) -> np.ndarray | None:
     if values.size != ends.size or not np.isfinite(values).all():
         return None
     return values.reshape(-1, columns)
+
+
+def _has_lone_sign(text: bytes, characters: np.ndarray) -> bool:
+    """Whether a sign is not followed by a digit: NumPy reads such a field as 0."""
+    if b"-" not in text and b"+" not in text:
+        return False
+    after = characters[np.flatnonzero((characters == ord("-")) | (characters == ord("+"))) + 1]
+    return bool(((after < ord("0")) | (after > ord("9"))).any())
 
 
 def _word_starts(characters: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from tfgw.nn import Ensemble, TFGWConfig, TFGWModel, TFGWPooling
 from tfgw.nn.ensemble import members_of
 from tfgw.train import Task, TrainConfig, TrainedModel, build_tfgw, embeddings, load_model, num_outputs, save_model
 from tfgw.train.config import config_from
-from tfgw.train.recipes import num_templates
+from tfgw.train.template_size import number_of_templates
 
 SHOWN_TEMPLATES = 8
 """In a notebook."""
@@ -133,7 +133,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
             settings,
             in_channels=train.num_node_features,
             out_channels=num_outputs(train, config.task),
-            num_templates=num_templates(settings, train.num_classes),
+            num_templates=number_of_templates(settings, train.num_classes),
             template_nodes=self._template_nodes(train),
             start_kinds=tuple(self.start_kinds),
         )
