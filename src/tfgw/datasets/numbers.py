@@ -41,7 +41,7 @@ def read_blocks(
     dtype: type,
     columns: int | None = None,
     label: str,
-    block_bytes: int = BLOCK_BYTES,
+    block_bytes: int | None = None,
     kept: bool = True,
 ) -> Iterator[Block]:
     """Yield the stream's lines as blocks of numbers.
@@ -51,11 +51,11 @@ def read_blocks(
         dtype: Type of the numbers.
         columns: Numbers per line; ``None`` takes those of the first line.
         label: Names the file in errors.
-        block_bytes: About so much text makes a block.
+        block_bytes: About so much text makes a block (default: :data:`BLOCK_BYTES`).
         kept: Whether the caller keeps all blocks, so that they must not take more memory than an array may.
     """
     first_line = 1
-    for text in _blocks_of_lines(stream, label=label, block_bytes=block_bytes):
+    for text in _blocks_of_lines(stream, label=label, block_bytes=block_bytes or BLOCK_BYTES):
         columns = columns or text[: text.index(b"\n")].count(b",") + 1
         values = _parse_fast(text, dtype=dtype, columns=columns)
         if values is None:
