@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_cli import write_tu_folder
 from tests.cli.test_new_graphs import answer, failure
 from tests.datasets.molecule_files import molecules, write_csv, write_parquet
 from tfgw.cli import main
@@ -97,3 +98,29 @@ def test_a_folder_of_graphml(workplace: Path, capsys: pytest.CaptureFixture[str]
     assert [entry["id"] for entry in some] == ["g2", "g5"]
     assert [entry["probability_odd"] for entry in some] == [whole[name]["probability_odd"] for name in ("g2", "g5")]
     assert json.loads((workplace / "run" / "results.json").read_text())["features"].startswith("2 node attributes and")
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "1e400"])
+def test_attributes_that_are_not_numbers(workplace: Path, capsys: pytest.CaptureFixture[str], value: str) -> None:
+    folder = write_tu_folder(workplace / "MINE")
+    nodes = len((folder / "MINE_node_labels.txt").read_text().splitlines())
+    (folder / "MINE_node_attributes.txt").write_text("".join(f"{i}, {i}\n" for i in range(nodes - 1)) + f"1, {value}\n")
+    said = failure(capsys, "train", "--dataset", str(folder), *QUICK)
+    assert f"MINE_node_attributes.txt, line {nodes}: expected 2 comma-separated finite numbers, found" in said
+    assert not (workplace / "runs").exists()
+
+
+def test_ten_thousand_classes(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_csv(workplace / "many.csv", [{"SMILES": "CO", "y": f"name-{number}"} for number in range(10_000)])
+    train = ["train", "--dataset", "many.csv", "--smiles", "SMILES", "--target", "y", "--epochs", "1"]
+    assert "test: 1000 of 10000 graphs cannot be of all 10000 classes" in failure(capsys, *train)
+    assert "10,000 classes would have 20,000 templates" in failure(capsys, *train, "--test", "0")
+    assert not (workplace / "runs").exists()
+
+
+def test_a_huge_molecule_is_left_out(run: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"name": "huge", "SMILES": "C" * 100_000}, {"name": "small", "SMILES": "CCO"}]
+    write_csv(workplace / "huge.csv", rows)
+    assert main(["predict", "run", "--dataset", "huge.csv", "--output", "answers.jsonl"]) == 0
+    assert "row 0: 100,000 characters, too many for 1,000 atoms" in capsys.readouterr().err
+    assert [json.loads(line)["id"] for line in Path("answers.jsonl").read_text().splitlines()] == ["small"]
