@@ -14,10 +14,10 @@ run: $(VENV)/.installed
 	@echo 'Training a model on SKIP-CIRCLES, ten kinds of graphs that message passing cannot tell apart (tfgw train):'
 	$(BIN)/tfgw train
 	@echo 'What to try next:'
-	@echo '  $(BIN)/tfgw evaluate runs/SKIP-CIRCLES-1    accuracy, confusion matrix'
-	@echo '  $(BIN)/tfgw check runs/SKIP-CIRCLES-1       can the distances be trusted?'
-	@echo '  $(BIN)/tfgw train --help                    your own graphs, and every option'
-	@echo '  README.md, docs/                            layers, estimators, the solver'
+	@echo '  $(BIN)/tfgw evaluate runs/SKIP-CIRCLES-1  accuracy, confusion matrix'
+	@echo '  $(BIN)/tfgw check runs/SKIP-CIRCLES-1     can the distances be trusted?'
+	@echo '  $(BIN)/tfgw train --help                  your own graphs, and every option'
+	@echo '  README.md, docs/                          layers, estimators, the solver'
 
 test: $(VENV)/.developer
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal

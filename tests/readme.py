@@ -13,14 +13,15 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def main() -> None:
-    (path,) = map(Path, sys.argv[1:])
+def run_blocks(path: Path) -> None:
+    """Run the Python blocks of a file, each with the names of those before it."""
     text = path.read_text(encoding="utf-8")
-    names: dict[str, object] = {"__name__": path.stem}
+    names: dict[str, object] = {"__name__": path.stem, "__file__": str(path)}
     for block in blocks(text, "python"):
         line = text[: text.index(block)].count("\n")
         exec(compile("\n" * line + block, path, "exec"), names)  # errors name the line of the file
 
 
 if __name__ == "__main__":
-    main()
+    (file,) = map(Path, sys.argv[1:])
+    run_blocks(file)

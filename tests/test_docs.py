@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 
 import tfgw
+from tests.readme import blocks, run_blocks
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-MODULES = sorted({name for name in tfgw.__all__ if inspect.ismodule(getattr(tfgw, name))} | {"plot"})
+MODULES = sorted({name for name in tfgw.__all__ if inspect.ismodule(getattr(tfgw, name))} | {"plot", "report"})
 WITHOUT_PAGE = {"paper"}  # a command, described in docs/experiments.md
+
+
+SHOWN = [block for page in PAGES for block in blocks(page.read_text(), "python")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -51,3 +55,23 @@ def test_a_public_name_says_what_it_is(name: str) -> None:
         said = inspect.getdoc(value) or ""
         assert len(said) > 15
         assert not said.startswith(f"{attribute}(")  # what dataclasses and named tuples say of themselves
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "api").glob("*.md")), ids=lambda path: path.stem)
+def test_an_example_of_the_reference_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_blocks(page)
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_a_public_name_has_an_example(name: str) -> None:
+    """On a page, in its docstring, or in that of its module; named tuples are what others return."""
+    _, module, attribute = name.split(".")
+    home = importlib.import_module(f"tfgw.{module}")
+    value = getattr(home, attribute)
+    if isinstance(value, type) and issubclass(value, tuple):
+        return
+    docstrings = (inspect.getdoc(home) or "", inspect.getdoc(value) or "")
+    lines = [line for text in docstrings for line in text.splitlines() if line.lstrip().startswith(">>>")]
+    shown = [*SHOWN, *lines]
+    assert re.search(rf"\b{attribute}\b", "\n".join(shown))
