@@ -239,6 +239,10 @@ def _streaming(parser: argparse.ArgumentParser) -> None:
     default = default_of("accelerator")
     text = _with_default("device to solve on", default)
     parser.add_argument("--accelerator", choices=["auto", "cpu", "cuda"], default=default, help=text)
+    text = _with_default("where the work is done: here, or on a Ray cluster (extra 'ray')", "%(default)s")
+    parser.add_argument("--engine", choices=["local", "ray"], default="local", help=text)
+    text = _with_default("address of the Ray cluster", "one that is started here")
+    parser.add_argument("--address", metavar="HOST:PORT", help=text)
 
 
 def _datasets(parser: argparse.ArgumentParser) -> None:

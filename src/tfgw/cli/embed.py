@@ -8,7 +8,7 @@ from tfgw.cli.streaming import answer_graphs
 
 def run(args: argparse.Namespace) -> Answer:
     """Distances of each graph to the templates."""
-    found = answer_graphs(args, "embed", lambda trained: trained.distance_columns, lambda trained: {})
+    found = answer_graphs(args, "embed", "distance_columns", lambda trained: {})
     if args.output is not None:
         data = found.about | {"num_graphs": found.num_graphs, "output": str(args.output)}
         return Answer(data, f"distances of {found.num_graphs} graphs in {args.output}")

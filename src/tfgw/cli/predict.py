@@ -9,7 +9,7 @@ from tfgw.train import TrainedModel
 
 def run(args: argparse.Namespace) -> Answer:
     """Predict the class or the values of each graph."""
-    found = answer_graphs(args, "predict", lambda trained: trained.prediction_columns, _types)
+    found = answer_graphs(args, "predict", "prediction_columns", _types)
     if args.output is not None:
         data = found.about | {"num_graphs": found.num_graphs, "output": str(args.output)}
         return Answer(data, f"{found.num_graphs} predictions in {args.output}")

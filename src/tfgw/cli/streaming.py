@@ -3,7 +3,7 @@
 import argparse
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ class Answers(NamedTuple):
 def answer_graphs(
     args: argparse.Namespace,
     command: str,
-    answer: Callable[[TrainedModel], Callable[[PreparedGraphs], Columns]],
+    method: str,
     types: Callable[[TrainedModel], Mapping[str, type]],
 ) -> Answers:
     """Answer for all graphs that were asked for, in memory or, with ``--output``, in a file.
@@ -43,7 +43,7 @@ def answer_graphs(
     Args:
         args: Options of the command.
         command: Its name.
-        answer: The function that answers for a chunk, given the model.
+        method: Name of the model's method that answers for a chunk.
         types: Types of columns, given the model.
     """
     check_output(args.output)
@@ -54,7 +54,7 @@ def answer_graphs(
     options = {"batch_size": args.batch_size, "workers": args.workers}
     if args.output is None:
         stream = trained.stream(source, **options)
-        chunks = list(_answered(stream, answer(trained)))
+        chunks = list(_answered(args, stream, trained, method))
         joined = {name: [value for chunk in chunks for value in chunk[name]] for name in chunks[0]}
         return Answers(stream.name, stream.unseen, stream.tally.graphs, joined)
     identity = {
@@ -67,18 +67,28 @@ def answer_graphs(
     }
     with open_output(args.output, identity, types=types(trained)) as output:
         stream = trained.stream(source, tally=StreamTally.from_dict(output.notes), **options)
-        for columns in _answered(stream, answer(trained)):
+        for columns in _answered(args, stream, trained, method):
             output.write(columns, stream.tally.as_dict())
     return Answers(stream.name, stream.unseen, stream.tally.graphs, {})
 
 
-def _answered(stream: GraphStream, answer: Callable[[PreparedGraphs], Columns]) -> Iterator[Columns]:
+def _answered(args: argparse.Namespace, stream: GraphStream, trained: TrainedModel, method: str) -> Iterator[Columns]:
     """Columns of each chunk; shows the progress."""
+    chunks: Iterable[PreparedGraphs] = stream
+    if args.engine == "ray":
+        from tfgw.train.ray_engine import answer_on_ray
+
+        device = next(trained.model.parameters()).device.type
+        trained.model.cpu()  # it travels; the cluster's processes move it again
+        chunks = stream.follow(answer_on_ray(stream, trained, method, device=device, address=args.address))
     disabled = not sys.stderr.isatty()
     total, done = None if disabled else stream.count(), stream.tally.records
     with tqdm(total=total, initial=done, unit=" graphs", unit_scale=True, disable=disabled) as bar:
-        for graphs in stream:
-            yield answer(graphs)
+        for graphs in chunks:
+            if graphs.columns is None:
+                yield getattr(trained, method)(graphs)
+            else:
+                yield graphs.columns | {"graph": list(graphs.positions)}
             bar.update(graphs.records)
 
 

@@ -21,6 +21,7 @@ from tfgw.datasets import GraphDataset, NodeEncoding, UnseenLabels, as_graph_dat
 from tfgw.datasets.graph_dataset import build_dataset, warn_of_unseen
 from tfgw.datasets.graph_source import Chunk, GraphSource
 from tfgw.datasets.molecule_table import MoleculeRows, SkippedRows
+from tfgw.train.answers import Columns
 from tfgw.train.batches import OPTIONAL_INPUTS
 from tfgw.train.ordered_pool import ordered_map
 from tfgw.train.preprocessing import Preprocessing
@@ -53,6 +54,7 @@ class PreparedGraphs(NamedTuple):
     arrays: dict[str, np.ndarray]
     slices: dict[str, np.ndarray]
     warned: list[str]
+    columns: Columns | None = None  # the answers, where they came from elsewhere
 
     @property
     def dataset(self) -> GraphDataset:
@@ -178,7 +180,11 @@ class GraphStream:
         in_processes = is_python and workers > _THREADS_FOR_PYTHON
         if in_processes:
             prepare = partial(_with_warnings, prepare)
-        for found in ordered_map(prepare, self._chunks(), workers=workers, processes=in_processes):
+        yield from self.follow(ordered_map(prepare, self.chunks(), workers=workers, processes=in_processes))
+
+    def follow(self, prepared: Iterable[PreparedGraphs]) -> Iterator[PreparedGraphs]:
+        """Prepared chunks as they come, counted, with their positions; the end of all is checked."""
+        for found in prepared:
             for text in found.warned:
                 warnings.warn(text, stacklevel=2)
             graphs = found if found.positions else found._replace(positions=self._next_positions(found))
@@ -206,7 +212,8 @@ class GraphStream:
         if self.tally.skipped is not None:
             warnings.warn(f"{self.name}: {self.tally.skipped}", stacklevel=3)
 
-    def _chunks(self) -> Iterator[Chunk | MoleculeRows | DatasetChunk]:
+    def chunks(self) -> Iterator[Chunk | MoleculeRows | DatasetChunk]:
+        """What :func:`prepare_graphs` takes, one after the other, without what the tally has counted."""
         skip = self.tally.records
         if _is_files(self.source):
             yield from self.source.chunks(self.batch_size, skip=skip)

@@ -1,0 +1,84 @@
+"""Answers for the chunks of a stream from a Ray cluster, by Ray Data.
+
+The driver cuts the source into chunks and hands them out a few rounds at a time, so that neither it nor the cluster
+holds more than these. Ray repeats the work of a process that died; the driver takes each chunk's answer once, in order.
+"""
+
+import logging
+import pickle
+from collections.abc import Iterable, Iterator
+from functools import cache, partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tfgw.train.graph_stream import GraphStream, PreparedGraphs, prepare_graphs
+from tfgw.train.model_file import TrainedModel
+
+_ROUNDS = 4
+"""Chunks for each core of the cluster that are handed out at a time."""
+
+
+def answer_on_ray(
+    stream: GraphStream, trained: TrainedModel, method: str, *, device: str, address: str | None
+) -> Iterator[PreparedGraphs]:
+    """The chunks of ``stream``, with their answers as ``columns``.
+
+    Args:
+        stream: The graphs.
+        trained: The model.
+        method: Name of its method that answers for a chunk.
+        device: Where the cluster's processes solve.
+        address: Of the cluster; ``None``: start one here.
+    """
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ImportError("--engine ray needs Ray: pip install 'tfgw[ray]'") from error
+    if not ray.is_initialized():
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    prepare = partial(prepare_graphs, name=stream.name, encoding=stream.encoding, preprocessing=stream.preprocessing)
+    work = pickle.dumps((trained, prepare, method, device))
+    resources = {"num_cpus": 1, "num_gpus": 1 if device == "cuda" else 0}
+    at_once = _ROUNDS * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    chunks = stream.chunks()
+    while handed_out := list(islice(chunks, at_once)):
+        items = [{"number": number, "chunk": pickle.dumps(chunk)} for number, chunk in enumerate(handed_out)]
+        dataset = ray.data.from_items(items, override_num_blocks=len(items))
+        answers = dataset.map_batches(_answer, batch_size=1, fn_kwargs={"work": work}, **resources).take_all()
+        yield from _in_order(answers, len(items))
+
+
+def _in_order(answers: Iterable[dict[str, Any]], expected: int) -> Iterator[PreparedGraphs]:
+    found = {int(row["number"]): row["answer"] for row in answers}
+    if sorted(found) != list(range(expected)):
+        raise RuntimeError(f"Ray returned {len(found)} of {expected} chunks")
+    for number in range(expected):
+        answer = pickle.loads(found[number])
+        if isinstance(answer, ValueError):  # of the input; Ray would wrap it
+            raise answer
+        yield answer
+
+
+def _answer(batch: dict[str, np.ndarray], work: bytes) -> dict[str, list[Any]]:
+    """In a process of the cluster: answer for one chunk."""
+    trained, prepare, method, device = _unpacked(work)
+    trained.model.to(device)
+    try:
+        graphs = prepare(pickle.loads(batch["chunk"][0]))
+        columns = getattr(trained, method)(graphs) if graphs.num_graphs else {}
+        nodes = {"x": np.empty((graphs.num_nodes, 0))}  # all that is still needed of the graphs is how many there are
+        answer: Any = graphs._replace(arrays=nodes, columns=columns)
+    except ValueError as error:
+        answer = error
+    return {"number": [int(batch["number"][0])], "answer": [pickle.dumps(answer)]}
+
+
+@cache
+def _unpacked(work: bytes) -> Any:
+    """The model, unpacked once in each process."""
+    return pickle.loads(work)
