@@ -3,7 +3,7 @@
     python benchmarks/explain.py
 
 For each kind of motif, 260 graphs: a random tree, to which half of the graphs have the motif attached, and the other
-half a random tree of the same size. A classifier is trained with the default recipe on 200 of them; the explanations of
+half a random tree of the same size. One network is trained with the default recipe on 200 of them; the explanations of
 the others that have a motif and are recognised are measured: area under the ROC curve of node masks (is the node in the
 motif?), PyTorch Geometric's fidelity of the nodes and edges of the highest masks, as many as the motif has, and its
 unfaithfulness. GNNExplainer learns masks of nodes and edges, which act on the structure term, too (MaskableModel).
@@ -77,7 +77,7 @@ def measure(name: str, args: argparse.Namespace) -> list[list[str]]:
     motif, rng = MOTIFS[name], np.random.default_rng(args.seed)
     graphs = planted(motif, args.train + args.test, rng)
     train, test = graphs[: args.train], graphs[args.train :]
-    classifier = TFGWClassifier(random_state=args.seed, canonical_order=False)
+    classifier = TFGWClassifier(n_estimators=1, random_state=args.seed, canonical_order=False)
     classifier.fit(train, [graph.y for graph in train])
     predicted = classifier.predict(test)
     accuracy = float(np.mean(predicted == [graph.y for graph in test]))

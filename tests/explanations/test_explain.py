@@ -14,6 +14,7 @@ from tests.explanations.random_models import inputs_of, random_graph, random_mod
 from tfgw.datasets.canonical import reordered
 from tfgw.estimators import TFGWClassifier, TFGWRegressor
 from tfgw.explanations import MaskableModel, TFGWExplainer
+from tfgw.nn import Ensemble
 
 CONFIG = {"mode": "multiclass_classification", "task_level": "graph", "return_type": "raw"}
 MASKS = {"explanation_type": "model", "node_mask_type": "object", "edge_mask_type": "object"}
@@ -137,6 +138,19 @@ def test_masks_of_a_batch_are_those_of_its_graphs(seed: int) -> None:
     second = explainer(batch.x, batch.edge_index, batch=batch.batch, index=1)
     assert second.node_mask[batch.batch != 1].abs().max() == 0
     torch.testing.assert_close(second.node_mask[batch.batch == 1], apart[1].node_mask, rtol=0, atol=1e-9)
+
+
+def test_masks_of_an_ensemble_are_means_of_its_networks(seed: int) -> None:
+    members = [random_model("sum", seed=seed + number) for number in range(2)]
+    data = random_graph(torch.Generator().manual_seed(seed), nodes=6)
+    inputs = {"x": data.x, "edge_index": data.edge_index}
+    explainer = Explainer(
+        MaskableModel(Ensemble(members).eval()), TFGWExplainer(scaled=False), model_config=CONFIG, **MASKS
+    )
+    together = explainer(**inputs)
+    apart = [tfgw.explain(member, Data(**inputs), target=int(together.target)) for member in members]
+    expected = torch.stack([one.node_mask for one in apart]).mean(0)
+    torch.testing.assert_close(together.node_mask, expected, rtol=0, atol=1e-9)
 
 
 def test_metrics_of_pytorch_geometric(seed: int) -> None:

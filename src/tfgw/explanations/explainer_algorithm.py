@@ -1,5 +1,7 @@
 """The explanations as an algorithm of :mod:`torch_geometric.explain`, beside GNNExplainer and the others there."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,26 +11,29 @@ from torch_geometric.explain.algorithm import ExplainerAlgorithm
 from torch_geometric.explain.config import MaskType, ModelMode, ModelTaskLevel
 from torch_geometric.nn import MessagePassing
 
-from tfgw.explanations.attribution import Attribution, attribute
+from tfgw.explanations.attribution import Attribution
+from tfgw.explanations.ensemble_attribution import attribute_ensemble
 from tfgw.explanations.reference import Reference
-from tfgw.nn import TFGWModel
+from tfgw.nn import Ensemble, TFGWModel
+from tfgw.nn.ensemble import members_of
 from tfgw.ot.inputs import count_graphs
 
 
 class MaskableModel(nn.Module):
-    """A :class:`tfgw.nn.TFGWModel` whose structure term sees the edge masks of an explainer.
+    """A :class:`tfgw.nn.TFGWModel`, or an ensemble of them, whose structure terms see the edge masks of an explainer.
 
     PyTorch Geometric masks messages. The distances of a model on adjacency depend on edges directly as well, and
     here an edge's weight is multiplied by its mask, so that metrics and mask-learning explainers act on both.
 
     Args:
-        model: The network.
+        model: The network, or an ensemble.
     """
 
-    def __init__(self, model: TFGWModel) -> None:
+    def __init__(self, model: TFGWModel | Ensemble) -> None:
         super().__init__()
-        if model.config.structure != "adjacency":
-            raise ValueError(f"model: compares by {model.config.structure}, of which edges cannot be masked")
+        structure = members_of(model)[0].config.structure
+        if structure != "adjacency":
+            raise ValueError(f"model: compares by {structure}, of which edges cannot be masked")
         self.model = model
         self.masked = MessagePassing()
 
@@ -52,13 +57,14 @@ class TFGWExplainer(ExplainerAlgorithm):
     Args:
         scaled: Whether masks are moved to [0, 1], which PyTorch Geometric's metrics expect: the lowest contribution to
             a graph's score becomes 0, the highest 1. Otherwise they are the contributions themselves.
-        reference: As in :func:`tfgw.explain`.
+        references: What contributions are counted from in each network (one, unless the model is an ensemble);
+            ``None``: the mean of its training graphs, as far as it knows it.
     """
 
-    def __init__(self, *, scaled: bool = True, reference: Reference | None = None) -> None:
+    def __init__(self, *, scaled: bool = True, references: Sequence[Reference] | None = None) -> None:
         super().__init__()
         self.scaled = scaled
-        self.reference = reference
+        self.references = references
 
     def supports(self) -> bool:
         """Whole graphs, one number for each node and each edge."""
@@ -78,25 +84,26 @@ class TFGWExplainer(ExplainerAlgorithm):
         **graphs: Any,
     ) -> Explanation:
         """Masks of all graphs of a batch, or of those in ``index``; the others have masks of 0."""
-        network = model.model if isinstance(model, MaskableModel) else model
-        if not isinstance(network, TFGWModel):
+        members = members_of(model.model if isinstance(model, MaskableModel) else model)
+        if not all(isinstance(member, TFGWModel) for member in members):
             raise ValueError(f"model: expected a TFGWModel or a MaskableModel, got {type(model).__name__}")
         batch = torch.zeros(len(x), dtype=torch.long) if batch is None else batch
         wanted = range(count_graphs(batch)) if index is None else torch.as_tensor(index).flatten().tolist()
         nodes, edges = x.new_zeros(len(x)), x.new_zeros(edge_index.shape[1])
         for graph in wanted:
             of_nodes, of_edges = batch == graph, batch[edge_index[0]] == graph
-            found = self._attribute(network, _one_graph(x, edge_index, of_nodes, of_edges, graphs), target[graph])
+            found = self._attribute(members, _one_graph(x, edge_index, of_nodes, of_edges, graphs), target[graph])
             nodes[of_nodes], edges[of_edges] = self._mask(found.nodes).to(x), self._mask(found.edges).to(x)
         has_nodes, has_edges = self.explainer_config.node_mask_type, self.explainer_config.edge_mask_type
         return Explanation(node_mask=nodes[:, None] if has_nodes else None, edge_mask=edges if has_edges else None)
 
-    def _attribute(self, network: TFGWModel, inputs: dict[str, Any], target: Tensor) -> Attribution:
+    def _attribute(self, members: list[TFGWModel], inputs: dict[str, Any], target: Tensor) -> Attribution:
+        explain = partial(attribute_ensemble, members, inputs, references=self.references)
         if self.model_config.mode == ModelMode.regression:
-            return attribute(network, inputs, task="regression", reference=self.reference)
+            return explain(task="regression")
         if self.model_config.mode == ModelMode.binary_classification:  # one output, of the second class
-            return attribute(network, inputs, task="multilabel", target=0, reference=self.reference)
-        return attribute(network, inputs, target=int(target), reference=self.reference)
+            return explain(task="multilabel", target=0)
+        return explain(target=int(target))
 
     def _mask(self, values: Tensor) -> Tensor:
         if not self.scaled or not len(values):

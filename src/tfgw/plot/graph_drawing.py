@@ -8,7 +8,9 @@ from tfgw.plot.drawn_graph import DrawnGraph
 from tfgw.plot.plot_style import AGAINST, FOR, INK
 
 NODE_AREA = 190
-SMALLEST_NAMED = 45
+ROOMY = 2.4
+"""Inches of a drawing in which nodes have their usual size."""
+SMALLEST_NAMED = 40
 """Area of the smallest node that has room for its name."""
 BOND_GAP = 0.045
 """Between the lines of a double bond, in the units of a drawing of width 2."""
@@ -28,7 +30,8 @@ def draw_graph(
     """
     axis.set_axis_off()
     axis.set_aspect("equal", adjustable="datalim")
-    area = NODE_AREA * min(1.0, (18 / max(1, len(graph.names))) ** 0.8)
+    inches = axis.get_window_extent().width / axis.figure.dpi
+    area = NODE_AREA * min(1.0, (18 / max(1, len(graph.names))) ** 0.8) * min(1.0, inches / ROOMY)
     if link_values is not None:
         _draw_values_of_links(axis, graph, link_values)
     _draw_links(axis, graph)

@@ -8,13 +8,13 @@ import torch
 from torch_geometric.explain import Explanation
 
 from tfgw.explanations import Reference, explain
-from tfgw.plot.drawn_graph import DrawnGraph, NodeLooks, drawn_graph, named_nodes
+from tfgw.plot.drawn_graph import DrawnGraph, NodeLooks, named_nodes
 from tfgw.plot.graph_drawing import draw_graph
 from tfgw.plot.matching_plot import draw_matching
 from tfgw.plot.plot_style import COLOURS, INK, bare_figure, new_figure, styled
 from tfgw.plot.template_plot import live_nodes, template_drawing
 from tfgw.report.page import Plot, Section, Table, Text
-from tfgw.report.subjects import TRAINING, Subjects
+from tfgw.report.subjects import TRAINING, Drawings, Subjects
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +61,7 @@ def section_name(number: int) -> str:
     return f"graph-{number}"
 
 
-def explained(subjects: Subjects, chosen: dict[int, str], looks: NodeLooks) -> Section:
+def explained(subjects: Subjects, chosen: dict[int, str], drawings: Drawings) -> Section:
     """One part per graph."""
     text = (
         "A score is taken apart exactly: score = reference + contributions of templates (structure and features) and of"
@@ -70,7 +70,7 @@ def explained(subjects: Subjects, chosen: dict[int, str], looks: NodeLooks) -> S
         " classes, the log-odds."
     )
     references = _references(subjects)
-    parts = [_part(subjects, number, why, looks, references) for number, why in chosen.items()]
+    parts = [_part(subjects, number, why, drawings, references) for number, why in chosen.items()]
     return Section("explanations", "Why it says so", [Text(text)], parts)
 
 
@@ -82,7 +82,7 @@ def _references(subjects: Subjects) -> list[Reference] | None:
     return [Reference.of_graphs(member, graphs) for member in subjects.model.members]
 
 
-def _part(subjects: Subjects, number: int, why: str, looks: NodeLooks, references: list[Reference] | None) -> Section:
+def _part(subjects: Subjects, number: int, why: str, drawings: Drawings, references: list[Reference] | None) -> Section:
     graph, opened = (
         subjects.graph(number),
         subjects.model._replace(preprocessing=None, classes=(), takes_any_graph=False),
@@ -90,13 +90,14 @@ def _part(subjects: Subjects, number: int, why: str, looks: NodeLooks, reference
     found = explain(opened, graph, reference=references)
     name, truth = subjects.names[number], subjects.truth(number)
     title = f"Graph {name}: {subjects.values(number)}" + ("" if truth is None else f", true: {truth}") + f" – {why}"
-    drawing, prefix = drawn_graph(graph, looks), section_name(number)
+    drawing, prefix = drawings[number], section_name(number)
     target = subjects.class_names[found.target]
     most = int(found.templates.abs().argmax())
     nodes = f"Contributions of nodes and edges to the score of {target}."
-    bars = "Contributions of templates: structure and features; last, the sum over nodes."
+    has_sum = bool(found.node_readout.abs().sum())
+    bars = f"Contributions of templates by structure and features{'; last, the sum over nodes' if has_sum else ''}."
     plan = f"Where its nodes go in template {most + 1}, which contributes most ({float(found.templates[most]):+.3g})."
-    drawn = _draw_plan(subjects, drawing, found, most, looks)
+    drawn = _draw_plan(subjects, drawing, found, most, drawings.looks)
     blocks: list[Table | Plot | Text] = [
         Plot(
             f"{prefix}-nodes", _draw_nodes(drawing, found), f"Graph {name}. {nodes}", nodes, _node_table(drawing, found)

@@ -13,7 +13,7 @@ from tfgw.report.map_section import map_section
 from tfgw.report.overview import overview, training
 from tfgw.report.page import Page, Tile
 from tfgw.report.performance import performance
-from tfgw.report.subjects import Subjects
+from tfgw.report.subjects import Drawings, Subjects
 from tfgw.report.template_section import template_section
 from tfgw.report.trust_section import trust
 from tfgw.train import EpochRecord, TrainedModel
@@ -47,6 +47,7 @@ def model_report(
     chosen = chosen_graphs(subjects, graphs)
     sample = np.linspace(0, len(subjects) - 1, min(len(subjects), COLOUR_GRAPHS)).astype(int)
     looks = node_looks(subjects.model, [subjects.graph(int(number)).x.double().numpy() for number in sample])
+    drawings = Drawings(subjects, looks)
     quality, tiles = performance(subjects)
     count = subjects.distances.shape[1]
     networks = len(subjects.model.members)
@@ -60,8 +61,8 @@ def model_report(
         tiles=tiles,
         sections=[
             quality,
-            template_section(subjects, looks),
-            explained(subjects, chosen, looks),
+            template_section(subjects, drawings),
+            explained(subjects, chosen, drawings),
             map_section(subjects, {number: section_name(number) for number in chosen}, method=method),
             training(history),
             trust(subjects),

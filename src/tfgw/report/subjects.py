@@ -13,6 +13,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.estimators.any_model import AnyModel, open_model
 from tfgw.nn.models import ROOT_OFFSET
 from tfgw.nn.threads import networks_on_one_thread
+from tfgw.plot.drawn_graph import DrawnGraph, NodeLooks, drawn_graph
 from tfgw.train import TrainedModel, probabilities
 from tfgw.train.evaluate import evaluation_mode, readouts
 
@@ -188,3 +189,22 @@ def _stacked(targets: list[Any], *, is_class: bool) -> np.ndarray | None:
     if is_class:
         return np.concatenate([y.numpy() for y in targets])
     return np.concatenate([y.double().reshape(len(y), -1).numpy() for y in targets])
+
+
+class Drawings:
+    """Drawings of graphs, each made once; to lay one out takes longer than to draw it.
+
+    Args:
+        subjects: The graphs.
+        looks: Names and colours of their nodes.
+    """
+
+    def __init__(self, subjects: Subjects, looks: NodeLooks) -> None:
+        self.looks = looks
+        self._subjects = subjects
+        self._made: dict[int, DrawnGraph] = {}
+
+    def __getitem__(self, number: int) -> DrawnGraph:
+        if number not in self._made:
+            self._made[number] = drawn_graph(self._subjects.graph(number), self.looks)
+        return self._made[number]

@@ -2,28 +2,27 @@
 
 import numpy as np
 
-from tfgw.plot.drawn_graph import NodeLooks, drawn_graph
 from tfgw.plot.graph_drawing import draw_graph
 from tfgw.plot.plot_style import bare_figure, styled
 from tfgw.plot.template_plot import live_nodes, template_drawing, template_of
 from tfgw.report.page import Plot, Section, Table, Text
-from tfgw.report.subjects import TRAINING, Subjects
+from tfgw.report.subjects import TRAINING, Drawings, Subjects
 
 MOST_TEMPLATES = 12
 NEAREST = 2
 
 
-def template_section(subjects: Subjects, looks: NodeLooks) -> Section:
+def template_section(subjects: Subjects, drawings: Drawings) -> Section:
     """One drawing per template."""
     count = subjects.distances.shape[1]
     text = (
-        f"A node's size is its weight, a link's opacity its entry of C̄, a node's colour: {looks.legend}."
+        f"A node's size is its weight, a link's opacity its entry of C̄, a node's colour: {drawings.looks.legend}."
         " Beside each template are the training graphs nearest to it."
     )
     shown = _shown(subjects)
     if len(shown) < count:
         text += f" The {len(shown)} templates that differ most between graphs are shown, of {count}."
-    return Section("templates", "Templates", [Text(text), *(_plot(subjects, number, looks) for number in shown)])
+    return Section("templates", "Templates", [Text(text), *(_plot(subjects, number, drawings) for number in shown)])
 
 
 def _shown(subjects: Subjects) -> list[int]:
@@ -33,22 +32,22 @@ def _shown(subjects: Subjects) -> list[int]:
 
 
 @styled
-def _plot(subjects: Subjects, number: int, looks: NodeLooks) -> Plot:
+def _plot(subjects: Subjects, number: int, drawings: Drawings) -> Plot:
     chosen = np.flatnonzero(subjects.part == TRAINING)
     if not len(chosen):
         chosen = np.arange(len(subjects))
     nearest = chosen[np.argsort(subjects.distances[chosen, number], kind="stable")[:NEAREST]].tolist()
     figure, axes = bare_figure(1 + len(nearest), width=1.75, height=1.95)
     network, own = template_of(subjects.model, number)
-    draw_graph(axes[0], template_drawing(subjects.model, number, looks))
+    template = template_drawing(subjects.model, number, drawings.looks)
+    draw_graph(axes[0], template)
     axes[0].set_title(f"template {number + 1}", fontsize="medium")
     for axis, graph in zip(axes[1:], nearest, strict=True):
-        draw_graph(axis, drawn_graph(subjects.graph(graph), looks))
+        draw_graph(axis, drawings[graph])
         axis.set_title(f"graph {subjects.names[graph]}\n{subjects.distances[graph, number]:.3g} away", fontsize="small")
     weights = network.pool.template_weights[own].detach().cpu().numpy()
     live = live_nodes(subjects.model, number)
-    names = template_drawing(subjects.model, number, looks).names
-    rows = [[node, name or "–", float(weights[node])] for node, name in zip(live.tolist(), names, strict=True)]
+    rows = [[node, name or "–", float(weights[node])] for node, name in zip(live.tolist(), template.names, strict=True)]
     near = ", ".join(f"{subjects.names[graph]} ({subjects.groups[graph]})" for graph in nearest)
     alt = f"Template {number + 1} with {len(live)} live nodes, beside the nearest graphs {near}."
     caption = f"Nearest: {near}."
