@@ -211,7 +211,7 @@ def test_runs_are_never_overwritten(workplace: Path, capsys: pytest.CaptureFixtu
     command = ["train", "--dataset", str(write_tu_folder(workplace / "MINE")), *QUICK]
     assert [answer(capsys, *command)["folder"] for _ in range(2)] == ["runs/MINE-1", "runs/MINE-2"]
     assert main([*command, "--output", "runs/MINE-1"]) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_one_seed_gives_one_file(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:

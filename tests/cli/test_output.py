@@ -69,7 +69,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path, suffix: str) -> None:
         pytest.importorskip("pyarrow")
     path = tmp_path / f"rows.{suffix}"
     path.write_text("mine")
-    with pytest.raises(FileExistsError, match=f"--output .*rows.{suffix}: is there already"), open_output(path, {}):
+    with pytest.raises(FileExistsError, match=f"--output .*rows.{suffix}: already exists"), open_output(path, {}):
         pass
     assert path.read_text() == "mine"
 

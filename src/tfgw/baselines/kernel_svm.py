@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 MAX_ITER = 100_000
-"""Of libsvm. With a large C on graphs that cannot be told apart it would go on for hours."""
+"""Iterations of libsvm. With a large C on graphs that it cannot separate, it would run for hours."""
 
 
 class KernelSVM:

@@ -31,7 +31,7 @@ def check_output(path: Path | None) -> None:
     if path.suffix not in FORMATS:
         raise ValueError(f"--output {path}: its name must end in {', '.join(FORMATS)}, which says the format")
     if path.exists():
-        raise FileExistsError(f"--output {path}: is there already")
+        raise FileExistsError(f"--output {path}: already exists")
     FORMATS[path.suffix].check()
 
 

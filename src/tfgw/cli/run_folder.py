@@ -42,7 +42,7 @@ def _empty_folder(args: argparse.Namespace) -> tuple[Path, list[Path]]:
     if args.output is not None:
         folder: Path = args.output
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise FileExistsError(f"--output {folder}: is there already; choose another, or --resume it")
+            raise FileExistsError(f"--output {folder}: already exists; choose another, or --resume it")
         made = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         return folder, made

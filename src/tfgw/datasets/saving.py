@@ -40,7 +40,7 @@ def save(graphs: Graphs | GraphTables, folder: str | os.PathLike[str], *, name: 
     tables = graphs if isinstance(graphs, GraphTables) else _tables_of(as_graph_dataset(graphs))
     if folder.suffix == ".parquet":
         if folder.exists():
-            raise FileExistsError(f"{folder}: is there already")
+            raise FileExistsError(f"{folder}: already exists")
         write_graph_parquet(tables, folder)
         return folder
     columns = _columns(tables)

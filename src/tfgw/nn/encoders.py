@@ -22,7 +22,7 @@ class Encoder(Protocol):
 
 
 class GINLayer(GINConv):
-    """``GINConv`` with less between it and PyTorch: the same operations on the same numbers, in half the time.
+    """``GINConv`` without the overhead of message passing in Python: the same operations, in half the time.
 
     Its ε is 0 and not learned, so that a node's features are added to the sum over its neighbours as they are.
     """

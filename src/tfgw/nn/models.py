@@ -24,7 +24,7 @@ ROOT_OFFSET = 1e-6  # keeps the slope of the square root finite at distance 0
 
 @dataclass(frozen=True, kw_only=True)
 class TFGWConfig:
-    """Everything that makes a :class:`TFGWModel` but its weights.
+    """The architecture of a :class:`TFGWModel`: everything but its weights.
 
     Args:
         in_channels: Features per node.
@@ -142,7 +142,7 @@ class TFGWModel(nn.Module):
         self.head = prediction_head(channels, config.out_channels, **config.head)
 
     def init_templates(self, graphs: Sequence[Data], *, seed: int = 0) -> "TFGWModel":
-        """Put the templates at encoded training graphs; see :func:`sample_templates`."""
+        """Initialise the templates with encoded training graphs; see :func:`sample_templates`."""
         templates = sample_templates(
             graphs,
             self.config.num_templates,

@@ -52,7 +52,7 @@ def problem_of(
 
 
 def checked(problem: Problem) -> Problem:
-    """A layer's problem, checked; its graphs are counted if nobody has."""
+    """Check the problem of a layer; counts its graphs if ``batch_size`` is not known."""
     check_options(problem)
     if not (is_eager() and _core.is_plain(problem)):
         return _checked_slowly(problem)

@@ -1,4 +1,4 @@
-"""Derivatives beyond a gradient: along a tangent (forward mode), and of a derivative, which is refused.
+"""Derivatives beyond gradients: along a tangent (forward mode); second derivatives raise an error.
 
 By the envelope theorem the plan T is held fixed. Along tangents Ċ, Ḟ, ḣ, … the distance changes by
     2 (1−α) Σ T_il ⟨F_i − F̄_l, Ḟ_i − F̄˙_l⟩  +  2 α Σ T_il T_jm (C_ij − C̄_lm) (Ċ_ij − C̄˙_lm)
@@ -22,7 +22,7 @@ NO_SECOND_DERIVATIVES = (
 
 
 def raise_second_derivatives(*_: Any) -> NoReturn:
-    """The derivative of a derivative, in either mode."""
+    """Raise an error: the derivative of a derivative, in either mode."""
     raise RuntimeError(NO_SECOND_DERIVATIVES)
 
 

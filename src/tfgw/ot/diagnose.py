@@ -14,7 +14,7 @@ from tfgw.ot.starts import START_KINDS, start_bits
 
 
 class Accuracy(TypedDict, total=False):
-    """How far a start is followed; see :func:`tfgw.ot.fgw`."""
+    """Stopping criteria of a start; see :func:`tfgw.ot.fgw`."""
 
     max_iter: int
     tol: float

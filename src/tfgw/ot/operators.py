@@ -8,8 +8,8 @@ solve(problem) ───────────────┤   └ autograd: 
                  torch.func,  │
                  forward mode └▶ transformed.solve_transformed ─▶ tfgw::fgw
 
-An operator costs more than the solve of a small batch. Eager calls go past it. Operators have no forward mode: tangents
-would silently be zero.
+An operator costs more than the solve of a small batch, so eager calls bypass it. Operators have no forward mode:
+tangents would silently be zero.
 """
 
 import warnings
@@ -37,7 +37,7 @@ from tfgw.ot.tracing import is_eager, is_transformed
 
 
 def solve(problem: Problem, wanted: int) -> Solution:
-    """Solve a checked problem, wherever its tensors are and whoever traces them; distances have gradients."""
+    """Solve a checked problem on the device of its tensors, eagerly or traced; the distances have gradients."""
     if not is_eager():
         return _solve_by_operator(problem, wanted)
     backend = backend_of(problem.x)
@@ -55,7 +55,7 @@ def solve(problem: Problem, wanted: int) -> Solution:
 
 
 def _in_precision(solution: Solution, dtype: torch.dtype) -> Solution:
-    """The same with distances, costs and gaps in the precision of the input."""
+    """The same solution with distances, costs and gaps in the precision of the input."""
     results = solution.results
     if results is not None:
         results = Results._make((*(values.to(dtype) for values in results[:3]), *results[3:]))
@@ -80,18 +80,17 @@ class _Differentiable(torch.autograd.Function):
             return (None,) * (3 + len(needs))
         saved = ctx.saved_tensors[: ctx.num_saved]
         found = ctx.backend.backward(ctx.problem, grad, needs, state=ctx.state, saved=saved)
-        if torch.is_grad_enabled():  # a graph of the gradients is wanted
+        if torch.is_grad_enabled():  # create_graph=True
             found = refuse_second_derivatives(found, [grad, *ctx.problem.differentiable])
         return (None, None, None, *found)
 
 
-# Past what Function's own looks for in every argument: tensors that a transform of functorch left behind, which native
-# code refuses.
+# Bypasses Function.apply's search for leftovers of functorch transforms in every argument; native code rejects them.
 _apply = super(torch.autograd.Function, _Differentiable).apply
 
 
 def _raise_error_of(problem: Problem) -> NoReturn:
-    """Raise what is wrong with a problem on a GPU, which only says that something is: the CPU finds the same."""
+    """Raise the error of an invalid problem on a GPU, which only reports that there is one, as the CPU finds it."""
     backends.cpu.forward(_on_cpu(problem.unpadded()), 0)
     raise AssertionError("the GPU's checks found an error that the CPU's did not")
 
@@ -116,7 +115,7 @@ def _solve_by_operator(problem: Problem, wanted: int) -> Solution:
 
 
 def _schema(last: str, returns: str, first: str = "") -> str:
-    """Of an operator whose arguments are ``first``, the fields of a problem, and ``last``."""
+    """Schema of an operator whose arguments are ``first``, the fields of a problem, and ``last``."""
     kinds = {Tensor: "Tensor", Tensor | None: "Tensor?", int: "int", int | None: "int", float: "float"}
     fields = list(get_type_hints(Problem).items())[:NUM_OPERATOR_FIELDS]
     return f"({first}{', '.join(f'{kinds[hint]} {name}' for name, hint in fields)}, {last}) -> {returns}"
@@ -145,7 +144,7 @@ def _forward(*arguments: Any) -> tuple[Tensor, ...]:
 
 
 def _alone(tensor: Tensor) -> Tensor:
-    """The result of an operator, which may not share its memory with another."""
+    """A tensor that owns its memory: results of an operator may not share any."""
     return tensor if tensor.untyped_storage().nbytes() == tensor.nbytes else tensor.clone()
 
 
@@ -239,7 +238,7 @@ fgw_backward_op.register_autograd(raise_second_derivatives)
 
 
 def _warn_once(reason: str) -> None:
-    """Say why the CPU solves instead, the first time that each reason comes up."""
+    """Warn once per reason that the CPU solves instead."""
     if reason not in _warned:
         _warned.add(reason)
         warnings.warn(f"tfgw: solving on the CPU: {reason}", stacklevel=2)

@@ -85,7 +85,7 @@ def canonical_order(
 
 
 def _rows(count: int, *parts: Tensor | None) -> np.ndarray:
-    """The columns of all parts that there are, side by side."""
+    """The columns of all parts that are not ``None``, side by side."""
     present = [part.detach().to("cpu", torch.float64).numpy() for part in parts if part is not None]
     columns = [part.reshape(count, part.size // max(1, count)) for part in present]
     rows = np.concatenate([np.empty((count, 0)), *columns], axis=1)

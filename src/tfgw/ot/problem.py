@@ -105,7 +105,7 @@ class Problem(NamedTuple):
         return False
 
     def of_size(self, batch_size: int) -> "Problem":
-        """The same problem with its graphs counted; as ``_replace``, in half its time."""
+        """The same problem with its graphs counted; like ``_replace``, in half the time."""
         return Problem._make((*self[:_SIZE_PLACE], batch_size, *self[_SIZE_PLACE + 1 :]))
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "Problem":
@@ -142,7 +142,7 @@ class Problem(NamedTuple):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the results, which are computed in float64."""
+        """Precision of the results; they are computed in float64."""
         return torch.promote_types(self.x.dtype, self.template_features.dtype)
 
 
@@ -175,7 +175,7 @@ class Results(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What a backend returns; what is not wanted is ``None``."""
+    """What a backend returns; ``None`` for what was not asked for."""
 
     distances: Tensor
     results: Results | None = None

@@ -186,7 +186,7 @@ def _transport(solution: Solution, plans: str | None) -> Transport:
 
 
 def _with_plans(found: Transport, plans: str | None) -> Transport:
-    """Plans in the form that was asked for."""
+    """The result with plans in the requested form."""
     if plans is None:
         return found._replace(plans=None, graph_potentials=None, template_potentials=None)
     return found._replace(plans=found.plans.to_sparse()) if plans == "sparse" and found.plans is not None else found

@@ -1,11 +1,11 @@
-"""Whether PyTorch runs operations as they come, or somebody traces, transforms or intercepts them."""
+"""Detect tracing, transforms and interception: whether PyTorch runs operations eagerly."""
 
 import torch
 from torch.autograd import forward_ad
 
 
 def is_eager() -> bool:
-    """Whether nobody traces, transforms or intercepts what is computed."""
+    """Whether operations run eagerly: nothing traces, transforms or intercepts them."""
     return not (
         torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()
@@ -16,5 +16,5 @@ def is_eager() -> bool:
 
 
 def is_transformed() -> bool:
-    """Whether a transform of :mod:`torch.func` or forward mode differentiates or batches what is computed."""
+    """Whether a transform of :mod:`torch.func` or forward-mode differentiation is active."""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0

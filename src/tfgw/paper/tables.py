@@ -18,7 +18,7 @@ def table_rows(experiment: Experiment, protocol: Protocol, summaries: Summaries)
 
 
 def table_data(summaries: Summaries) -> list[dict[str, Any]]:
-    """One entry per series, for machines."""
+    """One entry per series, for programs."""
     return [
         {
             "dataset": series.dataset,
@@ -32,7 +32,7 @@ def table_data(summaries: Summaries) -> list[dict[str, Any]]:
 
 
 def caption(experiment: Experiment, protocol: Protocol, options: Options, summaries: Summaries) -> list[str]:
-    """What a reader must know to read the table."""
+    """The caption: what a reader must know to read the table."""
     found = [summary for _, summary in summaries]
     lines = [f"{experiment.title}.", _progress(protocol, options, found), *protocol.caption]
     if protocol.depends_on_epochs and (longer := _longer_training(experiment, summaries, options.preset)):

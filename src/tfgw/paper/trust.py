@@ -1,4 +1,4 @@
-"""A file of an experiment names Python classes, and to run it is to run their code."""
+"""Experiment files name Python classes, so running one runs their code."""
 
 from tfgw.paper.experiment import Experiment
 

@@ -1,4 +1,4 @@
-"""Where problems are solved: one module per kind of device, which knows the problem and nothing else of the package.
+"""Backends: one module per kind of device, which knows the problem and nothing else of the package.
 
 Each has ``forward(problem, wanted)``, ``backward(problem, grad, solution…)`` and ``unsupported_reason(problem)``.
 """
@@ -11,5 +11,5 @@ from tfgw.ot.backends import cpu, cuda
 
 
 def backend_of(tensor: Tensor) -> ModuleType:
-    """The module that solves problems whose tensors are where this one is."""
+    """The backend for the device of a tensor."""
     return cuda if tensor.is_cuda else cpu

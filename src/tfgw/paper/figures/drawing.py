@@ -23,7 +23,7 @@ def save(figure: "Figure", path: Path) -> None:
 
 
 def require(found: Any, experiment: Experiment, series: Series) -> None:
-    """A figure without its records is an error that says how to get them."""
+    """Raise an error that says how to get the records of a figure if some are missing."""
     if not len(found):
         raise ValueError(
             f"no records of {series.row.model} on {series.dataset} yet: tfgw paper run {experiment.name}"

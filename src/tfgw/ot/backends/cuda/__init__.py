@@ -22,7 +22,7 @@ from tfgw.ot.starts import UNIFORM
 
 
 def gpu_of(device: torch.device) -> Gpu:
-    """The GPU that PyTorch calls by this name."""
+    """The GPU of a PyTorch device."""
     return gpu_at(device.index)
 
 
@@ -45,7 +45,7 @@ def unsupported_size(
 def forward(problem: Problem, wanted: int) -> Solution | None:
     """Solve all pairs on the current stream, in float64; ``None`` if the input is invalid.
 
-    While a CUDA graph is captured, nobody can look whether it is.
+    While a CUDA graph is captured, the validity of the input cannot be checked.
     """
     device = gpu_of(problem.x.device)
     with device.as_current():

@@ -11,7 +11,7 @@ from typing import Any
 
 SOURCES = Path(__file__).parents[2] / "cuda"
 PATIENCE = 2.0
-"""Seconds after which a user is told what takes so long; what is in CuPy's cache is loaded before."""
+"""Seconds after which a message announces the compilation; modules in CuPy's cache load faster than that."""
 MISSING = "tensors on a GPU need CuPy, which is not installed: pip install 'tfgw[cuda]', or move the tensors to the CPU"
 
 
@@ -54,13 +54,13 @@ def _module(columns: int, device: int) -> Any:
 
 @cache
 def shared_memory(device: int) -> int:
-    """Bytes of shared memory that a multiprocessor has for its blocks, 1 KiB of each of them included."""
+    """Bytes of shared memory per multiprocessor, including 1 KiB that each block reserves."""
     return int(load_cupy().cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"]) + 1024
 
 
 @cache
 def load_cupy() -> Any:
-    """CuPy, or ``ImportError`` with what to do about it."""
+    """Import CuPy, or raise ``ImportError`` that says how to install it."""
     try:
         import cupy  # type: ignore[import-not-found, unused-ignore]
     except ImportError:

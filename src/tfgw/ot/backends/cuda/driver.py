@@ -1,4 +1,4 @@
-"""Where the functions of the CUDA driver are that the host calls (host/driver.hpp)."""
+"""Addresses of the CUDA driver functions that the host calls (host/driver.hpp)."""
 
 import ctypes
 import sys

@@ -30,7 +30,7 @@ class Gpu:
         """What is done in C++ (host/gpu.hpp)."""
 
     def as_current(self) -> AbstractContextManager[Any]:
-        """Inside the block this is the current device; that costs nothing where it is already."""
+        """Make this the current device inside a ``with`` block; free if it is already."""
         # As there are tensors on it, CUDA is in use.
         return _ALREADY if torch._C._cuda_getDevice() == self.index else torch.cuda.device(self.index)
 
@@ -40,5 +40,5 @@ _ALREADY = nullcontext()
 
 @cache
 def gpu_at(index: int) -> Gpu:
-    """The device of that number."""
+    """The device with this index."""
     return Gpu(index)

@@ -1,4 +1,4 @@
-"""What a solve leaves on a GPU. Besides the distances it takes one or two allocations, not eight, before it can begin.
+"""Results of a solve on a GPU. They share one or two allocations beside the distances, instead of eight.
 
 host/layout.cpp, `place_results`, tells the kernels the same.
 """
@@ -12,7 +12,7 @@ from tfgw.ot.problem import GRADIENTS, PLANS, RESULTS, Results
 
 
 class Wanted(IntEnum):
-    """What a solve is to leave behind (host/gpu.hpp has the same numbers)."""
+    """Results to keep (the same values as in host/gpu.hpp)."""
 
     DISTANCES = 0
     PAIRS = 1
@@ -24,14 +24,14 @@ class Wanted(IntEnum):
 
     @classmethod
     def of(cls, wanted: int) -> "Wanted":
-        """What there has to be for what a backend is asked for."""
+        """The results to keep for the flags that a backend is given."""
         if wanted & PLANS or (wanted & RESULTS and wanted & GRADIENTS):
             return cls.PLANS
         return cls.PAIRS if wanted & RESULTS else cls.GRADIENTS if wanted & GRADIENTS else cls.DISTANCES
 
 
 def unpacked(pairs: Tensor, plans: Tensor | None, nodes: int, columns: int) -> Results:
-    """Each result as a view of where it is.
+    """Each result as a view of the shared memory.
 
     Args:
         pairs: Both costs, gaps, and the two counts in the room of one, ``(4, graphs, templates)``.
