@@ -1,6 +1,6 @@
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, InMemoryDataset
 
 from tfgw.datasets import from_data_list
 
@@ -101,3 +101,17 @@ def test_bad_graph_is_named(bad: Data, message: str) -> None:
 def test_empty_list_is_refused() -> None:
     with pytest.raises(ValueError, match="an empty list of graphs"):
         from_data_list([])
+
+
+def test_a_dataset_object_of_pytorch_geometric() -> None:
+    class Mine(InMemoryDataset):
+        def __init__(self) -> None:
+            super().__init__()
+            edges = torch.tensor([[0, 1], [1, 0]])
+            graphs = [Data(x=torch.full((2, 1), float(i)), edge_index=edges, y=torch.tensor([i % 2])) for i in range(4)]
+            self.data, self.slices = self.collate(graphs)
+
+    dataset = from_data_list(Mine())
+    assert dataset.x.flatten().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert dataset.classes == (0, 1)
+    assert from_data_list(Mine()[[3, 1]]).x.flatten().tolist() == [3, 3, 1, 1]

@@ -90,3 +90,20 @@ def test_bad_attribute_is_named(value: object) -> None:
     graph.add_node(1, p=value)
     with pytest.raises(ValueError, match="node attribute 'p': "):
         from_networkx([graph], node_attributes="p")
+
+
+def test_what_edges_carry() -> None:
+    graph = nx.Graph()
+    graph.add_edge("a", "b", kind="single", length=[1.0, 2.0])
+    graph.add_edge("c", "b", kind="double", length=[3.0, 4.0])
+    graph.add_edge("a", "a", kind="loop", length=[0.0, 0.0])
+    dataset = from_networkx([graph], edge_labels="kind", edge_attributes="length")
+    assert dataset[0].edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+    assert dataset.encoding.edges.vocabulary == (("double", "single"),)
+    assert dataset[0].edge_attr.tolist() == [[1, 2, 0, 1], [1, 2, 0, 1], [3, 4, 1, 0], [3, 4, 1, 0]]
+    del graph.edges["b", "c"]["kind"]
+    with pytest.raises(ValueError, match=r"graph 0: the edge 'b', 'c' has no attribute 'kind'"):
+        from_networkx([graph], edge_labels="kind")
+    graph.edges["b", "c"]["length"] = [3.0, float("nan")]
+    with pytest.raises(ValueError, match="edge attribute 'length': a value is not finite"):
+        from_networkx([graph], edge_attributes="length")

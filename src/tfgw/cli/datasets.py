@@ -8,6 +8,7 @@ from tfgw.cli.output import Answer, table
 from tfgw.cli.source import SYNTHETIC, Source
 from tfgw.datasets import Statistics, statistics
 from tfgw.datasets.catalog import CONTENT_SHA256
+from tfgw.datasets.graph_parquet import is_graph_parquet
 from tfgw.datasets.listing import datasets_in
 from tfgw.datasets.loading import is_table
 from tfgw.datasets.paths import data_folder
@@ -55,7 +56,7 @@ def _source(args: argparse.Namespace, name: str) -> Source:
 def _described(args: argparse.Namespace, name: str) -> Statistics | dict[str, Any]:
     """Statistics, or a note where one file or folder of several cannot be loaded."""
     try:
-        if is_table(name) and args.smiles is None:
+        if is_table(name) and not is_graph_parquet(Path(name)) and args.smiles is None:
             columns = column_names(Path(name))
             return {"path": name, "columns": columns, "note": f"a table with columns {', '.join(columns)}"}
         return statistics(_source(args, name).load())
