@@ -18,7 +18,7 @@ from tfgw.datasets.typed_json import from_json
 from tfgw.nn import Encoder, Ensemble, TFGWConfig, TFGWModel
 from tfgw.nn.ensemble import members_of
 from tfgw.train.answers import Columns, distance_columns, place_columns, prediction_columns, target_columns
-from tfgw.train.evaluate import Evaluation, embeddings, outputs
+from tfgw.train.evaluate import BATCH_SIZE, Evaluation, embeddings, outputs
 from tfgw.train.graph_stream import GraphStream, PreparedGraphs, StreamOptions
 from tfgw.train.metrics import classification_metrics, regression_metrics
 from tfgw.train.preprocessing import Preprocessing
@@ -154,12 +154,12 @@ class TrainedModel:
         """Predictions for a chunk of :meth:`stream`."""
         places = place_columns(graphs.positions, graphs.identifiers)
         known = target_columns(self.task, graphs.targets, len(graphs.positions))
-        found = self._outputs(graphs.dataset).cpu()
+        found = self._outputs(graphs.dataset, batch_size=graphs.num_graphs).cpu()
         return places | known | prediction_columns(self.task, self.classes, found)
 
     def distance_columns(self, graphs: PreparedGraphs) -> Columns:
         """Distances for a chunk of :meth:`stream`."""
-        distances = embeddings(self.model, graphs.dataset).cpu()
+        distances = embeddings(self.model, graphs.dataset, batch_size=graphs.num_graphs).cpu()
         return place_columns(graphs.positions, graphs.identifiers) | distance_columns(distances)
 
     def _answer_stream(self, stream: GraphStream, answer: Callable[[PreparedGraphs], Columns]) -> Iterator[Columns]:
@@ -197,8 +197,8 @@ class TrainedModel:
         loss, score = (float(total) / len(y) for total in sums(self.task, found, y))
         return loss, score, found, y
 
-    def _outputs(self, prepared: GraphDataset) -> Tensor:
-        found = outputs(self.model, prepared)
+    def _outputs(self, prepared: GraphDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
+        found = outputs(self.model, prepared, batch_size=batch_size)
         return found if self.target_scaler is None else self.target_scaler.restored(found)
 
     def check_encoding(self, dataset: GraphDataset) -> None:
