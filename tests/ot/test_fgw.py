@@ -338,3 +338,29 @@ def test_a_saddle_is_left(nodes: int, others: int, alpha: float) -> None:
         found = fgw(graph, templates, alpha, initial_plans=start)
         assert int(found.status) == Status.CONVERGED
         assert float(found.distances) < 0.9 * at_product
+
+
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_rounding_at_distance_zero_is_neither_negative_nor_a_way_down(kind: str, seed: int) -> None:
+    for other in range(4):
+        copies = shuffled_copies(10 * seed + other, kind)
+        found = solve(copies.problem, initial_plans=copies.matching)
+        assert bool((found.structure_costs >= 0).all())
+        assert bool((found.status.diagonal() == Status.CONVERGED).all())
+        assert bool((found.iterations.diagonal() == 1).all())
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])
+def test_the_minimum_of_a_convex_problem(tol: float, seed: int) -> None:
+    """C positive and C̄ negative semidefinite: the only minimum is no vertex, and plain Frank–Wolfe bounds it."""
+    rng = np.random.default_rng(seed)
+    n, m, d = 17, 11, 2
+    A, B, x, y = (rng.normal(size=shape) for shape in ((n, 4), (m, 4), (n, d), (m, d)))
+    pair = reference.Pair(A @ A.T, x, np.full(n, 1 / n), -B @ B.T, y, np.full(m, 1 / m), 0.5)
+    graph = GraphBatch(torch.from_numpy(x), structure=torch.from_numpy(pair.C))
+    templates = Templates(torch.from_numpy(y)[None], torch.from_numpy(pair.C_bar)[None])
+    found, plain = fgw(graph, templates, pair.alpha, tol=tol), reference.frank_wolfe(pair, emd, max_iter=100)
+    assert int(found.status) == Status.CONVERGED
+    assert 10 < int(found.iterations) < 100
+    assert exact_gap(pair, found.plans[:, 0].numpy()) <= tol * float(found.distances) + 1e-12
+    assert plain.value - plain.gap <= float(found.distances) <= (1 + tol) * plain.value
