@@ -59,7 +59,8 @@ MUTANTS = {
         _core("fgw.cpp", "if (step >= 1.0) {", "if (step >= 0.0) {"),
         _core("simplex_qp.cpp", "if (slope > 0)", "if (slope < 0)"),
         _core("simplex_qp.cpp", "weights[blocking] = 0;", "return;"),
-        _core("simplex_qp.cpp", "face.hessian.push_back(-4 * alpha *", "face.hessian.push_back(-8 * alpha *"),
+        _core("simplex_qp.cpp", "face.hessian.push_back(-4 * alpha *", "face.hessian.push_back(-8 * alpha *",
+              "a Newton step of half the length: more iterations to the same minimum"),
         _rules("return newton ? 1.0 : kUnboundedStep;", "return newton ? kUnboundedStep : 1.0;"),
     ],
     "linear_transport": [
