@@ -145,6 +145,12 @@ def test_a_tiny_weight_is_not_rounding() -> None:
     assert float(solve(h, h_bar, cost).distances) == pytest.approx(2.0**-55 * 1e20 + 0.25e-3 + 0.75, rel=1e-12)
 
 
+def test_a_small_difference_of_weights_is_not_rounding() -> None:
+    h, h_bar = np.array([0.5, 0.5]), np.array([0.5 - 2.0**-40, 0.5 + 2.0**-40])
+    cost = np.array([[1.0, 1e20], [1e20, 2.0]])
+    assert float(solve(h, h_bar, cost).distances) == pytest.approx(1e20 * 2.0**-40, rel=1e-6)
+
+
 def test_costs_of_ordinary_size_pay_nothing() -> None:
     """Where nothing is to be refined, zeros included, plans keep the entries that are rounding of the weights."""
     h, h_bar = np.full(6, 1 / 6), np.full(3, 1 / 3)
