@@ -149,10 +149,13 @@ def test_signed_values_have_two_colours(classifier: TFGWClassifier) -> None:
     discs = [c for c in axes[0, 0].collections if c.zorder == 1]
     assert [len(c.get_offsets()) for c in discs] == [(values > 0.04).sum(), (values < -0.04).sum()]
     assert len({tuple(c.get_facecolor()[0]) for c in discs}) == 2
+    (lines,) = [c for c in axes[0, 0].collections if c.zorder == 0.5]
+    np.testing.assert_allclose(lines.get_linewidths(), 9 / 2)  # half of the largest value, which a node has
 
 
 def test_graphs_with_a_model_of_their_own_encoding(classifier: TFGWClassifier) -> None:
     """A trained model without an encoding colours by features."""
+    assert NodeLooks(open_model(classifier), np.ones((4, 3))).legend == "the same for all nodes"
     assert NodeLooks(open_model(classifier), np.eye(3)).legend == "first principal component of the features"
     encoded = dataclasses.replace(classifier.trained_, encoding=MOLECULE, source={"dataset": "MUTAG"})
     assert NodeLooks(open_model(encoded), np.eye(7)).legend == "element"

@@ -70,7 +70,8 @@ class NodeLooks:
             self.first = encoding.num_attributes
         self.is_degree = encoding is not None and encoding.max_degree is not None
         self.are_elements = are_elements(self.names)
-        self._shades = None if self.names or not len(features) else principal_shades(features)
+        is_constant = not len(features) or np.ptp(features, axis=0).max() == 0
+        self._shades = None if self.names or is_constant else principal_shades(features)
         self.bonds = None
         if encoding is not None and encoding.edges.vocabulary:
             self.bonds = bond_orders(model.dataset, encoding.edges.vocabulary[0])
@@ -180,8 +181,6 @@ def principal_shades(features: np.ndarray) -> Callable[[np.ndarray], list[Any]]:
     """A function that gives rows of features colours, by their first principal component over these."""
     from sklearn.decomposition import PCA
 
-    if np.ptp(features, axis=0).max() == 0:
-        return lambda rows: [class_colour(0)] * len(rows)
     pca = PCA(1).fit(features)
     low, high = np.percentile(pca.transform(features), [2, 98])
     span = high - low if high > low else 1.0

@@ -75,7 +75,7 @@ def calibration(y: np.ndarray, probabilities: np.ndarray) -> "Figure":
     axis = axes[0, 0]
     CalibrationDisplay.from_predictions(y, probabilities, n_bins=BINS, ax=axis, name="the model", color=class_colour(0))
     axis.set(xlabel="confidence of the prediction", ylabel="share that is right")
-    axis.legend(fontsize="small", loc="upper left")
+    axis.legend(fontsize="small", loc="lower right")
     return figure
 
 

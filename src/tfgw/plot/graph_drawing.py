@@ -26,17 +26,19 @@ def draw_graph(
         graph: The drawing.
         node_values: Signed values, shown as discs behind the nodes: blue for positive, orange with a broken rim for
             negative ones, larger for larger ones.
-        link_values: Signed values of links, shown as broad lines behind them.
+        link_values: Signed values of links, shown as broad lines behind them, on the scale of those of nodes.
     """
     axis.set_axis_off()
     axis.set_aspect("equal", adjustable="datalim")
     inches = axis.get_window_extent().width / axis.figure.dpi
     area = NODE_AREA * min(1.0, (18 / max(1, len(graph.names))) ** 0.8) * min(1.0, inches / ROOMY)
+    given = [np.abs(values).max() for values in (node_values, link_values) if values is not None and len(values)]
+    scale = float(max(given, default=0.0)) or 1.0
     if link_values is not None:
-        _draw_values_of_links(axis, graph, link_values)
+        _draw_values_of_links(axis, graph, link_values / scale)
     _draw_links(axis, graph)
     if node_values is not None:
-        _draw_values_of_nodes(axis, graph, node_values, area)
+        _draw_values_of_nodes(axis, graph, node_values / scale, area)
     sizes = area * np.clip(graph.weights * max(1, (graph.weights > 0).sum()), 0.12, 3.5)
     axis.scatter(*graph.places.T, s=sizes, c=list(graph.colours), edgecolors=INK, lw=0.6, zorder=3, clip_on=False)
     for place, name, colour, size in zip(graph.places, graph.names, graph.colours, sizes, strict=True):
@@ -80,10 +82,9 @@ def _normal(ends: np.ndarray) -> np.ndarray:
 
 
 def _draw_values_of_nodes(axis: Any, graph: DrawnGraph, values: np.ndarray, area: float) -> None:
-    scale = np.abs(values).max() or 1.0
     for sign, colour, style in ((1, FOR, "-"), (-1, AGAINST, "--")):
-        chosen = sign * values > 0.02 * scale
-        sizes = area * (1.3 + 4.2 * np.abs(values[chosen]) / scale)
+        chosen = sign * values > 0.02
+        sizes = area * (1.3 + 4.2 * np.abs(values[chosen]))
         axis.scatter(*graph.places[chosen].T, s=sizes, color=colour, alpha=0.45, linestyle=style, edgecolors=colour,
                      lw=1.4, zorder=1)  # fmt: skip
 
@@ -91,13 +92,10 @@ def _draw_values_of_nodes(axis: Any, graph: DrawnGraph, values: np.ndarray, area
 def _draw_values_of_links(axis: Any, graph: DrawnGraph, values: np.ndarray) -> None:
     from matplotlib.collections import LineCollection
 
-    scale = np.abs(values).max() if len(values) else 0.0
-    if not scale:
-        return
-    shown = np.abs(values) > 0.05 * scale
+    shown = np.abs(values) > 0.02
     segments = graph.places[graph.links.T[shown]]
     colours = [(*_rgb(FOR if value > 0 else AGAINST), 0.5) for value in values[shown]]
-    widths = 9 * np.abs(values[shown]) / scale
+    widths = 9 * np.abs(values[shown])
     axis.add_collection(LineCollection(list(segments), colors=colours, linewidths=widths, zorder=0.5))
 
 
