@@ -13,6 +13,7 @@ from tfgw.baselines import GIN, OTGNN, DiffPool, DropGIN
 from tfgw.datasets import CanonicalOrder
 from tfgw.estimators import TFGWClassifier
 from tfgw.paper.cell_graphs import load_graphs
+from tfgw.train.recipes import recipe_of
 
 MODELS: dict[str, Any] = {"TFGW": TFGWClassifier, "GIN": GIN, "OT-GNN": OTGNN, "DropGIN": DropGIN, "DIFFPOOL": DiffPool}
 FOLDS = 10
@@ -45,8 +46,8 @@ def train(run: Run, settings: dict[str, Any], recipe: dict[str, Any], args: argp
         settings["num_templates"] = settings.pop("templates_per_class") * len(np.unique(y))
     if kind is TFGWClassifier:
         settings["canonical_order"] = False  # they are in canonical order
-    changes = settings.pop("recipe", {})
-    recipe = changes if isinstance(changes, str) else recipe | changes
+    changes = dict(settings.pop("recipe", {}))
+    recipe = dict(recipe_of(changes.pop("name")) if "name" in changes else recipe) | changes
     model = kind(recipe=recipe, random_state=run.seed, accelerator=args.accelerator, **settings)
     start = time.perf_counter()
     model.fit([graphs[i] for i in kept], y[kept])

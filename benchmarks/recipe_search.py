@@ -4,9 +4,9 @@ python benchmarks/recipe_search.py run configurations.toml --results FILE --data
 python benchmarks/recipe_search.py show --results FILE --against NAME
 
 A file of configurations has a ``recipe`` that all start from, and a table for each: ``model = "TFGW"`` or ``"GIN"``,
-parameters of the estimator, and ``recipe.SETTING``, changes of the recipe, or ``recipe = NAME``, one of the package.
-Results are lines of JSON with the probabilities of all test graphs, so that votes of several seeds and calibration can
-be computed afterwards. Runs that are in the file are not made again.
+parameters of the estimator, and ``recipe.SETTING``, changes of the recipe; ``recipe.name`` starts from one of the
+package instead. Results are lines of JSON with the probabilities of all test graphs, so that votes of several seeds and
+calibration can be computed afterwards. Runs that are in the file are not made again.
 """
 
 from common import parser, table  # isort: skip  (pins BLAS threads first)
