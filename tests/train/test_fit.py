@@ -1,3 +1,4 @@
+import logging
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,11 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_a_sentence() -> None:
 def test_a_wrong_setting_is_named(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         TrainConfig(**wrong)
+
+
+def test_hints_about_tensor_cores_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("lightning_fabric.utilities.rank_zero")
+    with caplog.at_level(logging.INFO, logger=logger.name):
+        logger.info("You are using a CUDA device ('H200') that has Tensor Cores. To properly utilize them, …")
+        logger.info("something else")
+    assert caplog.messages == ["something else"]

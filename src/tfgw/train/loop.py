@@ -5,6 +5,7 @@ fit ─▶ one process, or one per device ─▶ every epoch: batches ─ forwar
 """
 
 import copy
+import logging
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -93,6 +94,14 @@ def fit(
     result, weights = (_train if config.devices == 1 else _train_in_processes)(_fabric(config), job)
     model.load_state_dict(weights)
     return result
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a message of Lightning is for our users: the precision of matrix products is ours to choose."""
+    return "Tensor Cores" not in record.getMessage()
+
+
+logging.getLogger("lightning_fabric.utilities.rank_zero").addFilter(_is_news)
 
 
 def _fabric(config: TrainConfig) -> Fabric:
