@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 sys.path.insert(0, str(Path(__file__).parent))  # gallery_figures
 os.environ["OMP_NUM_THREADS"] = "1"  # examples: pictures of the same numbers on every machine
 
@@ -16,7 +19,6 @@ release = importlib.metadata.version("tfgw")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
@@ -28,7 +30,7 @@ myst_heading_anchors = 3
 
 autodoc_typehints = "none"  # signatures of the field are long; the docstrings say what arguments are
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
@@ -53,6 +55,7 @@ sphinx_gallery_conf = {
     "reset_modules": (),
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "tfgw"
 html_static_path: list[str] = []
@@ -83,6 +86,20 @@ def _with_examples(app: Any, what: str, name: str, obj: Any, options: Any, lines
             lines += ["", ".. rubric:: Examples", "", f".. minigallery:: {name}", ""]
 
 
+def _inline_formula(self: Any, node: Any) -> None:
+    self.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def _formula(self: Any, node: Any) -> None:
+    self.body.append(
+        f'<div style="overflow-x: auto; margin-bottom: 1em">{tex2mathml(node.astext(), as_block=True)}</div>'
+    )
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
+    # Browsers show MathML themselves: the site needs no script from elsewhere.
+    app.add_html_math_renderer("mathml", (_inline_formula, None), (_formula, None))
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _with_examples)

@@ -33,6 +33,14 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert place.exists(), target
 
 
+def test_every_page_is_in_a_table_of_contents() -> None:
+    listed = {DOCS / "index"}
+    for page in DOCS.rglob("*.md"):
+        for toctree in re.findall(r"^```{toctree}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+            listed |= {page.parent / line for line in toctree.splitlines() if line and not line.startswith(":")}
+    assert {page.with_suffix("") for page in DOCS.rglob("*.md")} <= listed
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_has_a_page_of_its_names(name: str) -> None:
     if name in WITHOUT_PAGE:

@@ -42,7 +42,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def worst_excess(self) -> Tensor:
-        """How far above the optimum a distance is at most, relative to the distance: 0 where it is the optimum."""
+        """How far above the optimum a distance can be, relative to the distance; 0 at the optimum."""
         return (self.distances - self.lower_bounds) / self.distances.clamp_min(torch.finfo(torch.float64).tiny)
 
 
