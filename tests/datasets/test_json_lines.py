@@ -128,6 +128,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "no object": ("[1, 2]", "the graph is not an object"),
     "no nodes": (entry(2, nodes=[]), '"nodes" must be a list of at least one'),
     "node no object": (entry(2, nodes=[1, 2]), '"nodes" has an entry that is not an object'),
+    "no edges": ({"nodes": [{}]}, '"edges" .* must be a list'),
     "edges no list": (entry(2, edges={"a": 1}), '"edges" .* must be a list'),
     "same names": (entry(2, nodes=[{"id": 4}, {"id": 4}], edges=[]), 'two nodes have the same "id"'),
     "fraction as name": (entry(2, nodes=[{"id": 0.5}, {"id": 1}], edges=[]), '"id" of a node must be'),
@@ -135,7 +136,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "unknown end": (entry(2, edges=[{"source": 0, "target": 9}]), "an edge ends at 9, which is no node"),
     "no end": (entry(2, edges=[{"source": 0}]), 'an edge has no "target"'),
     "NaN": ('{"nodes": [{"attributes": NaN}]}', "NaN is not a finite number"),
-    "overflow": ('{"nodes": [{"attributes": 1e999}]}', "must be a finite number"),
+    "overflow": ('{"nodes": [{"attributes": 1e999}], "edges": []}', "must be a finite number"),
     "large integer": (entry(2, target=2**70), "at most 64 bits"),
     "thousands of digits": ('{"nodes": [{"label": ' + "1" * 5000 + "}]}", "."),
     "true as label": (entry(2, nodes=[{"label": True}, {"label": 1}], edges=[]), "must be an integer .* or text"),
@@ -169,7 +170,7 @@ def test_other_errors_name_the_file(tmp_path: Path) -> None:
     (tmp_path / "bytes.jsonl").write_bytes(b'{"nodes": "\xff"}\n')
     with pytest.raises(ValueError, match=r"bytes\.jsonl, line 1: not text in UTF-8"):
         read_json_lines(tmp_path / "bytes.jsonl")
-    unlabelled = write(tmp_path / "none.jsonl", {"nodes": [{}]})
+    unlabelled = write(tmp_path / "none.jsonl", {"nodes": [{}], "edges": []})
     with pytest.raises(ValueError, match='the graphs have no "target"'):
         load(unlabelled)
 

@@ -61,7 +61,8 @@ class NodeLinkGraph(NamedTuple):
 def _parse(value: Any) -> NodeLinkGraph:
     entry = _object(value, "the graph")
     nodes, about = entry.get("nodes"), _object(entry.get("graph", {}), '"graph"')
-    edges = entry.get("edges", entry.get("links", []))
+    # Never left out: with a misspelt key, a graph would pass for one without edges.
+    edges = entry.get("edges", entry.get("links"))
     if not isinstance(nodes, list) or not nodes:
         raise ValueError('"nodes" must be a list of at least one object')
     if not isinstance(edges, list):
