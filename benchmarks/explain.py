@@ -2,7 +2,7 @@
 
     python benchmarks/explain.py
 
-For each kind of motif, 260 graphs: a random tree, to which half of the graphs have the motif attached, and the other
+For each kind of motif, 240 graphs: a random tree, to which half of the graphs have the motif attached, and the other
 half a random tree of the same size. One network is trained with the default recipe on 200 of them; the explanations of
 the others that have a motif and are recognised are measured: area under the ROC curve of node masks (is the node in the
 motif?), PyTorch Geometric's fidelity of the nodes and edges of the highest masks, as many as the motif has, and its
@@ -97,7 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--motifs", nargs="+", default=list(MOTIFS), choices=list(MOTIFS), metavar="NAME")
     parser.add_argument("--train", type=int, default=200, help="graphs to train on")
-    parser.add_argument("--test", type=int, default=60, help="graphs to explain, half of which have the motif")
+    parser.add_argument("--test", type=int, default=40, help="graphs to explain, half of which have the motif")
     parser.add_argument("--epochs", type=int, default=100, help="steps of GNNExplainer, its default")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()

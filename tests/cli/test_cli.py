@@ -262,7 +262,7 @@ def test_a_folder_is_listed(workplace: Path, capsys: pytest.CaptureFixture[str])
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tfgw.cli", "train", "--output", "run", *arguments]
+    command = [sys.executable, "-m", "tfgw.cli", "train", "--no-report", "--output", "run", *arguments]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         command,

@@ -56,12 +56,12 @@ def solved_plans(model: AnyModel, prepared: Data) -> SolvedPlans:
     distances, plans = [], []
     with torch.inference_mode(), networks_on_one_thread():
         for network in model.members:
-            dtype = network.pool.template_weights.dtype
-            typed = {key: value.to(dtype) if value.is_floating_point() else value for key, value in inputs.items()}
+            own = network.pool.template_weights
+            typed = {key: value.to(own if value.is_floating_point() else own.device) for key, value in inputs.items()}
             encoded = network.encoder(typed.pop("x"), typed["edge_index"])
             solved = network.pool.solve(encoded, typed.pop("edge_index"), **typed)
-            distances.append(solved.distances[0].double().numpy())
-            plans.append(cast(Tensor, solved.plans).numpy())
+            distances.append(solved.distances[0].double().cpu().numpy())
+            plans.append(cast(Tensor, solved.plans).cpu().numpy())
     return SolvedPlans(np.concatenate(distances), np.concatenate(plans, axis=1))
 
 
