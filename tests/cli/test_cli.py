@@ -284,13 +284,14 @@ def wait_for(path: Path) -> None:
 
 def test_control_c_ends_cleanly_and_the_run_goes_on(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--dataset", str(write_tu_folder(workplace / "MINE")), "--epochs", "200", "--accelerator", "cpu"]
+    arguments += ["--estimators", "1", "--no-report"]
     process = start(*arguments, "--tensorboard", "--checkpoint-seconds", "1000")
     wait_for(workplace / "run" / "tensorboard")  # epochs are counted from now on
     process.send_signal(signal.SIGINT)
     printed, errors = process.communicate(timeout=60)
     assert process.returncode == 130, "the run ended before it was interrupted"
     assert printed == ""
-    assert errors.splitlines()[-1] == "tfgw: interrupted: continue with: tfgw train --resume run"
+    assert errors.splitlines()[-1] == "tfgw: interrupted; continue with: tfgw train --resume run"
     assert "Traceback" not in errors
     checkpoint = read_tensors(workplace / "run" / "checkpoint.safetensors", kind="checkpoint")[1]
     assert 0 < checkpoint["epoch"] < 200

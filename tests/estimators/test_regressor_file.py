@@ -42,7 +42,8 @@ def test_the_command_line_answers_in_the_units_of_the_targets(
     sizes = np.array([4 + number % 3 for number in range(20)])
     (folder / "MINE_graph_labels.txt").unlink()
     (folder / "MINE_graph_attributes.txt").write_text("".join(f"{5000 + 100 * size}\n" for size in sizes))
-    assert main(["train", "--dataset", str(folder), "--epochs", "60", "--accelerator", "cpu", "--output", "run"]) == 0
+    quick = ["--epochs", "60", "--estimators", "1", "--accelerator", "cpu", "--no-report"]
+    assert main(["train", "--dataset", str(folder), *quick, "--output", "run"]) == 0
     assert json.loads(Path("run/results.json").read_text())["train_negative_mse"] > -1000  # the variance is 6,667
     capsys.readouterr()
     assert main(["predict", "run", "--dataset", str(folder), "--json"]) == 0

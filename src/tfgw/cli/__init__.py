@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(json.dumps(answer.data) if args.json else answer.text, flush=True)
         return int(answer.code)
     except KeyboardInterrupt as interrupt:
-        print(": ".join(["tfgw: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
+        print("; ".join(["tfgw: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader of the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

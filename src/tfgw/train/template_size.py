@@ -10,8 +10,7 @@ from tfgw.datasets import median_nodes
 from tfgw.train import recipes
 
 MAX_DEFAULT_NODES = 64
-"""The time of a step grows with the nodes of the templates; docs/files.md has measurements. All of the paper's datasets
-have smaller medians."""
+"""The time of a step grows with the nodes of the templates. All of the paper's datasets have smaller medians."""
 
 MAX_DEFAULT_TEMPLATES = 1_000
 """More than that are meant only if somebody says so: targets are probably values, or names of graphs."""
