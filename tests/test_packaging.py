@@ -74,3 +74,9 @@ def test_yaml_files_are_valid(path: str) -> None:
     assert files
     for file in files:
         assert isinstance(yaml.safe_load(file.read_text()), dict), file
+
+
+def test_changelog_and_citation_have_the_version() -> None:
+    version = PROJECT["project"]["version"]
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
