@@ -1,27 +1,35 @@
 """Random calls of the public API, valid and invalid: ``python -m tests.fuzz_api SECONDS [SEED]``, or ``make fuzz-api``.
 
-Valid input must give finite results with the right marginals, and finite gradients. Input with one thing wrong must be
+Valid input must give finite results with the right marginals, and finite gradients; linear problems have the value that
+POT finds, all derivatives agree, and graphs come back from files as they were. Input with one thing wrong must be
 refused with a ``ValueError``. Anything else, a crash or a hang included, ends the run with the seed that repeats it.
+``tests/fuzz_files.py`` does the same with corrupted files.
 """
 
 import faulthandler
+import os
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import coalesce
 
+from tests.ot.oracles import emd_value
 from tfgw import ot
-from tfgw.datasets import CanonicalOrder, from_data_list
+from tfgw.datasets import CanonicalOrder, from_data_list, load, save
 from tfgw.estimators import TFGWTransformer
 from tfgw.nn import TFGWPooling, TWPooling
 
 PATIENCE = 60  # seconds for one call
+EXACT = "donot_use_mm_for_euclid_dist"
 Call = dict[str, Any]
 
 
@@ -132,6 +140,99 @@ def check_pooling(call: Call) -> None:
     require(found.isfinite().all(), "the layer's output is finite")
 
 
+def varied(call: Call) -> tuple[Callable[..., Tensor], tuple[Tensor, Tensor]]:
+    """Distances as a function of the features of graphs and templates, and their values here."""
+
+    def distances(x: Tensor, features: Tensor) -> Tensor:
+        graphs, templates, alpha, settings = take_apart(call | {"x": x, "features": features})
+        return ot.fgw(graphs, templates, alpha, **settings).distances
+
+    return distances, (call["x"].double(), call["features"].double())
+
+
+def in_double(call: Call) -> Call:
+    return {name: value.double() if _is_real(value) else value for name, value in call.items()}
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def like(value: Tensor) -> Tensor:
+    """Numbers that depend on the shape alone."""
+    return torch.linspace(-1.0, 1.5, value.numel(), dtype=value.dtype).reshape(value.shape)
+
+
+def check_forward_mode(call: Call) -> None:
+    """⟨v, Jt⟩ by forward mode is ⟨Jᵀv, t⟩ by backward mode."""
+    distances, values = varied(in_double(call))
+    found, tangent = torch.func.jvp(distances, values, tuple(map(like, values)))
+    weights = like(found)
+    leaves = [value.clone().requires_grad_() for value in values]
+    gradients = torch.autograd.grad((distances(*leaves) * weights).sum(), leaves)
+    terms = [(gradient * like(value)).flatten() for gradient, value in zip(gradients, values, strict=True)]
+    require(tangent.isfinite().all(), "tangents are finite")
+    _require_close((weights * tangent).sum(), torch.cat(terms).sum(), of=torch.cat([*terms, tangent.flatten()]))
+
+
+def check_transforms(call: Call) -> None:
+    """``grad``, ``jacrev`` and ``vmap`` of ``torch.func`` give what autograd and single calls give."""
+    distances, (x, features) = varied(in_double(call))
+
+    def total(value: Tensor) -> Tensor:
+        return distances(value, features).sum()
+
+    leaf = x.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(total(leaf), leaf)
+    _require_close(torch.func.grad(total)(x), expected, of=expected)
+    _require_close(torch.func.jacrev(total)(x), expected, of=expected)
+    both = torch.stack([x, x + 0.25])
+    alone = torch.stack([distances(one, features) for one in both])
+    _require_close(torch.func.vmap(lambda one: distances(one, features))(both), alone, of=alone)
+
+
+def check_oracle(call: Call) -> None:
+    """Without structure the distance is POT's value of a linear problem; so is ``linear_transport``."""
+    graphs, templates, _, _ = take_apart(in_double(call))
+    K, m, _ = templates.features.shape
+    plain = ot.GraphBatch(graphs.x, batch=graphs.batch, node_weights=graphs.node_weights)
+    found = ot.wasserstein(plain, ot.Templates(templates.features, weights=templates.weights)).distances
+    cost = torch.cdist(graphs.x.expand(K, -1, -1), templates.features, compute_mode=EXACT).square().permute(1, 0, 2)
+    linear = ot.linear_transport(
+        cost.contiguous(), batch=graphs.batch, node_weights=graphs.node_weights, template_weights=templates.weights
+    )
+    for b in range(graphs.num_graphs):
+        nodes = graphs.batch == b
+        n = int(nodes.sum())
+        h = np.full(n, 1 / n) if graphs.node_weights is None else graphs.node_weights[nodes].numpy()
+        for k in range(K):
+            h_bar = np.full(m, 1 / m) if templates.weights is None else templates.weights[k].numpy()
+            expected = emd_value(h / h.sum(), h_bar / h_bar.sum(), cost[nodes, k].numpy())
+            scale = torch.tensor([expected, float(cost[nodes, k].max())])
+            _require_close(found[b, k], torch.tensor(expected, dtype=torch.float64), of=scale)
+            _require_close(linear.distances[b, k], torch.tensor(expected, dtype=torch.float64), of=scale)
+
+
+def _require_close(found: Tensor, expected: Tensor, *, of: Tensor) -> None:
+    scale = float(of.abs().max()) if of.numel() else 0.0
+    error = float((found - expected).abs().max()) if found.numel() else 0.0
+    require(error <= 1e-7 * scale + 1e-300, f"found {found}, expected {expected}")
+
+
+def check_files(call: Call) -> None:
+    """Graphs are what they were after they went through files."""
+    graphs = as_list(call)
+    for number, graph in enumerate(graphs):
+        graph.y = torch.tensor([number % 2])
+    dataset = from_data_list(graphs)
+    with tempfile.TemporaryDirectory() as folder:
+        again = load(save(dataset, f"{folder}/mine"), encoding=dataset.encoding)
+    require(again.y.equal(dataset.y), "targets come back")
+    require(again.x.equal(dataset.x), "features come back")
+    for one, other in zip(again, dataset, strict=True):
+        require(one.edge_index.equal(coalesce(other.edge_index)), "edges come back")
+
+
 def as_list(call: Call) -> list[Data]:
     """The graphs one by one, undirected, for what takes lists of them."""
     graphs, _, _, _ = take_apart(call)
@@ -155,7 +256,17 @@ def check_lists(call: Call) -> None:
     require(np.isfinite(found).all(), "vectors are finite")
 
 
-CHECKS: tuple[Callable[[Call], None], ...] = (check_fgw, check_diagnose, check_order, check_pooling, check_lists)
+CHECKS: tuple[Callable[[Call], None], ...] = (
+    check_fgw,
+    check_diagnose,
+    check_order,
+    check_pooling,
+    check_lists,
+    check_forward_mode,
+    check_transforms,
+    check_oracle,
+    check_files,
+)
 
 
 def spoil(call: Call, rng: np.random.Generator) -> str:
@@ -218,6 +329,12 @@ def run(seed: int) -> str:
 
 def main(seconds: float, seed: int) -> None:
     torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder, mock.patch("os.fsync"):  # nothing is worth waiting for the disk
+        os.environ["XDG_CACHE_HOME"] = folder
+        _main(seconds, seed)
+
+
+def _main(seconds: float, seed: int) -> None:
     end, counts = time.monotonic() + seconds, Counter[str]()
     while time.monotonic() < end:
         faulthandler.dump_traceback_later(PATIENCE, exit=True)

@@ -364,3 +364,13 @@ def test_options_may_be_integers_of_numpy() -> None:
         {**good, "max_iter": np.int64(7), "n_starts": np.int32(2), "num_threads": np.int64(1), "tol": np.float32(0)}
     )
     assert torch.equal(found, call({**good, "max_iter": 7, "n_starts": 2, "num_threads": 1, "tol": 0}))
+
+
+def test_limits_of_options_are_allowed() -> None:
+    good = arguments()
+    graphs = GraphBatch(good["x"], batch=good["batch"])
+    assert len(canonical_order(graphs, effort=2**63 - 1).order) == len(good["x"])
+    with pytest.raises(ValueError, match="effort: must be at most 9223372036854775807"):
+        canonical_order(graphs, effort=2**63)
+    with pytest.raises(ValueError, match=r"batch: expected shape \(num_nodes,\), got"):
+        GraphBatch(good["x"], batch=good["batch"][None])

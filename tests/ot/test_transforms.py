@@ -254,3 +254,21 @@ def test_linear_transport_compiles_as_one_graph() -> None:
     leaf = value.clone().requires_grad_()
     (found,) = torch.autograd.grad(compiled(leaf), leaf)
     torch.testing.assert_close(found, grad(lambda v: function(v).square().sum())(value))
+
+
+def test_forward_mode_of_given_costs(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    cost = torch.rand(9, 3, 4, dtype=torch.float64, generator=generator)
+    batch = torch.tensor([0, 0, 1, 1, 1, 1, 2, 2, 2])
+
+    def distances(value: Tensor) -> Tensor:
+        return linear_transport(value, batch=batch).distances
+
+    assert_forward_equals_backward(distances, cost, torch.rand(cost.shape, dtype=torch.float64, generator=generator))
+
+
+def test_forward_mode_of_node_weights_off_the_simplex(seed: int) -> None:
+    """Where weights do not sum to 1, both modes agree on what a derivative is."""
+    problem = random_problem(seed, "dense", weights="random")
+    weights = get(problem, "node_weights")
+    assert_forward_equals_backward(distances_by(problem, "node_weights"), weights, torch.rand_like(weights) + 0.5)

@@ -232,3 +232,13 @@ def test_kills_at_random_moments_lose_nothing(tmp_path: Path) -> None:
 
 
 KILLS = int(os.environ.get("TFGW_KILLS", "80"))
+
+
+def test_a_pack_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    records.put(record(cell()))
+    (loose,) = tmp_path.rglob("[!.]*.json")
+    left = loose.with_name(".half-0123456789abcdef.json")
+    left.write_text("{")
+    assert records.pack() == 1
+    assert not left.exists()

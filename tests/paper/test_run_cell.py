@@ -67,3 +67,10 @@ def test_settings_of_a_classifier(
     found = new_classifier(one, accelerator="cpu", preprocessed=preprocessed).get_params()
     assert (found.get("canonical_order"), found["standardize"]) == expected
     assert found["accelerator"] == "cpu"
+
+
+def test_a_cell_always_draws_the_same_numbers() -> None:
+    """Records are compared over versions: another random state would be another experiment."""
+    model = "tfgw.estimators:TFGWClassifier"
+    one = cell(model=model, configuration={}, split_seed=2, fold=3, seed=5)
+    assert new_classifier(one, accelerator="cpu", preprocessed=True).random_state == 298760298

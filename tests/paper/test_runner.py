@@ -129,6 +129,22 @@ def test_forecast(tmp_path: Path) -> None:
     assert ahead.cells == 0  # ten folds, three runs: done
 
 
+def test_cells_that_are_not_known_yet_are_expected_to_take_as_long(tmp_path: Path) -> None:
+    series, records = plan(experiment(tmp_path, GRID), SMOKE), Records(tmp_path / "results")
+    for one in series[0].first_cells()[:6]:
+        records.put(
+            {
+                "cell": one.as_dict(),
+                "status": "done",
+                "result": {"validation_accuracy": 0.5},
+                "run": {"seconds": 2.0, "threads": 1},
+            }
+        )
+    ahead = forecast(series, records)
+    assert (ahead.cells, ahead.unknown) == (24 + 40, 0)
+    assert ahead.seconds == pytest.approx(64 * 2.0)
+
+
 def test_remaining_time(tmp_path: Path) -> None:
     """Two of ten cells of 30 s are done, two at a time; ten more come later. One of another kind is not guessed."""
     cells = [cell(fold=fold) for fold in range(10)]

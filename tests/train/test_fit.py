@@ -3,11 +3,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch_geometric.data import Data
 
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.nn import GINModel
 from tfgw.train import EpochRecord, Kept, TrainConfig, evaluate, fit, outputs
 from tfgw.train.history import is_worth_keeping
+from tfgw.train.schedules import lr_factor
 
 SHORT = TrainConfig(epochs=6, batch_size=7, accelerator="cpu")
 
@@ -179,3 +182,28 @@ def test_hints_about_tensor_cores_are_not_shown(caplog: pytest.LogCaptureFixture
         logger.info("You are using a CUDA device ('H200') that has Tensor Cores. To properly utilize them, …")
         logger.info("something else")
     assert caplog.messages == ["something else"]
+
+
+def test_validation_graphs_need_targets() -> None:
+    data = cycles_and_stars()
+    bare = type(data).from_graphs([Data(x=graph.x, edge_index=graph.edge_index) for graph in data], name="bare")
+    with pytest.raises(ValueError, match="validation: the graphs have no target y"):
+        fit(small_model(data), data, bare, config=TrainConfig(epochs=1, validate_every=1, accelerator="cpu"))
+
+
+def test_every_step_has_the_learning_rate_of_its_schedule() -> None:
+    data, found = cycles_and_stars(), []
+    config = TrainConfig(epochs=3, batch_size=7, lr=0.02, schedule="one_cycle", accelerator="cpu")
+    hook = register_optimizer_step_pre_hook(lambda optimizer, *_: found.append(optimizer.param_groups[0]["lr"]))
+    try:
+        fit(small_model(data), data, config=config)
+    finally:
+        hook.remove()
+    steps = len(found)
+    assert steps == 3 * 4
+    assert found == pytest.approx([0.02 * lr_factor("one_cycle", step, steps) for step in range(steps)])
+
+
+def test_defaults_are_the_papers() -> None:
+    config = TrainConfig()
+    assert (config.epochs, config.batch_size, config.lr, config.validate_every) == (500, 128, 0.01, 5)

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
@@ -43,3 +45,10 @@ def test_regression() -> None:
     found = regression_metrics(np.array([[1.0], [2.0], [6.0]]), np.array([[1.0], [4.0], [5.0]]))
     assert found == pytest.approx({"mae": 1, "rmse": (5 / 3) ** 0.5, "r2": 1 - 5 / 14})
     assert regression_metrics(np.array([[1.0]]), np.array([[1.5]])) == {"mae": 0.5, "rmse": 0.5, "r2": None}
+
+
+def test_a_class_that_is_never_predicted_is_no_reason_to_warn() -> None:
+    y, probabilities = np.array([0, 1, 2]), np.eye(3)[[0, 1, 1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert classification_metrics(y, probabilities)["macro_f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)

@@ -5,6 +5,10 @@ from tfgw.datasets import NodeEncoding
 from tfgw.train import Preprocessing
 
 
+def test_nodes_are_put_in_canonical_order_by_default() -> None:
+    assert Preprocessing.fit(cycles_and_stars()).canonical_order
+
+
 def test_real_valued_features_are_standardised_on_the_training_graphs() -> None:
     data = cycles_and_stars().with_node_features(lambda x: 5 * x + 2)
     train = data[:10]
