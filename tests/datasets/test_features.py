@@ -73,3 +73,23 @@ def test_unknown_kind_is_an_error(tiny: dict[str, str], write_folder: WriteTable
         load(write_folder(tiny), features="colour")
     with pytest.raises(ValueError, match="max_degree=0: must be at least 1"):
         load(write_folder(tiny), features="degree", max_degree=0)
+
+
+@pytest.mark.parametrize(
+    ("table", "lines", "message"),
+    [
+        ("node_attributes", 9, r"TINY: attributes of node 3: 1e\+300 is too large for torch.float32"),
+        ("edge_attributes", 14, r"TINY: attributes of edge \d+: 1e\+300 is too large"),
+        ("graph_attributes", 3, r"TINY: target of graph 2: 1e\+300 is too large"),
+    ],
+)
+def test_numbers_that_single_precision_cannot_hold_are_refused(
+    tiny: dict[str, str], write_folder: WriteTables, table: str, lines: int, message: str
+) -> None:
+    """They would become infinite."""
+    del tiny["graph_labels"]
+    tiny |= {"graph_attributes": "0.5\n1.5\n2.5\n"}
+    rows = ["1.5\n"] * lines
+    rows[min(3, lines - 1)] = "1e300\n"
+    with pytest.raises(ValueError, match=message):
+        load(write_folder(tiny | {table: "".join(rows)}))

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tfgw.datasets.features import codes_in, decoded_labels, one_hot
+from tfgw.datasets.features import as_floats, codes_in, decoded_labels, one_hot
 from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.limits import check_array
 
@@ -50,7 +50,7 @@ class EdgeEncoding:
         )
         parts = []
         if attributes is not None:
-            parts.append(torch.as_tensor(attributes, dtype=torch.get_default_dtype()))
+            parts.append(as_floats(attributes, "attributes of edge"))
         if labels is not None:
             columns = zip(self.vocabulary, labels.T, strict=True)
             parts += [one_hot(codes_in(known, column), width=len(known)) for known, column in columns]

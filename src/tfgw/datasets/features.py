@@ -12,6 +12,15 @@ Features = Literal["auto", "labels", "attributes", "both", "degree", "degree_sca
 DEFAULT_MAX_DEGREE = 64
 
 
+def as_floats(table: np.ndarray, what: str) -> Tensor:
+    """Numbers in torch's default floating-point type, in which they must stay finite."""
+    values = torch.as_tensor(table, dtype=torch.get_default_dtype())
+    if not values.isfinite().all():
+        row = int(np.argwhere(~values.isfinite().numpy())[0][0])
+        raise ValueError(f"{what} {row}: {table[row].max():g} is too large for {values.dtype}")
+    return values
+
+
 def one_hot(codes: np.ndarray, *, width: int) -> Tensor:
     """A row for each code, of zeros alone where the code is negative."""
     # Not torch's one_hot: it makes an int64 matrix first, eight times COLLAB's 24 million entries.

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.data.collate import collate
 
+from tfgw.datasets.features import as_floats
 from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.node_encoding import NodeEncoding, UnseenLabels
 from tfgw.datasets.targets import as_targets
@@ -224,4 +225,4 @@ def _bounds(counts: Any) -> Tensor:
 def _edge_weights(tables: GraphTables) -> Tensor | None:
     if tables.edge_weights is None:
         return None
-    return torch.as_tensor(tables.edge_weights, dtype=torch.get_default_dtype())
+    return as_floats(tables.edge_weights, "weight of edge")

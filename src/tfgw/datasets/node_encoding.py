@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tfgw.datasets.edge_encoding import EdgeEncoding
-from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, codes_in, decoded_labels, one_hot
+from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features, as_floats, codes_in, decoded_labels, one_hot
 from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.limits import check_array
 from tfgw.datasets.typed_json import from_json
@@ -186,10 +186,10 @@ class NodeEncoding:
         if self.features == "constant":
             return Encoded(torch.ones(nodes, 1), None)
         if self.features == "degree_scalar":
-            return Encoded(_as_features(tables.degrees()[:, None]), None)
+            return Encoded(as_floats(tables.degrees()[:, None], "degree of node"), None)
         parts = []
         if self.takes("attributes"):
-            parts.append(_as_features(self._checked(tables, "attributes", self.num_attributes)))
+            parts.append(as_floats(self._checked(tables, "attributes", self.num_attributes), "attributes of node"))
         if not self.vocabulary:
             return Encoded(parts[0], None)
         labels = self._labels(tables)
@@ -272,7 +272,3 @@ def _present(table: np.ndarray | None, name: str, features: Features) -> np.ndar
     if table is None:
         raise ValueError(f"features={features!r}: the graphs have no node {name}")
     return table
-
-
-def _as_features(table: np.ndarray) -> Tensor:
-    return torch.as_tensor(table, dtype=torch.get_default_dtype())

@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tfgw.datasets.features import as_floats
+
 
 class Targets(NamedTuple):
     """``classes[k]`` is the original label of class ``k``; empty for regression and for unlabelled graphs."""
@@ -49,4 +51,4 @@ def _real_targets(array: np.ndarray) -> Tensor:
         graph = int(np.argwhere(~np.isfinite(array))[0][0])
         raise ValueError(f"graph {graph}: the target is not a finite number")
     single = array.ndim == 2 and array.shape[1] == 1
-    return torch.as_tensor(array[:, 0] if single else array, dtype=torch.get_default_dtype())
+    return as_floats(array[:, 0] if single else array, "target of graph")
