@@ -50,7 +50,7 @@ MODULES: dict[str, list[str]] = {
     "train/metrics.py": ["tests/train/test_metrics.py"],
     "train/model_file.py": ["tests/train/test_model_file.py"],
     "train/optimizer.py": TRAINING,
-    "train/pipeline.py": ["tests/train/test_pipeline.py", *TRAINING],
+    "train/pipeline.py": ["tests/train/test_pipeline.py", "tests/datasets/test_limits.py", *TRAINING],
     "train/preprocessing.py": ["tests/train/test_preprocessing.py", "tests/train/test_pipeline.py"],
     "train/recipes.py": ["tests/train/test_recipes.py"],
     "train/schedules.py": ["tests/train/test_recipes.py", "tests/train/test_fit.py"],
