@@ -43,7 +43,7 @@ def test_changed_source_is_parsed_again(tiny: dict[str, str], writer: str, reque
     assert load(write(tiny | {"graph_labels": "10\n20\n30\n"})).classes == (10, 20, 30)
 
 
-@pytest.mark.parametrize("damage", ["truncate", "flip", "foreign", "pickle"])
+@pytest.mark.parametrize("damage", ["truncate", "flip", "method", "foreign", "pickle"])
 def test_damaged_cache_is_parsed_again(
     tiny: dict[str, str],
     write_zip: WriteTables,
@@ -60,6 +60,9 @@ def test_damaged_cache_is_parsed_again(
     elif damage == "flip":
         middle = content.index(b"edges.npy") + 200  # inside the array, behind its header
         cached.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    elif damage == "method":  # of compression, in the directory at the end of the file
+        entry = content.rindex(b"PK\x01\x02") + 10
+        cached.write_bytes(content[:entry] + b"\x63" + content[entry + 1 :])
     elif damage == "foreign":
         np.savez(cached, something=np.zeros(3))
     else:
