@@ -264,7 +264,7 @@ FORMATS: dict[str, Format] = {
 
 
 def _load_graphs(path: Path) -> str:
-    with _refused_with(ValueError, path.name) as outcome:
+    with _refused_with(ValueError, path.name.partition(".")[0]) as outcome:
         dataset = load(path)
         _require(dataset.x.isfinite().all(), "features are finite")
         for graph in dataset:
