@@ -381,3 +381,14 @@ def test_class_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["train", "--dataset", str(folder), *QUICK, *options, "--output", "values"]) == 1
     assert "--class-weight: needs classes, but the task is regression" in capsys.readouterr().err
     assert not (tmp_path / "values").exists()
+
+
+def test_labels_that_are_numbers_are_predicted_as_values(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(write_tu_folder(workplace / "MINE"))  # labels 3 and 7
+    run = answer(capsys, "train", "--dataset", folder, "--task", "regression", *QUICK)
+    entries = answer(capsys, "predict", run["folder"], "--dataset", folder)["predictions"]
+    assert {float(entry["target"]) for entry in entries} == {3.0, 7.0}
+    assert 3 < sum(entry["prediction"] for entry in entries) / len(entries) < 7
+    measured = answer(capsys, "evaluate", run["folder"], "--dataset", folder, "--all")
+    expected = sum(abs(entry["prediction"] - float(entry["target"])) for entry in entries) / len(entries)
+    assert measured["mae"] == pytest.approx(expected)

@@ -91,3 +91,15 @@ def test_stacked_graphs_become_data_when_asked_for() -> None:
     assert part.num_node_features == 2
     assert part.y is not None
     assert part.y.tolist() == [0]
+
+
+def test_labels_as_values() -> None:
+    graphs = [Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]]), y=torch.tensor([y])) for y in (1, 0, -1)]
+    dataset = GraphDataset.from_graphs(graphs, name="three", classes=(3, 7))
+    values = dataset.with_values()
+    assert values.y[:2].tolist() == [7.0, 3.0]
+    assert values.y[2].isnan()
+    assert values.classes == ()
+    assert values.with_values() is values
+    with pytest.raises(ValueError, match="three: its labels are no numbers"):
+        GraphDataset.from_graphs(graphs, name="three", classes=("a", "b")).with_values()

@@ -57,7 +57,7 @@ class Source:
             return SYNTHETIC[self.dataset](seed=self.seed).test
         if self.smiles is not None and not is_table(self.dataset):
             raise ValueError(f"--smiles: {self.dataset} is no CSV or Parquet file")
-        return load(
+        found = load(
             self.dataset,
             data_dir=self.data_dir,
             features=self.features,
@@ -65,6 +65,7 @@ class Source:
             columns=self.columns,
             labelled=labelled,
         )
+        return found.with_values() if self.values else found
 
     @property
     def columns(self) -> TableColumns | None:

@@ -152,6 +152,22 @@ class GraphDataset(InMemoryDataset):
         dataset._indices = self._indices
         return dataset
 
+    def with_values(self) -> "GraphDataset":
+        """The same graphs with their labels as values to predict; a dataset without classes stays as it is.
+
+        Raises:
+            ValueError: If a label is no number.
+        """
+        if not self.classes:
+            return self
+        try:
+            values = torch.tensor([*map(float, self.classes), torch.nan], dtype=torch.float64)  # −1 is not known
+        except ValueError:
+            raise ValueError(f"{self.name}: its labels are no numbers, so they cannot be predicted as values") from None
+        changed = self.with_tensors({"y": values[self.stacked["y"]]})
+        changed.classes = ()
+        return changed
+
     def with_graph_values(self, key: str, values: Tensor) -> "GraphDataset":
         """The same graphs with one more attribute, of which each has one row; all graphs must be selected."""
         if self._indices is not None:

@@ -209,7 +209,7 @@ class TrainedModel:
     def _prepared(self, graphs: Graphs) -> GraphDataset:
         dataset = as_graph_dataset(graphs, encoding=self.encoding)
         self.check_encoding(dataset)
-        return self.preprocessing(dataset)
+        return self.preprocessing(dataset.with_values() if self.task == "regression" else dataset)
 
     def with_own_classes(self, dataset: GraphDataset) -> GraphDataset:
         """Classes of another dataset are numbered over its own labels; give them the model's numbers."""
