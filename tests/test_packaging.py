@@ -7,6 +7,7 @@ from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -69,7 +70,6 @@ def test_workflows_test_the_oldest_supported_versions() -> None:
 
 @pytest.mark.parametrize("path", [".github", "CITATION.cff", ".pre-commit-config.yaml"])
 def test_yaml_files_are_valid(path: str) -> None:
-    yaml = pytest.importorskip("yaml")
     files = [ROOT / path] if (ROOT / path).is_file() else sorted((ROOT / path).rglob("*.yml"))
     assert files
     for file in files:
