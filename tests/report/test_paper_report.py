@@ -19,6 +19,8 @@ def test_what_has_records_is_shown_and_the_rest_says_how(tmp_path: Path, monkeyp
     page = module.paper_report(tmp_path, options=module.Options(preset="smoke"))
     figure, missing, table = (section.blocks[0] for section in page.sections)
     assert isinstance(figure, Plot)
+    assert figure.table is not None
+    assert "4-CYCLES" in figure.table.rows[0]
     assert isinstance(missing, Text)
     assert "tfgw paper run fig-alpha" in missing.text
     assert isinstance(table, Text)

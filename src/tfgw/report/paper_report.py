@@ -48,7 +48,10 @@ def _figure(experiment: Experiment, records: Records, data_dir: Path | None, opt
     module, _, name = experiment.figure.partition(":")
     draw = getattr(import_module(module), name)
     figure = draw(experiment, plan(experiment, options), records, data_dir)
-    return [Plot(experiment.name, figure, f"{experiment.title}.", f"tfgw paper plot {experiment.name}")]
+    tables = _table(experiment, records, data_dir, options) if experiment.needs_runs else []
+    numbers = next((block for block in tables if isinstance(block, Table)), None)
+    how = f"tfgw paper plot {experiment.name}"
+    return [Plot(experiment.name, figure, f"{experiment.title}.", how, numbers)]
 
 
 def _table(experiment: Experiment, records: Records, data_dir: Path | None, options: Options) -> Blocks:
