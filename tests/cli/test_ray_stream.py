@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.paper.small import wait_until
+from tests.ray_workers import ray_workers
 from tests.streams import random_trees, small_trained, write_json_lines
 from tfgw.cli import main
 
@@ -16,19 +17,6 @@ pytest.importorskip("ray.data")
 pytestmark = pytest.mark.usefixtures("workplace")
 
 ROOT = Path(__file__).parents[2]
-
-
-def workers() -> list[int]:
-    """Processes in which Ray answers for a chunk right now."""
-    found = []
-    for name in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            text = name.read_bytes()
-        except OSError:
-            continue
-        if text.startswith(b"ray::MapBatches(_answer)"):
-            found.append(int(name.parent.name))
-    return found
 
 
 @pytest.mark.slow
@@ -51,7 +39,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(workplace: Path, monkeypatch:
         arguments = [*command, "--output", "ray.csv", "--engine", "ray", "--address", cluster.address]
         running = threading.Thread(target=lambda: codes.append(main(arguments)), daemon=True)
         running.start()
-        busy = wait_until(workers, seconds=200)
+        busy = wait_until(lambda: ray_workers("MapBatches(_answer)"), seconds=200)
         os.kill(busy[0], signal.SIGKILL)
         running.join(timeout=200)
         assert codes == [0]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.paper.small import TFGW, wait_until, without_times, write_experiment
 from tests.paper.test_runner import ONE, ROOT, SMOKE, TWO, count
+from tests.ray_workers import ray_workers
 from tfgw.paper.experiment import load_experiment
 from tfgw.paper.plan import plan
 from tfgw.paper.records import Records
@@ -16,19 +17,6 @@ from tfgw.paper.run_context import RunContext
 from tfgw.paper.runner import run
 
 ray = pytest.importorskip("ray", reason="needs the extra 'ray'")
-
-
-def workers() -> list[int]:
-    """Processes in which Ray runs a cell right now."""
-    found = []
-    for name in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            text = name.read_bytes()
-        except OSError:
-            continue
-        if text.startswith(b"ray::run_cell"):
-            found.append(int(name.parent.name))
-    return found
 
 
 @pytest.mark.slow
@@ -51,7 +39,7 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, monkeypatch: pytest.Monke
             target=lambda: outcome.append(run(series, context, TWO, engine="ray", address=cluster.address)), daemon=True
         )
         running.start()
-        busy = wait_until(lambda: count(tmp_path / "ray") >= 5 and workers(), seconds=200)
+        busy = wait_until(lambda: count(tmp_path / "ray") >= 5 and ray_workers("run_cell"), seconds=200)
         os.kill(busy[0], signal.SIGKILL)
         running.join(timeout=200)
         assert outcome == [(40, [], 0, 40)]
