@@ -15,8 +15,8 @@ import numpy as np
 import ot as pot
 
 from tfgw.baselines import FGWKernel
+from tfgw.baselines.distance_table import Comparison, all_pairs, key_of
 from tfgw.baselines.fgw_kernel import FGWComparison, StructuredGraph
-from tfgw.baselines.pairwise import Comparison, all_pairs, key_of
 from tfgw.baselines.wwl import WWLComparison
 
 BARS = {("MUTAG", "fgw"): 10.0, ("ENZYMES", "fgw"): 240.0, ("MUTAG", "wwl"): 3.0}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tfgw.baselines.pairwise import DistanceTable
+from tfgw.baselines.distance_table import DistanceTable
 from tfgw.datasets.paths import written_whole
 
 _VERSION = "v1"

@@ -11,8 +11,8 @@ from torch_geometric.data import Data
 
 from tfgw.baselines.classical import ClassicalBaseline
 from tfgw.baselines.distance_cache import read_table, write_table
+from tfgw.baselines.distance_table import Comparison, DistanceTable, all_pairs, cross_pairs, key_of
 from tfgw.baselines.kernel_svm import Choice, KernelSVM, choose
-from tfgw.baselines.pairwise import Comparison, DistanceTable, all_pairs, cross_pairs, key_of
 from tfgw.datasets import CanonicalOrder
 
 GAMMAS = tuple(2.0**power for power in range(-10, 11, 2))

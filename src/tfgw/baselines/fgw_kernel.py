@@ -16,7 +16,7 @@ from torch_geometric.utils import to_dense_adj
 
 from tfgw import ot
 from tfgw.baselines.distance_kernel import DistanceKernel, values
-from tfgw.baselines.pairwise import Comparison
+from tfgw.baselines.distance_table import Comparison
 from tfgw.baselines.stacking import graph_of_each_node, padded, uniform_weights
 from tfgw.datasets import shortest_paths
 from tfgw.nn.tfgw_pooling import Structure

@@ -14,8 +14,8 @@ from torch_geometric.utils import degree
 
 from tfgw import ot
 from tfgw.baselines.distance_kernel import DistanceKernel, values
+from tfgw.baselines.distance_table import Comparison
 from tfgw.baselines.labels import refined_labels
-from tfgw.baselines.pairwise import Comparison
 from tfgw.baselines.stacking import graph_of_each_node, padded, uniform_weights
 
 Version = Literal["discrete", "continuous"]

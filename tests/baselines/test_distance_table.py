@@ -9,10 +9,10 @@ import torch
 from torch_geometric.data import Data
 
 from tests.baselines.small import awkward_graphs, labelled_graphs
-from tfgw.baselines import WWL, FGWKernel, pairwise
+from tfgw.baselines import WWL, FGWKernel, distance_table
 from tfgw.baselines.distance_cache import read_table, write_table
+from tfgw.baselines.distance_table import all_pairs, cross_pairs, key_of
 from tfgw.baselines.fgw_kernel import FGWComparison
-from tfgw.baselines.pairwise import all_pairs, cross_pairs, key_of
 from tfgw.baselines.wwl import WWLComparison
 from tfgw.nn.tfgw_pooling import Structure
 
@@ -27,8 +27,8 @@ def graphs() -> list[Data]:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise, "TEMPLATES", 3)
-    monkeypatch.setattr(pairwise, "ENTRIES", 500)
+    monkeypatch.setattr(distance_table, "TEMPLATES", 3)
+    monkeypatch.setattr(distance_table, "ENTRIES", 500)
 
 
 @pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda c: c.name)
