@@ -4,11 +4,14 @@
 >>> templates = Templates(features, structure=adjacency)           # (K, m, d) and (K, m, m)
 >>> result = fgw(graphs, templates, alpha=0.5)
 >>> result.distances                                               # (B, K), with gradients
+>>> pairwise(dataset, alpha=0.5)                                   # (N, N), between all graphs of a dataset
 """
 
 from tfgw.ot.diagnose import Diagnosis, diagnose
 from tfgw.ot.inputs import GraphBatch, Templates
+from tfgw.ot.nearest import Neighbours, nearest
 from tfgw.ot.order import NodeOrder, canonical_order
+from tfgw.ot.pairwise import pairwise
 from tfgw.ot.solve import Status, Transport, fgw, linear_transport, wasserstein
 from tfgw.ot.starts import START_KINDS
 
@@ -16,6 +19,7 @@ __all__ = [
     "START_KINDS",
     "Diagnosis",
     "GraphBatch",
+    "Neighbours",
     "NodeOrder",
     "Status",
     "Templates",
@@ -24,5 +28,7 @@ __all__ = [
     "diagnose",
     "fgw",
     "linear_transport",
+    "nearest",
+    "pairwise",
     "wasserstein",
 ]

@@ -1,4 +1,5 @@
-// The extension: canonical orders, and the solvers on the CPU (cpu.cpp) and on a GPU (../cuda/host/bindings.cpp).
+// The extension: canonical orders, and the solvers on the CPU (cpu.cpp, pairs.cpp) and on a GPU
+// (../cuda/host/bindings.cpp).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -9,6 +10,7 @@
 #include "canonical.hpp"
 #include "cpu.hpp"
 #include "host/bindings.hpp"
+#include "pairs.hpp"
 #include "python_signals.hpp"
 #include "validate.hpp"
 
@@ -67,5 +69,6 @@ NB_MODULE(_core, module) {
              nb::arg("exact"));
   module.def("offsets", &offsets, nb::arg("batch"), nb::arg("out"));
   bind_cpu(module);
+  bind_pairs(module);
   gpu::bind(module);
 }

@@ -31,9 +31,7 @@ double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
 
 }  // namespace
 
-bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost& linear,
-                      const SolveOptions& options, const double* start, int64_t start_stride, Interrupt& interrupt,
-                      PairResult& result) {
+void FgwSolver::bind(const Graph& graph, const Template& tmpl, const LinearCost& linear) {
   graph_ = &graph;
   tmpl_ = &tmpl;
   linear_source_ = linear;
@@ -47,7 +45,12 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
   transport_.reset(n_, m_, ld_, graph.supply.data(), tmpl.demand.data());
   cross_.bind(graph, tmpl);
   build_linear_cost();
+}
 
+bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost& linear,
+                      const SolveOptions& options, const double* start, int64_t start_stride, Interrupt& interrupt,
+                      PairResult& result) {
+  bind(graph, tmpl, linear);
   if (alpha_ <= 0) return solve_linear(interrupt, result);
   places_.clear();
   anchored_ = 0;

@@ -62,7 +62,10 @@ class FgwSolver {
   // After `solve`. Whether neither the gradient nor an exchange of two entries shows a way down from the kept plan.
   bool is_local_minimum(const PairResult& result);
 
-  // After `solve`. No coupling has a lower value (lower_bound.hpp). False if interrupted.
+  // Makes this the pair that `lower_bound` is about; `solve` does the same.
+  void bind(const Graph& graph, const Template& tmpl, const LinearCost& linear);
+
+  // After `bind` or `solve`. No coupling has a lower value (lower_bound.hpp). False if interrupted.
   bool lower_bound(const StructureProfiles& graph, const StructureProfiles& tmpl, Interrupt& interrupt, double& bound);
 
   void write(const TemplatesInput& templates, int64_t k, const PairOutput& out);

@@ -87,6 +87,32 @@ StructureProfiles structure_profiles(const Template& t) {
   return out;
 }
 
+Profiles marginal_profiles(const Graph& graph, int64_t features) {
+  Profiles out;
+  Atoms atoms;
+  for (int64_t c = 0; c < features; ++c) {
+    atoms.clear();
+    for (int i = 0; i < graph.n; ++i) atoms.emplace_back(graph.x[i * features + c], graph.h[i]);
+    append(out, atoms);
+  }
+  atoms.clear();
+  double rest = 1;
+  graph.for_each_entry([&](int i, int j, double c) {
+    atoms.emplace_back(c, graph.h[i] * graph.h[j]);
+    rest -= atoms.back().second;
+  });
+  if (graph.kind != StructureKind::dense && rest > 0) atoms.emplace_back(0.0, rest);
+  append(out, atoms);
+  return out;
+}
+
+double marginal_bound(const Profiles& a, const Profiles& b, double alpha) {
+  const int features = int(a.ptr.size()) - 2;
+  double feature_cost = 0;
+  for (int c = 0; c < features; ++c) feature_cost += line_cost(a, c, b, c);
+  return (1 - alpha) * feature_cost + alpha * line_cost(a, features, b, features);
+}
+
 void add_profile_costs(const StructureProfiles& graph, const StructureProfiles& tmpl, int n, int m, int ld,
                        double scale, Matrix& cost) {
   const bool directed = !graph.columns.ptr.empty() || !tmpl.columns.ptr.empty();

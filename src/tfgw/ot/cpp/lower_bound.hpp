@@ -30,4 +30,12 @@ StructureProfiles structure_profiles(const Template& tmpl);
 void add_profile_costs(const StructureProfiles& graph, const StructureProfiles& tmpl, int n, int m, int ld,
                        double scale, Matrix& cost);
 
+// Distributions of each feature over the nodes and, last, of the entries of C over pairs of nodes.
+Profiles marginal_profiles(const Graph& graph, int64_t features);
+
+// A cheaper bound, and a lower one. Any coupling also couples each feature and the entries of C, and
+// |f − f̄|² is a sum over features, so that E(T) is at least (1−α) times the sum of the optimal costs on a line for each
+// feature, plus α times that of the entries (Mémoli's second lower bound). Exact for one-hot features but for rounding.
+double marginal_bound(const Profiles& a, const Profiles& b, double alpha);
+
 }  // namespace tfgw

@@ -179,6 +179,8 @@ std::vector<int32_t> live_nodes(const TemplatesInput& in, int64_t k) {
   return order;
 }
 
+}  // namespace
+
 Template prepare_template(const TemplatesInput& in, int64_t k) {
   Template t;
   const int64_t m = in.nodes, d = in.features;
@@ -228,8 +230,6 @@ Template prepare_template(const TemplatesInput& in, int64_t k) {
   t.constant = constant;
   return t;
 }
-
-}  // namespace
 
 double Graph::at(int i, int j) const {
   if (kind == StructureKind::dense) return dense[int64_t(i) * n + j];

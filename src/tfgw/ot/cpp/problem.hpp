@@ -97,6 +97,9 @@ struct Template {
   double constant = 0;
 };
 
+// Template k, prepared by itself.
+Template prepare_template(const TemplatesInput& in, int64_t k);
+
 // Everything that a batch is solved with, prepared on several threads.
 void prepare(const BatchInput& in, const TemplatesInput& templates_in, int threads, std::vector<Graph>& graphs,
              std::vector<Template>& templates);

@@ -1,0 +1,164 @@
+#include "graph_set.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "parallel.hpp"
+
+namespace tfgw {
+namespace {
+
+// Entries of the structures of all templates that are kept at a time, unless a single one has more; each has three
+// matrices, so this is 400 MB.
+constexpr int64_t kKeptEntries = int64_t(1) << 24;
+
+// Pairs that one item of parallel work bounds: a bound takes less time than to hand out an item.
+constexpr int64_t kBoundsPerItem = 256;
+
+}  // namespace
+
+GraphSet::GraphSet(const BatchInput& in, double alpha, NodeCost node_cost, int threads)
+    : in_(in), alpha_(alpha), node_cost_(node_cost) {
+  std::vector<Template> none;
+  prepare(in_, TemplatesInput{0, 0, in_.features, nullptr, nullptr, nullptr, nullptr}, threads, graphs_, none);
+  templates_.resize(graphs_.size());
+}
+
+// The same as a template of `fgw` whose structure is this graph's as a matrix.
+Template GraphSet::as_template(int64_t b) const {
+  const Graph& graph = graphs_[b];
+  std::vector<double> structure;
+  if (graph.kind == StructureKind::sparse) {
+    structure.assign(size_t(entries(b)), 0.0);
+    graph.for_each_entry([&](int i, int j, double c) { structure[size_t(i) * graph.n + j] = c; });
+  }
+  const double* dense = graph.kind == StructureKind::dense ? graph.dense : structure.data();
+  const TemplatesInput in{1,       graph.n, in_.features, graph.kind == StructureKind::none ? nullptr : dense,
+                          graph.x, in_.weights + graph.first_node, &alpha_};
+  return prepare_template(in, 0);
+}
+
+// Prepares those that are not kept. Others make room for them.
+void GraphSet::prepare_templates(const std::vector<int64_t>& needed, Purpose purpose, int threads) {
+  std::vector<char> is_needed(graphs_.size(), 0);
+  int64_t kept = 0;
+  for (int64_t b : needed) is_needed[b] = 1;
+  for (int64_t b = 0; b < size(); ++b)
+    if (is_needed[b] || templates_[b]) kept += entries(b);
+  for (int64_t b = 0; b < size() && kept > kKeptEntries; ++b)
+    if (templates_[b] && !is_needed[b]) kept -= entries(b), templates_[b].reset();
+  const auto prepare_one = [&](int64_t item) {
+    std::unique_ptr<AsTemplate>& found = templates_[needed[item]];
+    if (!found) found.reset(new AsTemplate{as_template(needed[item]), {}, false});
+    if (purpose == Purpose::solve || found->has_profiles) return;
+    found->profiles = structure_profiles(found->prepared);
+    found->has_profiles = true;
+  };
+  parallel_for(int64_t(needed.size()), threads, [&] { return prepare_one; }, [] {});
+}
+
+// Calls make_worker() once per thread, and the result with the number of each pair. Pairs are taken in groups whose
+// templates fit in memory together; within a group, large pairs first, so that no thread is left with one at the end.
+template <class MakeWorker>
+bool GraphSet::for_each_pair(const std::vector<GraphPair>& pairs, Purpose purpose, int threads, Interrupt& interrupt,
+                             MakeWorker make_worker) {
+  std::vector<int64_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return pairs[a].tmpl < pairs[b].tmpl; });
+  for (auto first = order.begin(); first != order.end() && !interrupt.stopped();) {
+    std::vector<int64_t> needed;
+    int64_t total = 0;
+    auto last = first;
+    for (; last != order.end(); ++last) {
+      const int64_t tmpl = pairs[*last].tmpl;
+      if (!needed.empty() && needed.back() == tmpl) continue;
+      if (!needed.empty() && total + entries(tmpl) > kKeptEntries) break;
+      needed.push_back(tmpl);
+      total += entries(tmpl);
+    }
+    prepare_templates(needed, purpose, threads);
+    const auto work = [&](int64_t p) { return int64_t(graphs_[pairs[p].graph].n) * graphs_[pairs[p].tmpl].n; };
+    std::stable_sort(first, last, [&](int64_t a, int64_t b) { return work(a) > work(b); });
+    const auto make_polling_worker = [&] {
+      return [&, worker = make_worker()](int64_t item) mutable {
+        if (!interrupt.poll()) worker(first[item]);
+      };
+    };
+    parallel_for(last - first, threads, make_polling_worker, [&] { interrupt.poll(); });
+    first = last;
+  }
+  return !interrupt.stopped();
+}
+
+bool GraphSet::distances(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads,
+                         Interrupt& interrupt, double* out) {
+  const auto make_worker = [&] {
+    return [&, solver = std::make_shared<FgwSolver>(), costs = std::vector<double>()](int64_t p) mutable {
+      const Graph& graph = graphs_[pairs[p].graph];
+      LinearCost linear{in_.features, nullptr, 0};
+      if (node_cost_ != NodeCost::squared_euclidean) {
+        node_costs(pairs[p], costs);
+        linear.given = costs.data();
+        linear.stride = graphs_[pairs[p].tmpl].n;
+      }
+      PairResult result;
+      if (solver->solve(graph, templates_[pairs[p].tmpl]->prepared, linear, options, nullptr, 0, interrupt, result))
+        out[p] = result.distance;
+    };
+  };
+  return for_each_pair(pairs, Purpose::solve, threads, interrupt, make_worker);
+}
+
+// Between each node of the graph and each node of the template, as they are numbered in the input.
+void GraphSet::node_costs(const GraphPair& pair, std::vector<double>& out) const {
+  const Graph &graph = graphs_[pair.graph], &tmpl = graphs_[pair.tmpl];
+  const int64_t d = in_.features;
+  out.resize(size_t(graph.n) * tmpl.n);
+  for (int i = 0; i < graph.n; ++i)
+    for (int k = 0; k < tmpl.n; ++k) {
+      const double *f = graph.x + i * d, *g = tmpl.x + k * d;
+      double sum = 0;
+      for (int64_t c = 0; c < d; ++c)
+        sum += node_cost_ == NodeCost::hamming ? double(f[c] != g[c]) : (f[c] - g[c]) * (f[c] - g[c]);
+      out[size_t(i) * tmpl.n + k] = node_cost_ == NodeCost::hamming ? sum / double(std::max<int64_t>(d, 1)) : std::sqrt(sum);
+    }
+}
+
+bool GraphSet::lower_bounds(const std::vector<GraphPair>& pairs, int threads, Interrupt& interrupt, double* out) {
+  if (profiles_.empty()) {
+    profiles_.resize(graphs_.size());
+    const auto profile = [&](int64_t b) { profiles_[b] = structure_profiles(graphs_[b]); };
+    parallel_for(size(), threads, [&] { return profile; }, [] {});
+  }
+  const auto make_worker = [&] {
+    return [&, solver = std::make_shared<FgwSolver>()](int64_t p) {
+      const Graph& graph = graphs_[pairs[p].graph];
+      const AsTemplate& tmpl = *templates_[pairs[p].tmpl];
+      solver->bind(graph, tmpl.prepared, LinearCost{in_.features, nullptr, 0});
+      solver->lower_bound(profiles_[pairs[p].graph], tmpl.profiles, interrupt, out[p]);
+    };
+  };
+  return for_each_pair(pairs, Purpose::bound, threads, interrupt, make_worker);
+}
+
+bool GraphSet::marginal_bounds(const std::vector<GraphPair>& pairs, int threads, Interrupt& interrupt, double* out) {
+  if (marginals_.empty()) {
+    marginals_.resize(graphs_.size());
+    const auto marginals_of = [&](int64_t b) { marginals_[b] = marginal_profiles(graphs_[b], in_.features); };
+    parallel_for(size(), threads, [&] { return marginals_of; }, [] {});
+  }
+  const double alpha = in_.kind == StructureKind::none ? 0.0 : alpha_;
+  const int64_t count = int64_t(pairs.size());
+  const auto bound_some = [&](int64_t item) {
+    if (interrupt.poll()) return;
+    const int64_t last = std::min(count, (item + 1) * kBoundsPerItem);
+    for (int64_t p = item * kBoundsPerItem; p < last; ++p)
+      out[p] = marginal_bound(marginals_[pairs[p].tmpl], marginals_[pairs[p].graph], alpha);
+  };
+  parallel_for((count + kBoundsPerItem - 1) / kBoundsPerItem, threads, [&] { return bound_some; },
+               [&] { interrupt.poll(); });
+  return !interrupt.stopped();
+}
+
+}  // namespace tfgw

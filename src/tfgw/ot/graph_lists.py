@@ -1,0 +1,179 @@
+"""Lists of graphs in any form that is taken, as parts of a ragged set: each graph by itself, checked."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tfgw.ot import _core  # the C++ extension
+from tfgw.ot.inputs import GraphBatch
+from tfgw.ot.problem import weight_tolerance
+from tfgw.ot.ragged import Part, native_graphs, sorted_edges
+
+
+def read_lists(graphs: Any, others: Any, *, features_only: bool) -> list[list[Part]]:
+    """One list of graphs, or two, in the order in which nodes are given; ``features_only`` leaves structures out.
+
+    Raises:
+        ValueError: If a graph is invalid or of another kind than the first; the message names it.
+    """
+    first = _read_graphs(graphs, features_only)
+    if others is None:
+        return [first]
+    try:
+        second = _read_graphs(others, features_only)
+        _check_alike(second[0], first[0], 0, "those of graphs have")
+    except ValueError as error:
+        raise ValueError(f"others: {str(error).removeprefix('graphs: ')}") from None
+    return [first, second]
+
+
+def _read_graphs(graphs: Any, features_only: bool) -> list[Part]:
+    if isinstance(graphs, GraphBatch):
+        parts, tolerance = _from_batch(graphs), weight_tolerance(graphs.x.dtype)
+    elif (
+        not isinstance(graphs, Iterable) or isinstance(graphs, (str, dict, Tensor, np.ndarray)) or hasattr(graphs, "x")
+    ):
+        raise ValueError(f"graphs: expected a list of graphs or a GraphBatch, got {type(graphs).__name__}")
+    else:
+        parts, tolerance = _from_list(graphs)
+    if not parts:
+        raise ValueError("graphs: an empty list")
+    if features_only:
+        parts = [part._replace(edge_index=None, edge_weight=None, structure=None) for part in parts]
+    elif parts[0].edge_index is None and parts[0].structure is None:
+        raise ValueError("edge_index: graph 0 has no structure; alpha=0 compares features only")
+    native_graphs(parts).validate(tolerance)
+    return [part if part.edge_index is None else _as_set(part) for part in parts]
+
+
+def _from_list(graphs: Iterable[Any]) -> tuple[list[Part], float]:
+    parts: list[Part] = []
+    tolerance = 0.0
+    for number, graph in enumerate(graphs):
+        try:
+            part, dtype = _read(graph)
+        except ValueError as error:
+            name, _, message = str(error).partition(": ")
+            raise ValueError(f"{name}: graph {number} {message}") from None
+        if parts:
+            _check_alike(part, parts[0], number, "graph 0 has")
+        parts.append(part)
+        tolerance = max(tolerance, weight_tolerance(dtype))
+    return parts, tolerance
+
+
+def _read(graph: Any) -> tuple[Part, torch.dtype]:
+    """The attributes of one graph, as PyTorch Geometric names them; ``structure`` comes before edges."""
+    x, edge_index = getattr(graph, "x", None), getattr(graph, "edge_index", None)
+    structure = getattr(graph, "structure", None)
+    if x is None:
+        raise ValueError("x: has no x (that of nodes without features has shape (n, 0))")
+    for name, value in (("x", x), ("edge_index", edge_index), ("structure", structure)):
+        if value is not None and not isinstance(value, Tensor):
+            raise ValueError(f"{name}: has a {type(value).__name__} where a tensor is expected")
+    if x.dim() != 2 or not len(x):
+        raise ValueError(f"x: has features of shape {tuple(x.shape)}, expected (num_nodes, num_features)")
+    nodes = len(x)
+    weights = getattr(graph, "node_weights", None)
+    edge_weight = getattr(graph, "edge_weight", None)
+    if structure is not None:
+        if structure.numel() != nodes**2:
+            raise ValueError(f"structure: has {structure.numel()} entries for {nodes} nodes, expected {nodes**2}")
+        edge_index = edge_weight = None
+    if edge_index is not None:
+        if edge_index.dtype != torch.int64 or edge_index.dim() != 2 or len(edge_index) != 2:
+            raise ValueError("edge_index: has edges that are no int64 tensor of shape (2, num_edges)")
+        if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= nodes):
+            raise ValueError(f"edge_index: has an edge to a node outside 0 to {nodes - 1}")
+        if edge_weight is not None and edge_weight.numel() != edge_index.shape[1]:
+            raise ValueError(f"edge_weight: has {edge_weight.numel()} weights for {edge_index.shape[1]} edges")
+    if weights is not None and weights.numel() != nodes:
+        raise ValueError(f"node_weights: has {weights.numel()} weights for {nodes} nodes")
+    part = Part(
+        _numbers(x),
+        np.full(nodes, 1 / nodes) if weights is None else _numbers(weights).reshape(nodes),
+        None if edge_index is None else edge_index.detach().cpu().numpy(),
+        None if edge_weight is None or edge_index is None else _numbers(edge_weight).reshape(-1),
+        None if structure is None else _numbers(structure).reshape(nodes, nodes),
+    )
+    return part, x.dtype if x.is_floating_point() else torch.float64
+
+
+def _from_batch(graphs: GraphBatch) -> list[Part]:
+    batch = np.zeros(len(graphs.x), dtype=np.int64) if graphs.batch is None else graphs.batch.cpu().numpy()
+    ptr = np.zeros(graphs.num_graphs + 1, dtype=np.int64)
+    _core.offsets(np.ascontiguousarray(batch), ptr)
+    sizes = np.diff(ptr)
+    if not sizes.all():
+        raise ValueError(f"batch: graph {int(sizes.argmin())} has no nodes")
+    x = np.split(_numbers(graphs.x), ptr[1:-1])
+    weights = [np.full(n, 1 / n) for n in sizes]
+    if graphs.node_weights is not None:
+        weights = np.split(_numbers(graphs.node_weights), ptr[1:-1])
+    edges: Sequence[Any] = [None] * len(sizes)
+    edge_weights: Sequence[Any] = edges
+    matrices: Sequence[Any] = edges
+    if graphs.structure is not None:
+        flat = _numbers(graphs.structure).reshape(-1)
+        if flat.size != (sizes**2).sum():
+            raise ValueError(f"structure: has {flat.size} entries, but graphs of these sizes need {(sizes**2).sum()}")
+        blocks = np.split(flat, np.cumsum(sizes**2)[:-1])
+        matrices = [block.reshape(n, n) for block, n in zip(blocks, sizes, strict=True)]
+    if graphs.edge_index is not None:
+        edges, edge_weights = _split_edges(graphs, batch, ptr)
+    return [Part(*parts) for parts in zip(x, weights, edges, edge_weights, matrices, strict=True)]
+
+
+def _split_edges(graphs: GraphBatch, batch: np.ndarray, ptr: np.ndarray) -> tuple[Sequence[Any], Sequence[Any]]:
+    assert graphs.edge_index is not None
+    source, target = graphs.edge_index.cpu().numpy()
+    for ends in (source, target):
+        if ends.size and (ends.min() < 0 or ends.max() >= len(batch)):
+            raise ValueError(f"edge_index: points to a node outside 0 to {len(batch) - 1}")
+    crossing = np.flatnonzero(batch[source] != batch[target])
+    if crossing.size:
+        edge = crossing[0]
+        raise ValueError(f"edge_index: edge {edge} joins graph {batch[source[edge]]} and graph {batch[target[edge]]}")
+    order = np.argsort(batch[source], kind="stable")
+    cuts = np.searchsorted(batch[source][order], np.arange(1, len(ptr) - 1))
+    first = ptr[:-1][batch[source[order]]]
+    local = np.stack([source[order] - first, target[order] - first])
+    edges = np.split(local, cuts, axis=1)
+    if graphs.edge_weight is None:
+        return edges, [None] * len(edges)
+    return edges, np.split(_numbers(graphs.edge_weight)[order], cuts)
+
+
+def _check_alike(part: Part, first: Part, number: int, others_have: str) -> None:
+    """Graphs of one set have the same kind of structure, and features of the same width."""
+    columns, expected = part.x.shape[1], first.x.shape[1]
+    if columns != expected:
+        raise ValueError(f"x: graph {number} has {columns} features per node, but {others_have} {expected}")
+    for field in ("edge_index", "edge_weight", "structure"):
+        if (getattr(part, field) is None) != (getattr(first, field) is None):
+            has, have = ("no ", "one") if getattr(part, field) is None else ("", "none")
+            raise ValueError(f"{field}: graph {number} has {has}{field}, but {others_have} {have}")
+
+
+def _as_set(part: Part) -> Part:
+    """Each edge once, in order: weights of the same edge add up; edges without weights are a set, without loops."""
+    edge_index, edge_weight = part.edge_index, part.edge_weight
+    assert edge_index is not None
+    nodes = part.num_nodes
+    if edge_weight is not None:
+        edge_index, edge_weight = sorted_edges(edge_index, edge_weight)
+    keys, first = np.unique(edge_index[0] * nodes + edge_index[1], return_index=True)
+    edge_index = np.stack(np.divmod(keys, nodes))
+    if edge_weight is None:
+        edge_index = edge_index[:, edge_index[0] != edge_index[1]]
+    elif len(first):
+        edge_weight = np.add.reduceat(edge_weight, first)
+    return part._replace(edge_index=edge_index, edge_weight=edge_weight)
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    """In double precision; −0 is 0."""
+    return tensor.detach().to("cpu", torch.float64).numpy() + 0.0

@@ -1,0 +1,236 @@
+"""Nearest neighbours of graphs: most pairs are ruled out by lower bounds and never solved.
+
+marginal bounds ─ the best few of each graph ─▶ lower bounds ─ the best of these ─▶ solved: a radius for each graph
+marginal bounds ─ within the radius ─▶ lower bounds ─ within the radius ─▶ solved: smaller radii
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tfgw.ot.graph_lists import read_lists
+from tfgw.ot.inputs import GraphBatch, check_integer
+from tfgw.ot.pair_solver import CHUNK, PairGrid, PairOptions, PairSolver
+from tfgw.ot.pairwise import progress
+from tfgw.ot.problem import MAX_ITER, TOL
+from tfgw.ot.ragged import RaggedSet, ragged_set
+from tfgw.ot.starts import START_KINDS
+
+BOUNDED_FIRST = 4
+"""Candidates with a lower bound, for each neighbour wanted, of which the best are solved first."""
+ROUNDING = 1e-12
+"""By which a bound has to exceed a radius, relative to the largest costs there are."""
+
+
+class Neighbours(NamedTuple):
+    """The nearest graphs of each graph.
+
+    Attributes:
+        indices: Their numbers, nearest first, of equally near ones the first, ``(num_graphs, top)``.
+        distances: Their distances, ``(num_graphs, top)``.
+        num_solved: Pairs of different graphs that were solved.
+        num_pairs: Pairs of different graphs that there are.
+    """
+
+    indices: Tensor
+    distances: Tensor
+    num_solved: int
+    num_pairs: int
+
+
+def nearest(
+    graphs: Iterable[Any] | GraphBatch,
+    others: Iterable[Any] | GraphBatch | None = None,
+    *,
+    top: int,
+    alpha: float,
+    canonical: bool = True,
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
+    n_starts: int = 1,
+    start_kinds: Sequence[str] = START_KINDS,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress_bar: bool = False,
+    num_threads: int | None = None,
+) -> Neighbours:
+    """The nearest neighbours of each graph in Fused Gromov–Wasserstein distance, among the others or in another list.
+
+    >>> found = nearest(dataset, top=10, alpha=0.5)
+    >>> found.indices[7], found.distances[7]                        # the ten graphs nearest to graph 7
+
+    The result is the same as that of solving all pairs by :func:`pairwise` and taking the smallest values: a pair is
+    left out only if a lower bound, which holds for every coupling, is above the last of the neighbours found so far.
+    Distances are local minima as everywhere; with more starts, neighbours can change as they can for :func:`pairwise`.
+
+    Args:
+        graphs: The graphs, as in :func:`pairwise`.
+        others: Graphs to find neighbours in; ``None``: those of ``graphs``, each without itself.
+        top: Number of neighbours.
+        alpha: As in :func:`pairwise`, like all other arguments.
+        canonical: Whether to put nodes in canonical order first.
+        max_iter: Frank–Wolfe iterations of a start at most.
+        tol: Gap, relative to the value, at which a start has converged.
+        n_starts: Number of starts, of which the best is kept.
+        start_kinds: What the starts may be.
+        checkpoint: File that keeps distances while they are computed.
+        progress_bar: Whether to show a progress bar.
+        num_threads: Threads to solve with.
+
+    Raises:
+        ValueError: If an input is invalid; the message names the argument and the graph.
+    """
+    options = PairOptions.checked(alpha, max_iter, tol, n_starts, start_kinds)
+    check_integer("top", top)
+    lists = read_lists(graphs, others, features_only=options.alpha == 0)
+    found = ragged_set(lists, canonical=canonical)
+    candidates = len(found.ranks[-1]) - (others is None)
+    if top > candidates:
+        raise ValueError(f"top: must be at most {candidates}, the number of graphs to choose from, got {top}")
+    solver = PairSolver(
+        found, options, num_threads=num_threads, checkpoint=checkpoint, purpose=f"nearest {top}".encode()
+    )
+    search = _Search(found, solver, options.alpha, top, among_themselves=others is None)
+    with progress(2 * len(search.grid), progress_bar) as bar:
+        search.solve_best_candidates(bar)
+        search.solve_within_radius(bar)
+    indices, distances = search.neighbours()
+    return Neighbours(torch.from_numpy(indices), torch.from_numpy(distances), search.num_solved, len(search.grid))
+
+
+class _Known(NamedTuple):
+    """Distances from queries to candidates, by rank."""
+
+    query: np.ndarray
+    candidate: np.ndarray
+    distance: np.ndarray
+
+
+class _Search:
+    """Works on different graphs, by rank: a candidate counts as often as it is in the list."""
+
+    def __init__(
+        self, graphs: RaggedSet, solver: PairSolver, alpha: float, top: int, *, among_themselves: bool
+    ) -> None:
+        count = len(graphs.parts)
+        self.grid = PairGrid.of(graphs)
+        self.num_solved = 0
+        self._graphs, self._solver, self._top, self._among_themselves = graphs, solver, top, among_themselves
+        self._has_bounds = alpha > 0  # at 0, a lower bound takes as long as the distance, which it is
+        self._copies = np.bincount(graphs.ranks[-1], minlength=count)
+        self._is_query = np.bincount(graphs.ranks[0], minlength=count) > 0
+        self._slack = ROUNDING * _largest_cost(graphs, alpha)
+        self._radius = np.where(self._is_query, np.inf, -np.inf)
+        own = self.grid.rows[self._copies[self.grid.rows] > 0]
+        self._known = _Known(own, own, np.zeros(len(own)))  # of each to itself
+        self._solved = np.empty(0, dtype=np.int64)
+
+    def solve_best_candidates(self, bar: Any) -> None:
+        """Solve pairs that are likely to be near: a radius for each graph."""
+        wanted = min(self._top, len(self.grid.columns))
+        step = max(1, CHUNK // len(self.grid.columns))
+        pairs = [np.empty((0, 2), dtype=np.int64)]
+        for first in range(0, len(self.grid.rows), step):
+            rows = self.grid.rows[first : first + step]
+            block = np.stack(np.meshgrid(rows, self.grid.columns, indexing="ij"), axis=-1)
+            bounds = self._solver.marginal_bounds(block.reshape(-1, 2)).reshape(block.shape[:2])
+            bounds[rows[:, None] == self.grid.columns[None, :]] = np.inf
+            best = _smallest(bounds, BOUNDED_FIRST * wanted if self._has_bounds else wanted)
+            block = np.take_along_axis(block, best[:, :, None], axis=1)
+            if self._has_bounds:
+                bounds = self._solver.lower_bounds(block.reshape(-1, 2)).reshape(block.shape[:2])
+                bounds[block[:, :, 0] == block[:, :, 1]] = np.inf
+                block = np.take_along_axis(block, _smallest(bounds, wanted)[:, :, None], axis=1)
+            pairs.append(block.reshape(-1, 2))
+            bar.update(round(len(self.grid) * len(rows) / len(self.grid.rows)))
+        different = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
+        self._solve(different[different[:, 0] != different[:, 1]])
+        self._solved = self._keys(different)
+
+    def solve_within_radius(self, bar: Any) -> None:
+        """Solve all pairs that may be nearer than the radius, which shrinks."""
+        for pairs in self.grid.blocks():
+            count = len(pairs)
+            pairs = pairs[~np.isin(self._keys(pairs), self._solved)]
+            pairs = pairs[self._may_be_near(pairs, self._solver.marginal_bounds(pairs))]
+            if self._has_bounds:
+                pairs = pairs[self._may_be_near(pairs, self._solver.lower_bounds(pairs))]
+            self._solve(pairs)
+            bar.update(count)
+
+    def neighbours(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and distances of the nearest graphs, of those with equal distances the first."""
+        queries, candidates = self._graphs.ranks[0], self._graphs.ranks[-1]
+        members = np.split(np.argsort(candidates, kind="stable"), np.cumsum(self._copies)[:-1])
+        known = self._known
+        order = np.argsort(known.query, kind="stable")
+        first = np.searchsorted(known.query[order], np.arange(len(self._copies) + 1))
+        indices = np.empty((len(queries), self._top), dtype=np.int64)
+        distances = np.empty(indices.shape)
+        for number, query in enumerate(queries):
+            mine = order[first[query] : first[query + 1]]
+            numbers = np.concatenate([members[candidate] for candidate in known.candidate[mine]])
+            values = np.repeat(known.distance[mine], self._copies[known.candidate[mine]])
+            if self._among_themselves:
+                others = numbers != number
+                numbers, values = numbers[others], values[others]
+            best = np.lexsort((numbers, values))[: self._top]
+            indices[number], distances[number] = numbers[best], values[best]
+        return indices, distances
+
+    def _keys(self, pairs: np.ndarray) -> np.ndarray:
+        low, high = np.sort(pairs, axis=1).T
+        return low * len(self._copies) + high
+
+    def _may_be_near(self, pairs: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Whether a pair with this bound can matter to either of its graphs."""
+        first, second = pairs.T
+        radius = np.where(self._copies[second] > 0, self._radius[first], -np.inf)
+        radius = np.maximum(radius, np.where(self._copies[first] > 0, self._radius[second], -np.inf))
+        return bounds <= radius + self._slack
+
+    def _solve(self, pairs: np.ndarray) -> None:
+        """Solve pairs, and shrink the radius of their graphs to the last of the nearest that are known."""
+        distances = self._solver.distances(pairs)
+        self.num_solved += len(pairs)
+        first, second = pairs.T
+        both = _Known(
+            np.concatenate([self._known.query, first, second]),
+            np.concatenate([self._known.candidate, second, first]),
+            np.concatenate([self._known.distance, distances, distances]),
+        )
+        matters = self._is_query[both.query] & (self._copies[both.candidate] > 0)
+        order = np.flatnonzero(matters)
+        order = order[np.lexsort((both.distance[order], both.query[order]))]
+        query, candidate, distance = (column[order] for column in both)
+        copies = self._copies[candidate] - (self._among_themselves & (candidate == query))
+        # Neighbours of each query up to each of its candidates, the candidate itself included.
+        total = np.cumsum(copies)
+        starts = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
+        before = np.repeat(total[starts] - copies[starts], np.diff(np.r_[starts, len(query)]))
+        reaches = (total - before >= self._top) & (total - before - copies < self._top)
+        self._radius[query[reaches]] = distance[reaches]
+        near = distance <= self._radius[query]
+        self._known = _Known(query[near], candidate[near], distance[near])
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """Places of the smallest values of each row, in any order."""
+    if count >= values.shape[1]:
+        return np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    return np.argpartition(values, count - 1, axis=1)[:, :count]
+
+
+def _largest_cost(graphs: RaggedSet, alpha: float) -> float:
+    """No cost between features, or between entries of structures, is larger: what rounding errors are relative to."""
+    low = np.min([part.x.min(axis=0) for part in graphs.parts], axis=0)
+    high = np.max([part.x.max(axis=0) for part in graphs.parts], axis=0)
+    entries = 1.0
+    for part in graphs.parts:
+        values = part.edge_weight if part.structure is None else part.structure
+        if values is not None and values.size:
+            entries = max(entries, float(np.abs(values).max()))
+    return float((1 - alpha) * ((high - low) ** 2).sum() + alpha * (2 * entries) ** 2)

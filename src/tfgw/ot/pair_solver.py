@@ -1,0 +1,147 @@
+"""Pairs of a ragged set, solved chunk by chunk on the CPU: what :func:`pairwise` and :func:`nearest` share."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from tfgw.ot.checks import check_accuracy, thread_count
+from tfgw.ot.pair_journal import PairJournal
+from tfgw.ot.ragged import RaggedSet
+from tfgw.ot.starts import start_bits
+
+CHUNK = 2**16
+"""Pairs of one call of native code, at least: what Ctrl-C or a crash loses at most, a few seconds."""
+
+NODE_COSTS = ("squared_euclidean", "euclidean", "hamming")
+
+
+class PairOptions(NamedTuple):
+    """How pairs are solved; what does not change a distance is not part of it."""
+
+    alpha: float
+    max_iter: int
+    tol: float
+    n_starts: int
+    start_kinds: int
+    node_cost: int = 0
+
+    @classmethod
+    def checked(
+        cls,
+        alpha: float,
+        max_iter: int,
+        tol: float,
+        n_starts: int,
+        start_kinds: Sequence[str],
+        node_cost: str = NODE_COSTS[0],
+    ) -> "PairOptions":
+        """From arguments as a user gives them."""
+        if not isinstance(alpha, Real) or isinstance(alpha, bool):
+            raise ValueError(f"alpha: expected a number, got {type(alpha).__name__}")
+        if not 0 <= alpha <= 1:
+            raise ValueError(f"alpha: must lie in [0, 1], but is {alpha}")
+        if node_cost not in NODE_COSTS:
+            raise ValueError(f"node_cost: must be one of {', '.join(NODE_COSTS)}, got {node_cost!r}")
+        if node_cost != NODE_COSTS[0] and alpha != 0:
+            raise ValueError(f"node_cost: {node_cost!r} compares features only; give alpha=0")
+        check_accuracy(max_iter, tol, n_starts)
+        return cls(
+            float(alpha), int(max_iter), float(tol), int(n_starts), start_bits(start_kinds), NODE_COSTS.index(node_cost)
+        )
+
+
+class PairGrid(NamedTuple):
+    """Pairs of each of some graphs with each of others, by rank; a pair that occurs both ways counts once."""
+
+    rows: np.ndarray
+    """Different ranks, ascending, as are those of the"""
+    columns: np.ndarray
+
+    @classmethod
+    def of(cls, graphs: RaggedSet) -> "PairGrid":
+        """The pairs of two lists, or of one with itself."""
+        return cls(np.unique(graphs.ranks[0]), np.unique(graphs.ranks[-1]))
+
+    def __len__(self) -> int:
+        common = len(np.intersect1d(self.rows, self.columns))
+        return len(self.rows) * len(self.columns) - common * (common + 1) // 2
+
+    def blocks(self, size: int = CHUNK) -> Iterator[np.ndarray]:
+        """All pairs of different graphs, ``(num_pairs, 2)``, row by row, and ``size`` or a row more at a time."""
+        is_common = np.isin(self.columns, self.rows)
+        block: list[np.ndarray] = []
+        count = 0
+        for row in self.rows:
+            others = self.columns != row
+            if not others.all():
+                others &= ~is_common | (self.columns > row)
+            columns = self.columns[others]
+            block.append(np.stack([np.full_like(columns, row), columns], axis=1))
+            count += len(columns)
+            if count >= size:
+                yield np.concatenate(block)
+                block, count = [], 0
+        if count:
+            yield np.concatenate(block)
+
+
+class PairSolver:
+    """Solves pairs, given by rank in either order; the graph of lower rank, which is not larger, is the template.
+
+    Args:
+        graphs: The graphs.
+        options: How to solve.
+        num_threads: Threads; ``None`` follows :func:`torch.get_num_threads`.
+        checkpoint: File that keeps distances; see :class:`PairJournal`.
+        purpose: Everything else that decides which pairs are solved, and in which order.
+    """
+
+    def __init__(
+        self,
+        graphs: RaggedSet,
+        options: PairOptions,
+        *,
+        num_threads: int | None,
+        checkpoint: str | os.PathLike[str] | None,
+        purpose: bytes,
+    ) -> None:
+        content = hashlib.blake2b(repr(options).encode() + purpose + graphs.digest, digest_size=32)
+        self._journal = PairJournal(checkpoint, content.digest())
+        self._native = graphs.native(
+            alpha=options.alpha,
+            node_cost=options.node_cost,
+            threads=thread_count(num_threads) or torch.get_num_threads(),
+        )
+        self._options: dict[str, Any] = options._asdict()
+        del self._options["alpha"], self._options["node_cost"]
+
+    def distances(self, pairs: np.ndarray) -> np.ndarray:
+        """Distance of each pair, ``(num_pairs,)``."""
+        known = self._journal.take(len(pairs))
+        rest = pairs[len(known) :]
+        found = np.empty(len(rest))
+        if len(rest):
+            self._native.distances(_ordered(rest), out=found, **self._options)
+            self._journal.append(found)
+        return np.concatenate([known, found])
+
+    def lower_bounds(self, pairs: np.ndarray) -> np.ndarray:
+        """Mémoli's third lower bound with features, one linear problem for each pair."""
+        bounds = np.empty(len(pairs))
+        self._native.lower_bounds(_ordered(pairs), out=bounds)
+        return bounds
+
+    def marginal_bounds(self, pairs: np.ndarray) -> np.ndarray:
+        """A lower bound on that, by sorting alone."""
+        bounds = np.empty(len(pairs))
+        self._native.marginal_bounds(_ordered(pairs), out=bounds)
+        return bounds
+
+
+def _ordered(pairs: np.ndarray) -> np.ndarray:
+    return np.sort(pairs, axis=1)

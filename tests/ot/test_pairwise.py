@@ -1,0 +1,307 @@
+"""All pairs: what one pair gives alone, whatever the order of lists and nodes, and a call that was killed goes on."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ot as pot
+import pytest
+import torch
+from torch_geometric.data import Batch, Data
+
+from tests.ot.ragged_graphs import SIZES, alone, matrix, random_graphs, renumbered
+from tfgw.ot import GraphBatch, pairwise
+
+KINDS = ("sparse", "weighted", "directed", "dense")
+
+
+def as_batch(graphs: list[Data]) -> GraphBatch:
+    flat = [graph.clone() for graph in graphs]
+    for graph in flat:
+        if "structure" in graph:
+            graph.structure = graph.structure.flatten()
+    batch = Batch.from_data_list(flat)
+    names = ("edge_index", "edge_weight", "node_weights", "structure")
+    return GraphBatch(batch.x, batch=batch.batch, **{name: batch[name] for name in names if name in batch})
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_pair_is_that_of_fgw_with_the_smaller_graph_as_template(kind: str, alpha: float) -> None:
+    graphs = random_graphs(kind)
+    found = pairwise(graphs, alpha=alpha, canonical=False)
+    assert found.shape == (7, 7)
+    assert found.dtype == torch.float64
+    for i, first in enumerate(graphs):
+        for j, second in enumerate(graphs):
+            if len(first.x) > len(second.x):
+                assert found[i, j] == found[j, i] == alone(first, second, alpha)
+    both = {alone(graphs[1], graphs[6], alpha), alone(graphs[6], graphs[1], alpha)}  # of four nodes each
+    assert float(found[1, 6]) in both
+    assert (found.diagonal() == 0).all()
+    assert torch.equal(found, found.T)
+
+
+def test_wasserstein_without_structure() -> None:
+    with_edges, without = random_graphs(), random_graphs()
+    for graph in without:
+        del graph.edge_index
+    found = pairwise(without, alpha=0)
+    assert torch.equal(pairwise(with_edges, alpha=0.0), found)
+    for i, j in ((0, 2), (5, 1), (3, 4)):
+        cost = pot.dist(without[i].x.numpy(), without[j].x.numpy())
+        assert float(found[i, j]) == pytest.approx(pot.emd2([], [], cost), abs=1e-12)
+
+
+@pytest.mark.parametrize(("node_cost", "metric"), [("euclidean", "euclidean"), ("hamming", "hamming")])
+def test_other_costs_between_nodes(node_cost: str, metric: str) -> None:
+    graphs = [Data(x=graph.x.round()) for graph in random_graphs()]
+    found = pairwise(graphs, alpha=0, node_cost=node_cost)
+    for i in range(7):
+        for j in range(7):
+            cost = pot.dist(graphs[i].x.numpy(), graphs[j].x.numpy(), metric=metric)
+            assert float(found[i, j]) == pytest.approx(pot.emd2([], [], cost), abs=1e-12)
+
+
+def test_pot_reaches_the_same_values_on_average() -> None:
+    """From the same start; both are local minima, of which there are few where features weigh most."""
+    graphs = random_graphs(seed=3, sizes=(5, 8, 12, 9, 14, 6, 10, 7))
+    found = pairwise(graphs, alpha=0.05, canonical=False)
+    ours, theirs = [], []
+    for i, j in zip(*np.triu_indices(len(graphs), 1), strict=True):
+        large, small = sorted((graphs[i], graphs[j]), key=lambda graph: -len(graph.x))
+        cost = pot.dist(large.x.numpy(), small.x.numpy())
+        C, D = matrix(large).numpy(), matrix(small).numpy()
+        theirs.append(float(pot.gromov.fused_gromov_wasserstein2(cost, C, D, alpha=0.05)))
+        ours.append(float(found[i, j]))
+    assert np.mean(np.isclose(ours, theirs, rtol=1e-5)) > 0.8
+    assert np.mean(ours) <= np.mean(theirs) * 1.001
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_of_lists_and_nodes_changes_no_bit(kind: str) -> None:
+    graphs = random_graphs(kind, labels=1)
+    for graph in graphs:
+        graph.x = torch.ones_like(graph.x)  # nothing but structure tells nodes apart
+    whole = pairwise(graphs, alpha=0.5)
+    order = [3, 0, 6, 2, 5, 1, 4]
+    others = [renumbered(graphs[i], seed=i) for i in order]
+    assert torch.equal(pairwise(others, alpha=0.5), whole[order][:, order])
+    assert torch.equal(pairwise(graphs[:3], others[2:], alpha=0.5), whole[:3][:, order[2:]])
+    assert torch.equal(pairwise(others[2:], graphs[:3], alpha=0.5), whole[:3][:, order[2:]].T)
+
+
+def test_renumbered_graphs_are_at_distance_zero_and_compared_once() -> None:
+    graphs = random_graphs()
+    copies = [renumbered(graph, seed=5) for graph in graphs]
+    found = pairwise(graphs, copies, alpha=0.5)
+    assert (found.diagonal() == 0).all()
+    assert torch.equal(found, found.T)
+    assert torch.equal(found, pairwise(graphs, alpha=0.5))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_and_a_list_are_the_same(kind: str) -> None:
+    graphs = random_graphs(kind)
+    assert torch.equal(pairwise(as_batch(graphs), alpha=0.4), pairwise(graphs, alpha=0.4))
+    assert torch.equal(pairwise(as_batch(graphs), graphs[1:4], alpha=0.4), pairwise(graphs, alpha=0.4)[:, 1:4])
+
+
+def test_edges_without_weights_are_a_set() -> None:
+    graphs, again = random_graphs(), random_graphs()
+    for graph in again:
+        loops = torch.arange(len(graph.x)).expand(2, -1)
+        graph.edge_index = torch.cat([graph.edge_index, graph.edge_index[:, ::2], loops], dim=1)
+    assert torch.equal(pairwise(again, alpha=0.5), pairwise(graphs, alpha=0.5))
+
+
+def test_weights_of_an_edge_that_is_listed_twice_add_up() -> None:
+    graphs, again = random_graphs("weighted"), random_graphs("weighted")
+    for graph in again:
+        graph.edge_index = torch.cat([graph.edge_index, graph.edge_index], dim=1)
+        graph.edge_weight = torch.cat([0.25 * graph.edge_weight, 0.75 * graph.edge_weight])
+    torch.testing.assert_close(pairwise(again, alpha=0.5), pairwise(graphs, alpha=0.5), rtol=1e-12, atol=1e-12)
+
+
+def test_listed_pairs() -> None:
+    graphs = random_graphs()
+    whole = pairwise(graphs, alpha=0.5)
+    listed = [(0, 3), (3, 0), (2, 2), (6, 1), (0, 3)]
+    rows, columns = np.array(listed).T
+    assert torch.equal(pairwise(graphs, pairs=listed, alpha=0.5), whole[rows, columns])
+    assert torch.equal(pairwise(graphs, graphs[2:], pairs=torch.tensor([[5, 0]]), alpha=0.5), whole[5, 2:3])
+    assert pairwise(graphs, pairs=[], alpha=0.5).shape == (0,)
+
+
+def test_options_reach_the_solver() -> None:
+    graphs = random_graphs(sizes=(9, 12))
+    options = {"n_starts": 6, "start_kinds": ("anchored", "perturbed"), "max_iter": 50, "tol": 1e-6}
+    expected = alone(graphs[1], graphs[0], 0.9, **options)
+    assert float(pairwise(graphs, alpha=0.9, canonical=False, **options)[0, 1]) == expected
+    assert expected != alone(graphs[1], graphs[0], 0.9)
+
+
+def test_threads_change_no_bit() -> None:
+    graphs = random_graphs(sizes=tuple(range(3, 23)))
+    assert torch.equal(pairwise(graphs, alpha=0.5, num_threads=1), pairwise(graphs, alpha=0.5, num_threads=3))
+
+
+def test_a_single_graph() -> None:
+    assert torch.equal(pairwise(random_graphs()[:1], alpha=0.5), torch.zeros(1, 1, dtype=torch.float64))
+
+
+def test_progress_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    pairwise(random_graphs(), alpha=0.5)
+    assert capsys.readouterr().err == ""
+    pairwise(random_graphs(), alpha=0.5, progress_bar=True)
+    assert "21.0/21.0" in capsys.readouterr().err
+
+
+class TestCheckpoint:
+    def test_values_come_from_the_file(self, tmp_path: Path) -> None:
+        graphs, path = random_graphs(), tmp_path / "folder" / "distances"
+        whole = pairwise(graphs, alpha=0.5, checkpoint=path)
+        size = path.stat().st_size
+        values = np.frombuffer(path.read_bytes()[size - 21 * 8 :])
+        path.write_bytes(path.read_bytes()[: size - 21 * 8] + (values + 1).tobytes())
+        changed = pairwise(graphs, alpha=0.5, checkpoint=path)
+        assert torch.equal(changed[whole > 0], whole[whole > 0] + 1)
+
+    @pytest.mark.parametrize("lost", [1, 8, 37, 21 * 8 - 1, 21 * 8 + 3, 21 * 8 + 40])
+    def test_what_a_crash_cut_off_is_solved_again(self, tmp_path: Path, lost: int) -> None:
+        graphs, path = random_graphs(), tmp_path / "distances"
+        whole = pairwise(graphs, alpha=0.5, checkpoint=path)
+        content = path.read_bytes()
+        path.write_bytes(content[:-lost])
+        assert torch.equal(pairwise(graphs, alpha=0.5, checkpoint=path), whole)
+        assert path.read_bytes() == content
+
+    def test_another_problem_is_refused(self, tmp_path: Path) -> None:
+        graphs, path = random_graphs(), tmp_path / "distances"
+        pairwise(graphs, alpha=0.5, checkpoint=path)
+        changes: list[dict[str, Any]] = [
+            {"alpha": 0.6}, {"n_starts": 2}, {"tol": 1e-6}, {"others": graphs}, {"pairs": [(0, 1)]},
+            {"graphs": graphs[::-1]}, {"graphs": graphs[1:]}, {"graphs": random_graphs(seed=1)},
+        ]  # fmt: skip
+        for change in changes:
+            with pytest.raises(ValueError, match=r"checkpoint: .* of other graphs or options"):
+                pairwise(**{"graphs": graphs, "alpha": 0.5, "checkpoint": path, **change})
+        path.write_text("something else")
+        with pytest.raises(ValueError, match=r"checkpoint: .* is not a checkpoint"):
+            pairwise(graphs, alpha=0.5, checkpoint=path)
+
+    def test_killed_and_continued(self, tmp_path: Path) -> None:
+        script = (
+            "import sys\n"
+            "from tests.ot.ragged_graphs import random_graphs\n"
+            "from tfgw.ot import pairwise\n"
+            "from tfgw.ot.pair_solver import PairGrid\n"
+            "PairGrid.blocks.__defaults__ = (60,)\n"
+            "pairwise(random_graphs(sizes=[20] * 60), alpha=0.9, n_starts=3, checkpoint=sys.argv[1])\n"
+        )
+        path = tmp_path / "distances"
+        process = subprocess.Popen([sys.executable, "-c", script, str(path)], cwd=Path(__file__).parents[2])
+        while not path.exists() or path.stat().st_size < 1000:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+        kept = path.read_bytes()
+        assert len(kept) < 60 * 59 // 2 * 8
+        graphs = random_graphs(sizes=[20] * 60)
+        continued = pairwise(graphs, alpha=0.9, n_starts=3, checkpoint=path)
+        assert path.read_bytes().startswith(kept)
+        assert torch.equal(continued, pairwise(graphs, alpha=0.9, n_starts=3))
+
+
+def test_ctrl_c_stops_within_a_second() -> None:
+    script = (
+        "import signal\n"
+        "from tests.ot.ragged_graphs import random_graphs\n"
+        "from tfgw.ot import pairwise\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "graphs = random_graphs(sizes=(60,) * 200)\n"
+        "print('started', flush=True)\n"
+        "try:\n"
+        "    pairwise(graphs, alpha=0.9, n_starts=64)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    folder = Path(__file__).parents[2]
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=folder)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    assert process.stdout.readline() == "interrupted\n"
+    assert time.monotonic() - began < 5  # on a busy machine
+    process.wait()
+
+
+def changed(number: int, kind: str = "weighted", **attributes: Any) -> list[Data]:
+    graphs = random_graphs(kind)
+    for name, value in attributes.items():
+        graphs[number][name] = value
+    return graphs
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no list": ({"graphs": torch.zeros(3)}, r"graphs: expected a list of graphs or a GraphBatch, got Tensor"),
+    "one graph": ({"graphs": random_graphs()[0]}, r"graphs: expected a list of graphs or a GraphBatch, got Data"),
+    "empty list": ({"graphs": []}, r"graphs: an empty list"),
+    "empty others": ({"others": []}, r"others: an empty list"),
+    "no x": ({"graphs": changed(2, x=None)}, r"x: graph 2 has no x"),
+    "NaN": ({"graphs": changed(4, x=torch.full((6, 3), torch.nan))}, r"x: graph 4 has a feature that is not finite"),
+    "NaN in others": ({"others": changed(4, x=torch.full((6, 3), torch.nan))}, r"others: x: graph 4 has a feature"),
+    "columns": ({"graphs": changed(1, x=torch.ones(4, 5))}, r"x: graph 1 has 5 features per node, but graph 0 has 3"),
+    "other columns": (
+        {"others": [Data(x=torch.ones(2, 4), edge_index=torch.zeros(2, 0, dtype=torch.int64))]},
+        r"others: x: graph 0 has 4 features per node, but those of graphs have 3",
+    ),
+    "no edges": ({"graphs": random_graphs("none")}, r"edge_index: graph 0 has no structure; alpha=0"),
+    "some edges": ({"graphs": changed(3, edge_index=None)}, r"edge_index: graph 3 has no edge_index, but graph 0 has"),
+    "edge outside": (
+        {"graphs": changed(1, "sparse", edge_index=torch.tensor([[0], [4]]))},
+        r"edge_index: graph 1 has an edge to a node outside 0 to 3",
+    ),
+    "edge weights": (
+        {"graphs": changed(2, edge_weight=torch.ones(2))}, r"edge_weight: graph 2 has 2 weights for \d+ edges"
+    ),
+    "some weights": (
+        {"graphs": changed(2, edge_weight=None)}, r"edge_weight: graph 2 has no edge_weight, but graph 0 has one"
+    ),
+    "node weights": (
+        {"graphs": changed(1, node_weights=torch.full((4,), 0.3))}, r"node_weights: the weights of graph 1 sum to 1.2"
+    ),
+    "structure": (
+        {"graphs": changed(5, "dense", structure=torch.ones(80))},
+        r"structure: graph 5 has 80 entries for 9 nodes, expected 81",
+    ),
+    "alpha": ({"alpha": 1.5}, r"alpha: must lie in \[0, 1\], but is 1.5"),
+    "alpha tensor": ({"alpha": torch.tensor([0.5, 0.6])}, r"alpha: expected a number"),
+    "tol": ({"tol": -1.0}, r"tol: must not be negative"),
+    "starts": ({"start_kinds": ["random"]}, r"start_kinds: 'random' is none of"),
+    "threads": ({"num_threads": 0}, r"num_threads: must be at least 1"),
+    "node cost": ({"node_cost": "cosine"}, r"node_cost: must be one of"),
+    "node cost and structure": ({"node_cost": "hamming"}, r"node_cost: 'hamming' compares features only; give alpha=0"),
+    "pairs": ({"pairs": [(0, 1, 2)]}, r"pairs: expected integers of shape \(num_pairs, 2\)"),
+    "pair outside": ({"pairs": [(0, 1), (2, 7)]}, r"pairs: pair 1 has graph 7, but there are 7 graphs"),
+    "real pairs": ({"pairs": [(0.0, 1.0)]}, r"pairs: expected integers"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_named(name: str) -> None:
+    change, message = BAD[name]
+    given: dict[str, Any] = {"graphs": random_graphs("weighted"), "alpha": 0.5, **change}
+    with pytest.raises(ValueError, match=message):
+        pairwise(**given)
+
+
+def test_sizes_of_these_graphs() -> None:
+    assert len(SIZES) == 7  # the numbers above
