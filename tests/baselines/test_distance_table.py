@@ -1,4 +1,4 @@
-"""All pairs in batches: the same as pair by pair, whatever the order, and kept on disk."""
+"""Tables of distances: the same as pair by pair, whatever the order, and kept on disk."""
 
 from pathlib import Path
 
@@ -9,9 +9,10 @@ import torch
 from torch_geometric.data import Data
 
 from tests.baselines.small import awkward_graphs, labelled_graphs
-from tfgw.baselines import WWL, FGWKernel, distance_table
+from tests.ot.ragged_graphs import matrix
+from tfgw.baselines import WWL, FGWKernel
 from tfgw.baselines.distance_cache import read_table, write_table
-from tfgw.baselines.distance_table import all_pairs, cross_pairs, key_of
+from tfgw.baselines.distance_table import Comparison, all_pairs, key_of
 from tfgw.baselines.fgw_kernel import FGWComparison
 from tfgw.baselines.wwl import WWLComparison
 from tfgw.nn.tfgw_pooling import Structure
@@ -25,40 +26,26 @@ def graphs() -> list[Data]:
     return [*different, different[4].clone()]
 
 
-@pytest.fixture
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distance_table, "TEMPLATES", 3)
-    monkeypatch.setattr(distance_table, "ENTRIES", 500)
-
-
 @pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda c: c.name)
-@pytest.mark.usefixtures("small_chunks")
-def test_chunks_equal_pair_by_pair(comparison: FGWComparison) -> None:
+def test_a_table_has_each_graph_once(comparison: Comparison) -> None:
     table = all_pairs(graphs(), comparison)
     assert len(table.keys) == 10
     keys = [key_of(graph) for graph in graphs()]
     found = table.between(keys, keys)
-    by_size = sorted(graphs(), key=lambda graph: (graph.num_nodes, key_of(graph)))
-    for i, small in enumerate(by_size):
-        for large in by_size[i + 1 :]:
-            alone = comparison.distances([comparison.prepare(large)], [comparison.prepare(small)])
-            expected = 0 if key_of(small) == key_of(large) else float(alone)
-            assert table.between([key_of(large)], [key_of(small)]) == pytest.approx(expected, abs=1e-12)
+    for i, first in enumerate(graphs()):
+        for j, second in enumerate(graphs()):
+            assert found[i, j] == comparison.distances([first], [second])[0, 0]
     np.testing.assert_array_equal(found, found.T)
     assert (np.diag(found) == 0).all()
     assert (found[keys.index(keys[4])] == found[-1]).all()
 
 
 @pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda c: c.name)
-@pytest.mark.usefixtures("small_chunks")
-def test_cross_pairs_are_those_of_the_whole(comparison: FGWComparison) -> None:
+def test_distances_to_others_are_those_of_the_whole(comparison: Comparison) -> None:
     everything = graphs()
-    keys = [key_of(graph) for graph in everything]
-    whole = all_pairs(everything, comparison).between(keys, keys)
-    part = cross_pairs(everything[:5], everything[3:], comparison).between(keys[:5], keys[3:])
-    np.testing.assert_array_equal(part, whole[:5, 3:])
-    backwards = all_pairs(everything[::-1], comparison).between(keys, keys)
-    np.testing.assert_array_equal(backwards, whole)
+    whole = comparison.distances(everything)
+    np.testing.assert_array_equal(comparison.distances(everything[:5], everything[3:]), whole[:5, 3:])
+    np.testing.assert_array_equal(comparison.distances(everything[::-1]), whole[::-1, ::-1])
 
 
 @pytest.mark.parametrize("structure", ["adjacency", "shortest_path"])
@@ -74,7 +61,8 @@ def test_fgw_agrees_with_pot(structure: Structure) -> None:
     for i, j in zip(*np.triu_indices(len(some), 1), strict=True):
         large, small = (comparison.prepare(some[k]) for k in sorted((i, j), key=lambda k: -some[k].num_nodes))
         cost = pot.dist(large.x.numpy(), small.x.numpy())
-        theirs.append(pot.fused_gromov_wasserstein2(cost, large.matrix.numpy(), small.matrix.numpy(), alpha=0.05))
+        structures = matrix(large).numpy(), matrix(small).numpy()
+        theirs.append(pot.fused_gromov_wasserstein2(cost, *structures, alpha=0.05))
         ours.append(found[i, j])
     assert np.mean(np.isclose(ours, theirs, rtol=1e-5)) > 0.8
     assert np.mean(ours) <= np.mean(theirs) * 1.001
@@ -86,7 +74,7 @@ def test_wwl_is_the_optimum_of_its_linear_problem(version: str) -> None:
     comparison = WWLComparison(2, version)
     keys = [key_of(graph) for graph in some]
     found = all_pairs(some, comparison).between(keys, keys)
-    prepared = [comparison.prepare(graph).numpy() for graph in some]
+    prepared = [comparison.prepare(graph).x.numpy() for graph in some]
     for i, a in enumerate(prepared):
         for j, b in enumerate(prepared):
             if version == "discrete":

@@ -9,7 +9,7 @@ import numpy as np
 from tfgw.baselines.distance_table import DistanceTable
 from tfgw.datasets.paths import written_whole
 
-_VERSION = "v1"
+_VERSION = "v2"
 """Part of the folder's name: raised when the solver's distances change."""
 
 

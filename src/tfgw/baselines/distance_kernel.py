@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from tfgw.baselines.classical import ClassicalBaseline
 from tfgw.baselines.distance_cache import read_table, write_table
-from tfgw.baselines.distance_table import Comparison, DistanceTable, all_pairs, cross_pairs, key_of
+from tfgw.baselines.distance_table import Comparison, DistanceTable, all_pairs, key_of
 from tfgw.baselines.kernel_svm import Choice, KernelSVM, choose
 from tfgw.datasets import CanonicalOrder
 
@@ -109,11 +109,14 @@ class DistanceKernel(ClassicalBaseline):
 
     def _kernel(self, graphs: list[Data]) -> np.ndarray:
         """exp(−γ distance) of graphs to the training graphs."""
+        return np.exp(-self.gamma_ * self._distances(graphs))
+
+    def _distances(self, graphs: list[Data]) -> np.ndarray:
         rows, columns = ([key_of(graph) for graph in part] for part in (graphs, self.graphs_))
         table = read_table(self._folder(self.comparison_), [*rows, *columns])
-        if table is None:
-            table = cross_pairs(graphs, self.graphs_, self.comparison_, progress_bar=self.verbose)
-        return np.exp(-self.gamma_ * table.between(rows, columns))
+        if table is not None:
+            return table.between(rows, columns)
+        return self.comparison_.distances(graphs, self.graphs_, progress_bar=self.verbose)
 
     def _table(self, graphs: list[Data], comparison: Comparison) -> DistanceTable:
         folder = self._folder(comparison)

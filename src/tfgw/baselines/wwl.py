@@ -5,18 +5,16 @@ Togninalli, Ghisu, Llinares-López, Rieck, Borgwardt: Wasserstein Weisfeiler–L
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
-from tfgw import ot
 from tfgw.baselines.distance_kernel import DistanceKernel, values
 from tfgw.baselines.distance_table import Comparison
 from tfgw.baselines.labels import refined_labels
-from tfgw.baselines.stacking import graph_of_each_node, padded, uniform_weights
 
 Version = Literal["discrete", "continuous"]
 
@@ -64,7 +62,7 @@ class WWL(DistanceKernel):
 
 @dataclass(frozen=True)
 class WWLComparison(Comparison):
-    """Wasserstein distances between sequences of labels, or of averaged features; a prepared graph is ``(n, d)``."""
+    """Wasserstein distances between sequences of labels, or of averaged features."""
 
     num_iterations: int
     version: Version
@@ -73,31 +71,14 @@ class WWLComparison(Comparison):
     def name(self) -> str:
         return f"wwl-{self.version}-iterations={self.num_iterations}"
 
-    def prepare(self, graph: Data) -> Tensor:
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"alpha": 0.0, "node_cost": "hamming" if self.version == "discrete" else "euclidean"}
+
+    def prepare(self, graph: Data) -> Data:
         if self.version == "discrete":
-            return refined_labels(graph, self.num_iterations)
-        return averaged_features(graph, self.num_iterations)
-
-    def distances(self, graphs: Sequence[Tensor], templates: Sequence[Tensor]) -> Tensor:
-        sizes = [len(points) for points in templates]
-        points = padded(templates, max(sizes)).flatten(0, 1)
-        cost = self._cost(torch.cat(list(graphs)), points).reshape(-1, len(templates), max(sizes))
-        return ot.linear_transport(
-            cost,
-            template_weights=uniform_weights(sizes),
-            batch=graph_of_each_node([len(points) for points in graphs]),
-            plans=None,
-            num_threads=self.num_threads,
-        ).distances
-
-    def _cost(self, nodes: Tensor, points: Tensor) -> Tensor:
-        """Cost between each of the nodes and each of the points of all templates."""
-        if self.version == "continuous":
-            return torch.cdist(nodes, points, compute_mode="donot_use_mm_for_euclid_dist")
-        differ = torch.zeros(len(nodes), len(points), dtype=torch.float64)
-        for left, right in zip(nodes.T, points.T, strict=True):
-            differ += left[:, None] != right[None, :]
-        return differ / nodes.shape[1]
+            return Data(x=(refined_labels(graph, self.num_iterations) >> 11).double())  # 53 bits, which a double holds
+        return Data(x=averaged_features(graph, self.num_iterations))
 
 
 def averaged_features(graph: Data, num_iterations: int) -> Tensor:
