@@ -8,7 +8,7 @@ FGW distances between one molecule and a small library, with atom types as featu
 import matplotlib.pyplot as plt
 import networkx as nx
 import torch
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Data
 
 from tfgw import ot
 
@@ -36,30 +36,22 @@ def as_data(atoms: str, bonds: list[tuple[int, int]]) -> Data:
 
 
 # %%
-# The query is the only "template". All distances are one call.
-query = "phenol"
-molecule = as_data(*library[query])
-adjacency = torch.zeros(7, 7, dtype=torch.float64)
-adjacency[molecule.edge_index[0], molecule.edge_index[1]] = 1
-graphs = Batch.from_data_list([as_data(*one) for one in library.values()])
-found = ot.fgw(
-    ot.GraphBatch(graphs.x, batch=graphs.batch, edge_index=graphs.edge_index),
-    ot.Templates(molecule.x[None], structure=adjacency[None]),
-    alpha=0.5,
-    n_starts=8,
-)
-order = found.distances[:, 0].argsort().tolist()
-names = list(library)
-for number in order[:5]:
-    structure, features = float(found.structure_costs[number]), float(found.feature_costs[number])
-    print(f"{names[number]:13} {float(found.distances[number]):.3f} (structure {structure:.3f}, atoms {features:.3f})")
+# Where bounds tell that a molecule is too far, its distance is not computed.
+query, names = "phenol", list(library)
+molecules = [as_data(*library[name]) for name in names]
+found = ot.nearest([as_data(*library[query])], molecules, top=5, alpha=0.5, n_starts=8)
+nearest = {
+    names[number]: float(distance) for number, distance in zip(found.indices[0], found.distances[0], strict=True)
+}
+for name, distance in nearest.items():
+    print(f"{name:13} {distance:.3f}")
 
 # %%
 figure, axes = plt.subplots(1, 5, figsize=(10, 2.2))
-for axis, number in zip(axes, order, strict=False):
-    atoms, bonds = library[names[number]]
+for axis, (name, distance) in zip(axes, nearest.items(), strict=True):
+    atoms, bonds = library[name]
     drawing = nx.Graph(bonds)
     colours = [{"C": "lightgrey", "N": "skyblue", "O": "salmon"}[atoms[v]] for v in drawing]
     labels = {v: atoms[v] for v in drawing}
     nx.draw(drawing, nx.kamada_kawai_layout(drawing), axis, node_color=colours, labels=labels, node_size=160)
-    axis.set_title(f"{names[number]}\n{float(found.distances[number]):.3f}", fontsize=9)
+    axis.set_title(f"{name}\n{distance:.3f}", fontsize=9)

@@ -9,7 +9,7 @@ from torch import Tensor
 import tfgw
 from tfgw import ot
 from tfgw.datasets import CanonicalOrder, GraphDataset, IndexSplit, load, random_split, skip_circles
-from tfgw.estimators import TFGWClassifier, TFGWRegressor, TFGWTransformer
+from tfgw.estimators import FGWDistances, TFGWClassifier, TFGWRegressor, TFGWTransformer
 from tfgw.nn import TFGWConfig, TFGWModel, TFGWPooling, sample_templates
 from tfgw.train import Evaluation, TrainedModel, evaluate, load_model
 
@@ -42,6 +42,9 @@ def datasets() -> GraphDataset:
 def estimators(graphs: GraphDataset, labels: list[str]) -> np.ndarray:
     assert_type(TFGWRegressor().fit(graphs, [0.5] * len(graphs)), TFGWRegressor)
     assert_type(TFGWTransformer().fit(graphs), TFGWTransformer)
+    assert_type(FGWDistances().fit(graphs), FGWDistances)
+    assert_type(ot.pairwise(graphs, alpha=0.5), Tensor)
+    assert_type(ot.nearest(graphs, top=3, alpha=0.5).indices, Tensor)
     model = TFGWClassifier(num_templates=4)
     model.save("model.safetensors")
     assert_type(TFGWClassifier.load("model.safetensors"), TFGWClassifier)

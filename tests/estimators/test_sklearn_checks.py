@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tfgw.estimators import TFGWClassifier, TFGWRegressor, TFGWTransformer
+from tfgw.estimators import FGWDistances, TFGWClassifier, TFGWRegressor, TFGWTransformer
 
 EDGE = np.array([[0, 1], [1, 0]])
 
@@ -78,11 +78,16 @@ class RowsTransformer(OnRows, TFGWTransformer):
     pass
 
 
+class RowsDistances(OnRows, FGWDistances):
+    pass
+
+
 SMALL = {"template_nodes": 2, "num_layers": 0, "epochs": 2, "batch_size": 32, "accelerator": "cpu"}
 ESTIMATORS = [
     RowsClassifier(num_templates=4, **SMALL),
     RowsRegressor(num_templates=12, **SMALL),
     RowsTransformer(num_templates=4, template_nodes=2),
+    RowsDistances(),
 ]
 
 
@@ -110,10 +115,10 @@ def test_every_check_left_out_is_one_of_scikit_learn() -> None:
     assert NOT_APPLICABLE.keys() | NOT_PROMISED.keys() <= yielded
 
 
-@pytest.mark.parametrize("estimator", [TFGWClassifier(), TFGWRegressor(), TFGWTransformer()])
+@pytest.mark.parametrize("estimator", [TFGWClassifier(), TFGWRegressor(), TFGWTransformer(), FGWDistances()])
 def test_tags_say_that_arrays_are_no_input(estimator: Any) -> None:
     tags = get_tags(estimator)
     assert not tags.input_tags.two_d_array
-    assert tags.target_tags.required == (not isinstance(estimator, TFGWTransformer))
+    assert tags.target_tags.required == (not isinstance(estimator, TFGWTransformer | FGWDistances))
     with pytest.raises(ValueError, match=r"X: expected a list of graphs .* got ndarray"):
         estimator.fit(np.zeros((4, 3)), [0, 1, 0, 1])

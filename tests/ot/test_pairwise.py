@@ -15,6 +15,7 @@ from torch_geometric.data import Batch, Data
 
 from tests.ot.ragged_graphs import SIZES, alone, matrix, random_graphs, renumbered
 from tfgw.ot import GraphBatch, pairwise
+from tfgw.ot.pair_journal import PairJournal
 
 KINDS = ("sparse", "weighted", "directed", "dense")
 
@@ -193,6 +194,21 @@ class TestCheckpoint:
         path.write_text("something else")
         with pytest.raises(ValueError, match=r"checkpoint: .* is not a checkpoint"):
             pairwise(graphs, alpha=0.5, checkpoint=path)
+
+    def test_a_folder_has_a_file_for_each_problem(self, tmp_path: Path) -> None:
+        graphs = random_graphs()
+        for alpha in (0.2, 0.7, 0.2):
+            assert torch.equal(pairwise(graphs, alpha=alpha, checkpoint=tmp_path), pairwise(graphs, alpha=alpha))
+        assert len(list(tmp_path.iterdir())) == 2
+
+    def test_calls_at_the_same_time_write_the_same(self, tmp_path: Path) -> None:
+        values = np.random.default_rng(0).random(7)
+        first, second = (PairJournal(tmp_path / "distances", b"digest") for _ in range(2))
+        first.append(values[:3])
+        second.append(values[:2])
+        first.append(values[3:])
+        second.append(values[2:5])
+        np.testing.assert_array_equal(PairJournal(tmp_path / "distances", b"digest").take(9), values)
 
     def test_killed_and_continued(self, tmp_path: Path) -> None:
         script = (

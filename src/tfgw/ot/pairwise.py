@@ -68,7 +68,8 @@ def pairwise(
         n_starts: Number of starts, of which the best is kept.
         start_kinds: What the starts may be.
         checkpoint: File that keeps distances while they are computed. A call with the same graphs and options continues
-            where one that was killed ended; one with others raises an error.
+            where one that was killed ended, or reads them all; one with others raises an error. A folder that exists
+            has a file for each problem.
         progress_bar: Whether to show a progress bar.
         num_threads: Threads to solve with.
 
