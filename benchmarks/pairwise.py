@@ -1,0 +1,131 @@
+"""Distances between all pairs of a dataset and nearest neighbours, against POT and against pairs solved one by one.
+
+python benchmarks/pairwise.py --data-dir FOLDER                             # samples of 400 graphs
+python benchmarks/pairwise.py --datasets NCI1 --graphs 0 --threads 2        # the whole dataset
+"""
+
+from common import parser, read, table  # isort: skip  (pins BLAS threads first)
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+import ot as pot
+import torch
+from torch_geometric.data import Data
+
+from tfgw import ot
+from tfgw.datasets import CanonicalOrder
+
+
+def sample(name: str, args: Any) -> tuple[list[Data], int]:
+    """Random graphs in canonical order, and the number of graphs in the dataset."""
+    dataset = list(read(name, args.data_dir))
+    count = args.graphs or len(dataset)
+    chosen = np.random.default_rng(args.seed).permutation(len(dataset))[:count]
+    graphs = [Data(x=dataset[i].x, edge_index=dataset[i].edge_index) for i in chosen]
+    return [CanonicalOrder()(graph) for graph in graphs], len(dataset)
+
+
+def matrix(graph: Data) -> torch.Tensor:
+    dense = torch.zeros(len(graph.x), len(graph.x), dtype=torch.float64)
+    dense[graph.edge_index[0], graph.edge_index[1]] = 1
+    return dense
+
+
+def alone(large: Data, small: Data, alpha: float) -> float:
+    """One pair, by the solver for graphs and templates."""
+    templates = ot.Templates(small.x[None], matrix(small)[None])
+    found = ot.fgw(ot.GraphBatch(large.x, edge_index=large.edge_index), templates, alpha, plans=None)
+    return float(found.distances)
+
+
+def pot_alone(large: Data, small: Data, alpha: float) -> float:
+    cost = pot.dist(large.x.numpy(), small.x.numpy())
+    structures = matrix(large).numpy(), matrix(small).numpy()
+    return float(pot.gromov.fused_gromov_wasserstein2(cost, *structures, alpha=alpha))
+
+
+def measured(run: Any) -> tuple[Any, float, float]:
+    """The result, the seconds it took, and those of all threads together."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = run()
+    return found, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def some_pairs(graphs: list[Data], distances: torch.Tensor, args: Any) -> tuple[float, float, float]:
+    """Largest difference from pairs solved alone, processor seconds of a pair of POT's, and mean value relative to POT's."""
+    rng = np.random.default_rng(args.seed)
+    ours, theirs, one_by_one, times = [], [], [], []
+    while len(ours) < args.sample:
+        i, j = rng.choice(len(graphs), 2, replace=False)
+        large, small = sorted((graphs[i], graphs[j]), key=lambda graph: -len(graph.x))
+        if len(large.x) == len(small.x):  # which of them is the template is not known here
+            continue
+        ours.append(float(distances[i, j]))
+        one_by_one.append(alone(large, small, args.alpha))
+        value, _, cpu = measured(lambda pair=(large, small): pot_alone(*pair, args.alpha))
+        theirs.append(value)
+        times.append(cpu)
+    difference = float(np.abs(np.array(ours) - one_by_one).max())
+    return difference, float(np.mean(times)), float(np.mean(ours) / np.mean(theirs))
+
+
+def measure(name: str, args: Any) -> tuple[list[str], list[str]]:
+    graphs, total = sample(name, args)
+    pairs, all_pairs = len(graphs) * (len(graphs) - 1) // 2, total * (total - 1) // 2
+    settings: dict[str, Any] = {"alpha": args.alpha, "num_threads": args.threads, "progress_bar": args.verbose}
+    distances, wall, cpu = measured(lambda: ot.pairwise(graphs, **settings))
+    difference, pot_seconds, value = some_pairs(graphs, distances, args)
+    row = [
+        name,
+        f"{pairs:,}",
+        f"{wall:.1f}",
+        f"{cpu:.1f}",
+        f"{1e6 * cpu / pairs:.1f}",
+        f"{cpu / pairs * all_pairs / args.threads:,.0f} s",
+        f"{1e6 * pot_seconds:,.0f}",
+        f"{pot_seconds * all_pairs / 3600 / args.threads:,.1f} h",
+        f"{pot_seconds * pairs / cpu:,.0f}×",
+        f"{difference:.1e}",
+        f"{value:.4f}",
+    ]
+    near, near_wall, near_cpu = measured(lambda: ot.nearest(graphs, top=args.top, **settings))
+    distances.fill_diagonal_(torch.inf)
+    order = np.argsort(distances.numpy(), axis=1, kind="stable")[:, : args.top]
+    same = bool((order == near.indices.numpy()).all())
+    near_row = [
+        name,
+        f"{len(graphs):,}",
+        f"{near.num_pairs:,}",
+        f"{100 * near.num_solved / near.num_pairs:.1f} %",
+        f"{near_wall:.1f}",
+        f"{near_cpu:.1f}",
+        f"{cpu / near_cpu:.1f}×",
+        "yes" if same else "NO",
+    ]
+    return row, near_row
+
+
+def main() -> None:
+    p = parser(__doc__)
+    p.set_defaults(graphs=400)
+    p.add_argument("--alpha", type=float, default=0.5)
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--top", type=int, default=10, help="nearest neighbours")
+    p.add_argument("--sample", type=int, default=100, help="pairs that are solved alone, and by POT")
+    p.add_argument("--verbose", action="store_true", help="show progress bars")
+    args = p.parse_args()
+    rows, near = zip(*(measure(name, args) for name in args.datasets), strict=True)
+    what = f"{args.graphs} graphs" if args.graphs else "all graphs"
+    print(f"{what}, α = {args.alpha}, {args.threads} threads; load of the machine {os.getloadavg()[0]:.1f}\n")
+    header = "dataset, pairs, seconds, processor s, µs/pair, whole dataset, POT µs/pair, POT whole, faster"
+    table([*header.split(", "), "difference", "value/POT"], list(rows))
+    print(f"\n{args.top} nearest neighbours\n")
+    header = "dataset, graphs, pairs, solved, seconds, processor s, faster than all pairs, same as by all pairs"
+    table(header.split(", "), list(near))
+
+
+if __name__ == "__main__":
+    main()
