@@ -30,6 +30,15 @@ def read_lists(graphs: Any, others: Any, *, features_only: bool) -> list[list[Pa
     return [first, second]
 
 
+def device_of(graphs: Any) -> torch.device:
+    """Where the features of a list of graphs are; those of an iterator are not looked at."""
+    first = graphs
+    if not isinstance(graphs, GraphBatch) and hasattr(graphs, "__getitem__") and hasattr(graphs, "__len__"):
+        first = graphs[0] if len(graphs) else None
+    x = getattr(first, "x", None)
+    return x.device if isinstance(x, Tensor) else torch.device("cpu")
+
+
 def _read_graphs(graphs: Any, features_only: bool) -> list[Part]:
     if isinstance(graphs, GraphBatch):
         parts, tolerance = _from_batch(graphs), weight_tolerance(graphs.x.dtype)

@@ -94,11 +94,11 @@ def nearest(
         found, options, num_threads=num_threads, checkpoint=checkpoint, purpose=f"nearest {top}".encode()
     )
     search = _Search(found, solver, options.alpha, top, among_themselves=others is None)
-    with progress(2 * len(search.grid), progress_bar) as bar:
+    with progress(2 * search.grid.num_pairs, progress_bar) as bar:
         search.solve_best_candidates(bar)
         search.solve_within_radius(bar)
     indices, distances = search.neighbours()
-    return Neighbours(torch.from_numpy(indices), torch.from_numpy(distances), search.num_solved, len(search.grid))
+    return Neighbours(torch.from_numpy(indices), torch.from_numpy(distances), search.num_solved, search.grid.num_pairs)
 
 
 class _Known(NamedTuple):
@@ -145,7 +145,7 @@ class _Search:
                 bounds[block[:, :, 0] == block[:, :, 1]] = np.inf
                 block = np.take_along_axis(block, _smallest(bounds, wanted)[:, :, None], axis=1)
             pairs.append(block.reshape(-1, 2))
-            bar.update(round(len(self.grid) * len(rows) / len(self.grid.rows)))
+            bar.update(round(self.grid.num_pairs * len(rows) / len(self.grid.rows)))
         different = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
         self._solve(different[different[:, 0] != different[:, 1]])
         self._solved = self._keys(different)

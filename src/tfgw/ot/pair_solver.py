@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -67,7 +67,9 @@ class PairGrid(NamedTuple):
         """The pairs of two lists, or of one with itself."""
         return cls(np.unique(graphs.ranks[0]), np.unique(graphs.ranks[-1]))
 
-    def __len__(self) -> int:
+    @property
+    def num_pairs(self) -> int:
+        """Number of pairs of different graphs."""
         common = len(np.intersect1d(self.rows, self.columns))
         return len(self.rows) * len(self.columns) - common * (common + 1) // 2
 
@@ -120,14 +122,17 @@ class PairSolver:
         self._options: dict[str, Any] = options._asdict()
         del self._options["alpha"], self._options["node_cost"]
 
-    def distances(self, pairs: np.ndarray) -> np.ndarray:
-        """Distance of each pair, ``(num_pairs,)``."""
+    def distances(self, pairs: np.ndarray, solve: Callable[[], np.ndarray] | None = None) -> np.ndarray:
+        """Distance of each pair, ``(num_pairs,)``; what is not known yet comes from ``solve``, if it is given."""
         known = self._journal.take(len(pairs))
-        rest = pairs[len(known) :]
-        found = np.empty(len(rest))
-        if len(rest):
-            self._native.distances(_ordered(rest), out=found, **self._options)
-            self._journal.append(found)
+        if len(known) == len(pairs):
+            return known
+        if solve is None:
+            found = np.empty(len(pairs) - len(known))
+            self._native.distances(_ordered(pairs[len(known) :]), out=found, **self._options)
+        else:
+            found = solve()[len(known) :]
+        self._journal.append(found)
         return np.concatenate([known, found])
 
     def lower_bounds(self, pairs: np.ndarray) -> np.ndarray:

@@ -5,19 +5,20 @@ lists of graphs ─ ragged ─▶ different graphs by rank ─ pair_solver ─�
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tfgw.ot.graph_lists import read_lists
+from tfgw.ot.graph_lists import device_of, read_lists
 from tfgw.ot.inputs import GraphBatch
+from tfgw.ot.pair_blocks import PairBlocks
 from tfgw.ot.pair_solver import CHUNK, NODE_COSTS, PairGrid, PairOptions, PairSolver
 from tfgw.ot.problem import MAX_ITER, TOL
 from tfgw.ot.ragged import RaggedSet, ragged_set
-from tfgw.ot.starts import START_KINDS
+from tfgw.ot.starts import START_KINDS, UNIFORM
 
 
 def pairwise(
@@ -35,6 +36,7 @@ def pairwise(
     checkpoint: str | os.PathLike[str] | None = None,
     progress_bar: bool = False,
     num_threads: int | None = None,
+    device: str | torch.device | None = None,
 ) -> Tensor:
     """Fused Gromov–Wasserstein distances between all graphs of a list, or of two lists.
 
@@ -72,9 +74,12 @@ def pairwise(
             has a file for each problem.
         progress_bar: Whether to show a progress bar.
         num_threads: Threads to solve with.
+        device: Where to solve all pairs, the CPU or a GPU; ``None``: where the features of the first graph are. What
+            the kernels of a GPU cannot do is solved on the CPU: ``pairs``, several starts, other costs, and pairs of
+            two graphs with more than 128 nodes. On a GPU the last bits of a pair may depend on the other graphs.
 
     Returns:
-        Distances in double precision on the CPU, ``(num_graphs, num_others)``; with ``pairs``, ``(num_pairs,)``.
+        Distances in double precision, on that device, ``(num_graphs, num_others)``; with ``pairs``, ``(num_pairs,)``.
 
     Raises:
         ValueError: If an input is invalid; the message names the argument and the graph.
@@ -83,27 +88,52 @@ def pairwise(
     lists = read_lists(graphs, others, features_only=options.alpha == 0)
     found = ragged_set(lists, canonical=canonical)
     chosen = None if pairs is None else _checked_pairs(pairs, found)
+    where = device_of(graphs) if device is None else torch.device(device)
+    on_gpu = where.type != "cpu" and chosen is None and _kernels_can(options)
     solver = PairSolver(
         found,
         options,
         num_threads=num_threads,
         checkpoint=checkpoint,
-        purpose=b"all" if chosen is None else b"pairs" + hashlib.blake2b(chosen.tobytes()).digest(),
+        purpose=_purpose(chosen, on_gpu),
     )
-    if chosen is None:
-        return torch.from_numpy(_matrix(found, solver, progress_bar))
-    return torch.from_numpy(_listed(found, chosen, solver, progress_bar))
+    if chosen is not None:
+        return torch.from_numpy(_listed(found, chosen, solver, progress_bar)).to(where)
+    grid = PairGrid.of(found)
+    blocks = _blocks_on(where, found, grid, options) if on_gpu else ((pairs, None) for pairs in grid.blocks())
+    return torch.from_numpy(_matrix(found, grid, blocks, solver, progress_bar)).to(where)
 
 
-def _matrix(graphs: RaggedSet, solver: PairSolver, progress_bar: bool) -> np.ndarray:
-    grid = PairGrid.of(graphs)
+def _purpose(pairs: np.ndarray | None, on_gpu: bool) -> bytes:
+    """Which pairs are solved, and in which order."""
+    if pairs is not None:
+        return b"pairs" + hashlib.blake2b(pairs.tobytes()).digest()
+    return b"all, on a GPU" if on_gpu else b"all"
+
+
+def _kernels_can(options: PairOptions) -> bool:
+    """Whether these are options that the kernels of a GPU know."""
+    return options.n_starts == 1 and bool(options.start_kinds & UNIFORM) and options.node_cost == 0
+
+
+Blocks = Iterable[tuple[np.ndarray, Callable[[], np.ndarray] | None]]
+"""Pairs, and what solves them if it is not the CPU."""
+
+
+def _blocks_on(device: torch.device, graphs: RaggedSet, grid: PairGrid, options: PairOptions) -> Blocks:
+    blocks = PairBlocks(graphs, grid, options, device)
+    yield from blocks
+    yield from ((pairs, None) for pairs in blocks.rest().blocks())
+
+
+def _matrix(graphs: RaggedSet, grid: PairGrid, blocks: Blocks, solver: PairSolver, progress_bar: bool) -> np.ndarray:
     # Where each rank is in rows and columns, if it is.
     row, column = (np.full(len(graphs.parts), -1) for _ in grid)
     row[grid.rows], column[grid.columns] = np.arange(len(grid.rows)), np.arange(len(grid.columns))
     matrix = np.zeros((len(grid.rows), len(grid.columns)))
-    with progress(len(grid), progress_bar) as bar:
-        for pairs in grid.blocks():
-            distances = solver.distances(pairs)
+    with progress(grid.num_pairs, progress_bar) as bar:
+        for pairs, solve in blocks:
+            distances = solver.distances(pairs, solve)
             for first, second in (pairs.T, pairs.T[::-1]):
                 inside = (row[first] >= 0) & (column[second] >= 0)
                 matrix[row[first[inside]], column[second[inside]]] = distances[inside]

@@ -87,7 +87,7 @@ def ragged_set(lists: Sequence[list[Part]], *, canonical: bool) -> RaggedSet:
 
 
 def _in_canonical_order(parts: Sequence[Part]) -> list[Part]:
-    sizes, arrays = np.array([part.num_nodes for part in parts]), _stacked(parts)
+    sizes, arrays = np.array([part.num_nodes for part in parts]), stacked(parts)
     ptr = arrays.pop("ptr")
     tensors: dict[str, Any] = {name: torch.from_numpy(array) for name, array in arrays.items() if array is not None}
     batch = torch.from_numpy(np.repeat(np.arange(len(parts)), sizes))
@@ -104,10 +104,10 @@ def _in_canonical_order(parts: Sequence[Part]) -> list[Part]:
 
 def native_graphs(parts: Sequence[Part]) -> Any:
     """Graphs as native code reads them."""
-    return _core.GivenGraphs(**_stacked(parts))
+    return _core.GivenGraphs(**stacked(parts))
 
 
-def _stacked(parts: Sequence[Part]) -> dict[str, Any]:
+def stacked(parts: Sequence[Part]) -> dict[str, Any]:
     """The fields of all graphs, one after the other; edges count through all nodes, which begin at ``ptr``."""
     fields: dict[str, Any] = {"ptr": np.cumsum([0, *(part.num_nodes for part in parts)])}
     for name, first in parts[0]._asdict().items():

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -11,10 +12,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.ot.cuda.emulation import EmulatedGpu, emulated_for_eager_calls
 from tests.ot.problems import STRUCTURES, Problem, random_problem
+from tests.ot.ragged_graphs import random_graphs
 from tfgw.nn import TFGWPooling
-from tfgw.ot import GraphBatch, Templates, Transport, backends, fgw, operators
+from tfgw.ot import START_KINDS, GraphBatch, Templates, Transport, backends, fgw, operators, pair_blocks, pairwise
+from tfgw.ot.graph_lists import read_lists
+from tfgw.ot.pair_blocks import PairBlocks
+from tfgw.ot.pair_solver import PairGrid, PairOptions
 from tfgw.ot.problem import NUM_OPERATOR_FIELDS
 from tfgw.ot.problem import Problem as SolverProblem
+from tfgw.ot.ragged import ragged_set
 from tfgw.ot.tracing import is_eager
 
 FORWARD = ["tfgw_index", "tfgw_prepare", "tfgw_start", "tfgw_solve"]
@@ -449,3 +455,19 @@ def test_a_layer_that_the_kernels_cannot_solve(gpu: EmulatedGpu) -> None:
     layer(problem.graphs.x, problem.graphs.edge_index, problem.graphs.batch).sum().backward()
     assert not gpu.launched
     assert layer.structure_entries.grad is not None
+
+
+@pytest.mark.parametrize("kind", ["sparse", "weighted", "dense"])
+def test_all_pairs_in_blocks(kind: str, gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two templates at a time, padded to the larger one."""
+    monkeypatch.setattr(pair_blocks, "TEMPLATES", 2)
+    graphs = random_graphs(kind, sizes=(5, 16, 3, 12, 20))
+    expected = pairwise(graphs, alpha=0.4)
+    found = ragged_set(read_lists(graphs, None, features_only=False), canonical=True)
+    options = PairOptions.checked(0.4, 1000, 1e-9, 1, START_KINDS)
+    matrix = np.zeros((5, 5))
+    for pairs, solve_block in PairBlocks(found, PairGrid.of(found), options, torch.device("cpu")):
+        matrix[pairs[:, 0], pairs[:, 1]] = matrix[pairs[:, 1], pairs[:, 0]] = solve_block()
+    ranks = found.ranks[0]
+    torch.testing.assert_close(torch.from_numpy(matrix[np.ix_(ranks, ranks)]), expected, rtol=1e-10, atol=1e-12)
+    assert gpu.launched.count("tfgw_solve") + gpu.launched.count("tfgw_solve_small") == 2

@@ -2,14 +2,16 @@
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
 from tests.ot.problems import STRUCTURES, Problem, random_problem, with_near_neighbours
+from tests.ot.ragged_graphs import random_graphs
 from tfgw.nn import TFGWPooling
-from tfgw.ot import GraphBatch, Templates, Transport, fgw, linear_transport
+from tfgw.ot import GraphBatch, Templates, Transport, fgw, linear_transport, pairwise
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
@@ -303,3 +305,26 @@ def test_another_device_than_the_current_one() -> None:
     expected, _ = solve(problem, "cuda:0")
     found, _ = solve(problem, "cuda:1")
     torch.testing.assert_close(found.distances.cpu(), expected.distances.cpu(), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "weighted", "directed", "dense"])
+def test_all_pairs(kind: str) -> None:
+    """Templates of all size classes, and a pair that is too large for the kernels."""
+    graphs = random_graphs(kind, sizes=(5, 130, 17, 40, 12, 70, 140, 30))
+    expected = pairwise(graphs, alpha=0.1)
+    found = pairwise([graph.cuda() for graph in graphs], alpha=0.1)
+    assert found.is_cuda
+    torch.testing.assert_close(found.cpu(), expected, rtol=1e-9, atol=1e-12)
+    assert torch.equal(pairwise(graphs, alpha=0.1, device="cuda"), found)
+    assert torch.equal(found, found.T)
+    part = pairwise(graphs[2:], graphs[:5], alpha=0.1, device="cuda")
+    torch.testing.assert_close(part.cpu(), expected[2:, :5], rtol=1e-9, atol=1e-12)
+
+
+def test_all_pairs_continue_after_a_crash(tmp_path: Path) -> None:
+    graphs, path = random_graphs(sizes=(9, 20, 12, 33, 7)), tmp_path / "distances"
+    whole = pairwise(graphs, alpha=0.4, device="cuda", checkpoint=path)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert torch.equal(pairwise(graphs, alpha=0.4, device="cuda", checkpoint=path), whole)
+    with pytest.raises(ValueError, match="checkpoint"):
+        pairwise(graphs, alpha=0.4, device="cpu", checkpoint=path)
