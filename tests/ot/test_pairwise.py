@@ -272,6 +272,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "empty list": ({"graphs": []}, r"graphs: an empty list"),
     "empty others": ({"others": []}, r"others: an empty list"),
     "no x": ({"graphs": changed(2, x=None)}, r"x: graph 2 has no x"),
+    "list": ({"graphs": changed(2, x=[1.0, 2.0])}, r"x: graph 2 has a list where a dense tensor of real numbers is"),
+    "sparse": ({"graphs": changed(2, x=torch.eye(11).to_sparse())}, r"x: graph 2 has a tensor of .*sparse_coo where"),
     "NaN": ({"graphs": changed(4, x=torch.full((6, 3), torch.nan))}, r"x: graph 4 has a feature that is not finite"),
     "NaN in others": ({"others": changed(4, x=torch.full((6, 3), torch.nan))}, r"others: x: graph 4 has a feature"),
     "columns": ({"graphs": changed(1, x=torch.ones(4, 5))}, r"x: graph 1 has 5 features per node, but graph 0 has 3"),

@@ -75,40 +75,49 @@ def _from_list(graphs: Iterable[Any]) -> tuple[list[Part], float]:
 
 
 def _read(graph: Any) -> tuple[Part, torch.dtype]:
-    """The attributes of one graph, as PyTorch Geometric names them; ``structure`` comes before edges."""
-    x, edge_index = getattr(graph, "x", None), getattr(graph, "edge_index", None)
-    structure = getattr(graph, "structure", None)
+    """One graph, and the precision of its features; errors say what it has, as in "x: has …"."""
+    x, weights = _attribute(graph, "x"), _attribute(graph, "node_weights")
     if x is None:
         raise ValueError("x: has no x (that of nodes without features has shape (n, 0))")
-    for name, value in (("x", x), ("edge_index", edge_index), ("structure", structure)):
-        if value is not None and not isinstance(value, Tensor):
-            raise ValueError(f"{name}: has a {type(value).__name__} where a tensor is expected")
     if x.dim() != 2 or not len(x):
         raise ValueError(f"x: has features of shape {tuple(x.shape)}, expected (num_nodes, num_features)")
     nodes = len(x)
-    weights = getattr(graph, "node_weights", None)
-    edge_weight = getattr(graph, "edge_weight", None)
-    if structure is not None:
-        if structure.numel() != nodes**2:
-            raise ValueError(f"structure: has {structure.numel()} entries for {nodes} nodes, expected {nodes**2}")
-        edge_index = edge_weight = None
-    if edge_index is not None:
-        if edge_index.dtype != torch.int64 or edge_index.dim() != 2 or len(edge_index) != 2:
-            raise ValueError("edge_index: has edges that are no int64 tensor of shape (2, num_edges)")
-        if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= nodes):
-            raise ValueError(f"edge_index: has an edge to a node outside 0 to {nodes - 1}")
-        if edge_weight is not None and edge_weight.numel() != edge_index.shape[1]:
-            raise ValueError(f"edge_weight: has {edge_weight.numel()} weights for {edge_index.shape[1]} edges")
     if weights is not None and weights.numel() != nodes:
         raise ValueError(f"node_weights: has {weights.numel()} weights for {nodes} nodes")
-    part = Part(
-        _numbers(x),
-        np.full(nodes, 1 / nodes) if weights is None else _numbers(weights).reshape(nodes),
-        None if edge_index is None else edge_index.detach().cpu().numpy(),
-        None if edge_weight is None or edge_index is None else _numbers(edge_weight).reshape(-1),
-        None if structure is None else _numbers(structure).reshape(nodes, nodes),
-    )
-    return part, x.dtype if x.is_floating_point() else torch.float64
+    h = np.full(nodes, 1 / nodes) if weights is None else _numbers(weights).reshape(nodes)
+    dtype = x.dtype if x.is_floating_point() else torch.float64
+    structure = _attribute(graph, "structure")
+    if structure is None:
+        return Part(_numbers(x), h, *_read_edges(graph, nodes), None), dtype
+    if structure.numel() != nodes**2:
+        raise ValueError(f"structure: has {structure.numel()} entries for {nodes} nodes, expected {nodes**2}")
+    return Part(_numbers(x), h, None, None, _numbers(structure).reshape(nodes, nodes)), dtype
+
+
+def _read_edges(graph: Any, nodes: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    edge_index, edge_weight = _attribute(graph, "edge_index"), _attribute(graph, "edge_weight")
+    if edge_index is None:
+        return None, None
+    if edge_index.dtype != torch.int64 or edge_index.dim() != 2 or len(edge_index) != 2:
+        raise ValueError("edge_index: has edges that are no int64 tensor of shape (2, num_edges)")
+    ends = edge_index.numpy()
+    if ends.size and (ends.min() < 0 or ends.max() >= nodes):
+        raise ValueError(f"edge_index: has an edge to a node outside 0 to {nodes - 1}")
+    if edge_weight is None:
+        return ends, None
+    if edge_weight.numel() != ends.shape[1]:
+        raise ValueError(f"edge_weight: has {edge_weight.numel()} weights for {ends.shape[1]} edges")
+    return ends, _numbers(edge_weight).reshape(-1)
+
+
+def _attribute(graph: Any, name: str) -> Tensor | None:
+    value = getattr(graph, name, None)
+    if value is None:
+        return None
+    if not isinstance(value, Tensor) or value.layout != torch.strided or value.is_complex():
+        kind = f"tensor of {value.dtype}, {value.layout}" if isinstance(value, Tensor) else type(value).__name__
+        raise ValueError(f"{name}: has a {kind} where a dense tensor of real numbers is expected")
+    return value.detach().cpu()
 
 
 def _from_batch(graphs: GraphBatch) -> list[Part]:
