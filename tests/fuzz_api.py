@@ -256,12 +256,29 @@ def check_lists(call: Call) -> None:
     require(np.isfinite(found).all(), "vectors are finite")
 
 
+def check_pairs(call: Call) -> None:
+    graphs = as_list(call)
+    for graph in graphs:
+        graph.x = torch.zeros(graph.num_nodes, 0) if graph.x is None else graph.x
+    settings = {name: call[name] for name in ("n_starts", "start_kinds")}
+    found = ot.pairwise(graphs, alpha=0.5, num_threads=1, **settings)
+    require(found.equal(found.T), "the matrix is symmetric")
+    require(bool((found >= 0).all() and (found.diagonal() == 0).all()), "distances are not negative, and 0 to itself")
+    backwards = ot.pairwise(graphs[::-1], alpha=0.5, num_threads=1, **settings)
+    require(backwards.flip(0, 1).equal(found), "the order of a list changes no bit")
+    if len(graphs) > 1:
+        near = ot.nearest(graphs, top=1, alpha=0.5, num_threads=1, **settings)
+        best = found.fill_diagonal_(torch.inf).numpy().argmin(axis=1)
+        require(bool((near.indices[:, 0].numpy() == best).all()), "the nearest graph is that of all pairs")
+
+
 CHECKS: tuple[Callable[[Call], None], ...] = (
     check_fgw,
     check_diagnose,
     check_order,
     check_pooling,
     check_lists,
+    check_pairs,
     check_forward_mode,
     check_transforms,
     check_oracle,
