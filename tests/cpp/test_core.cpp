@@ -1,11 +1,13 @@
 // Facts about the core that hold for random problems of every kind. Meant to run under sanitizers.
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <random>
 
 #include "checks.hpp"
+#include "graph_set.hpp"
 #include "kernels.hpp"
 #include "transport.hpp"
 #include "validate.hpp"
@@ -180,6 +182,39 @@ void test_interrupt() {
   }
 }
 
+// All pairs of the graphs of a problem. Bounds are below values, which are the same on any number of threads.
+void test_pairs(Values values, int count) {
+  for (int seed = 0; seed < count; ++seed) {
+    const std::vector<uint8_t> data = random_bytes(uint32_t(seed), 1 << 16);
+    Bytes bytes(data.data(), data.size());
+    const RandomProblem p = make_problem(bytes, values);
+    if (!p.cost.empty()) continue;
+    std::vector<GraphPair> pairs;
+    for (int64_t a = 0; a < p.graphs(); ++a)
+      for (int64_t b = 0; b < a; ++b)
+        if (p.ptr[a] < p.ptr[a + 1] && p.ptr[b] < p.ptr[b + 1]) pairs.push_back({b, a});
+    alarm(kPatience);
+    Interrupt never;
+    std::array<std::vector<double>, 2> distances;
+    for (int threads : {1, 3}) {
+      GraphSet set(p.graphs_input(), p.alpha[0], NodeCost::squared_euclidean, threads);
+      std::vector<double>& found = distances[threads / 2];
+      std::vector<double> lower(pairs.size()), marginal(pairs.size());
+      found.resize(pairs.size());
+      SolveOptions options = p.options;
+      if (!(options.kinds & (kUniform | kAnchored))) options.kinds |= kUniform;
+      CHECK(set.marginal_bounds(pairs, threads, never, marginal.data()));
+      CHECK(set.lower_bounds(pairs, threads, never, lower.data()));
+      CHECK(set.distances(pairs, options, threads, never, found.data()));
+      for (size_t i = 0; i < pairs.size() && values != Values::extreme; ++i) {
+        CHECK(lower[i] <= found[i] * (1 + 1e-9) + 1e-9);
+        CHECK(marginal[i] <= lower[i] * (1 + 1e-9) + 1e-9);
+      }
+    }
+    if (values != Values::extreme) CHECK(distances[0] == distances[1]);
+  }
+}
+
 }  // namespace
 }  // namespace tfgw::test
 
@@ -188,6 +223,9 @@ int main() {
   test_random_problems(Values::continuous, 150);
   test_random_problems(Values::tied, 150);
   test_random_problems(Values::extreme, 100);
+  test_pairs(Values::continuous, 60);
+  test_pairs(Values::tied, 60);
+  test_pairs(Values::extreme, 40);
   test_gradients_can_be_left_out();
   test_fixed_point_sums();
   test_dense_plans_have_the_same_gradients();
