@@ -62,7 +62,9 @@ def test_a_device_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(device.type)
         return PairBlocks(found, grid, options, torch.device("cpu"))
 
-    monkeypatch.setattr(sys.modules["tfgw.ot.pairwise"], "PairBlocks", on_cpu)
+    module = sys.modules["tfgw.ot.pairwise"]
+    monkeypatch.setattr(module, "checked_device", torch.device)
+    monkeypatch.setattr(module, "PairBlocks", on_cpu)
     found = pairwise(graphs, alpha=0.4, device="meta")
     assert (asked, found.device.type, found.shape) == (["meta"], "meta", expected.shape)
     pairwise(graphs, alpha=0.4, device="meta", n_starts=2)

@@ -14,7 +14,8 @@ import torch
 from torch_geometric.data import Batch, Data
 
 from tests.ot.ragged_graphs import SIZES, alone, matrix, random_graphs, renumbered
-from tfgw.ot import GraphBatch, pairwise
+from tfgw.datasets import from_data_list
+from tfgw.ot import GraphBatch, nearest, pairwise
 from tfgw.ot.pair_journal import PairJournal
 
 KINDS = ("sparse", "weighted", "directed", "dense")
@@ -110,6 +111,15 @@ def test_a_batch_and_a_list_are_the_same(kind: str) -> None:
     graphs = random_graphs(kind)
     assert torch.equal(pairwise(as_batch(graphs), alpha=0.4), pairwise(graphs, alpha=0.4))
     assert torch.equal(pairwise(as_batch(graphs), graphs[1:4], alpha=0.4), pairwise(graphs, alpha=0.4)[:, 1:4])
+
+
+def test_datasets_and_iterators() -> None:
+    dataset = from_data_list(random_graphs())
+    graphs = list(dataset)
+    expected = pairwise(graphs, alpha=0.4)
+    assert torch.equal(pairwise(dataset, alpha=0.4), expected)
+    assert torch.equal(pairwise(iter(graphs), tuple(graphs), alpha=0.4), expected)
+    assert torch.equal(nearest(dataset, dataset, top=1, alpha=0.4).indices[:, 0], torch.arange(7))
 
 
 def test_edges_without_weights_are_a_set() -> None:
@@ -269,6 +279,11 @@ def changed(number: int, kind: str = "weighted", **attributes: Any) -> list[Data
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no list": ({"graphs": torch.zeros(3)}, r"graphs: expected a list of graphs or a GraphBatch, got Tensor"),
     "one graph": ({"graphs": random_graphs()[0]}, r"graphs: expected a list of graphs or a GraphBatch, got Data"),
+    "a batch": (
+        {"graphs": Batch.from_data_list(random_graphs())},
+        r"graphs: expected a list of graphs or a GraphBatch, got DataBatch",
+    ),
+    "a list of numbers": ({"graphs": [1, 2]}, r"x: graph 0 has no x"),
     "empty list": ({"graphs": []}, r"graphs: an empty list"),
     "empty others": ({"others": []}, r"others: an empty list"),
     "no x": ({"graphs": changed(2, x=None)}, r"x: graph 2 has no x"),
@@ -307,6 +322,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "threads": ({"num_threads": 0}, r"num_threads: must be at least 1"),
     "node cost": ({"node_cost": "cosine"}, r"node_cost: must be one of"),
     "node cost and structure": ({"node_cost": "hamming"}, r"node_cost: 'hamming' compares features only; give alpha=0"),
+    "device": ({"device": "gpu"}, r"device: expected 'cpu' or 'cuda', got 'gpu'"),
+    "no device": ({"device": 1.5}, r"device: expected 'cpu' or 'cuda', got 1.5"),
+    "other device": ({"device": "meta"}, r"device: expected 'cpu' or 'cuda', got 'meta'"),
     "pairs": ({"pairs": [(0, 1, 2)]}, r"pairs: expected integers of shape \(num_pairs, 2\)"),
     "pair outside": ({"pairs": [(0, 1), (2, 7)]}, r"pairs: pair 1 has graph 7, but there are 7 graphs"),
     "real pairs": ({"pairs": [(0.0, 1.0)]}, r"pairs: expected integers"),

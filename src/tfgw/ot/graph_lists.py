@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from tfgw.ot import _core  # the C++ extension
 from tfgw.ot.inputs import GraphBatch
@@ -31,10 +32,8 @@ def read_lists(graphs: Any, others: Any, *, features_only: bool) -> list[list[Pa
 
 
 def device_of(graphs: Any) -> torch.device:
-    """Where the features of a list of graphs are; those of an iterator are not looked at."""
-    first = graphs
-    if not isinstance(graphs, GraphBatch) and hasattr(graphs, "__getitem__") and hasattr(graphs, "__len__"):
-        first = graphs[0] if len(graphs) else None
+    """Where the features of the first graph are; an iterator is not looked into."""
+    first = graphs[0] if isinstance(graphs, (list, tuple, Dataset)) and graphs else graphs
     x = getattr(first, "x", None)
     return x.device if isinstance(x, Tensor) else torch.device("cpu")
 
@@ -42,12 +41,10 @@ def device_of(graphs: Any) -> torch.device:
 def _read_graphs(graphs: Any, features_only: bool) -> list[Part]:
     if isinstance(graphs, GraphBatch):
         parts, tolerance = _from_batch(graphs), weight_tolerance(graphs.x.dtype)
-    elif (
-        not isinstance(graphs, Iterable) or isinstance(graphs, (str, dict, Tensor, np.ndarray)) or hasattr(graphs, "x")
-    ):
-        raise ValueError(f"graphs: expected a list of graphs or a GraphBatch, got {type(graphs).__name__}")
-    else:
+    elif _is_list(graphs):
         parts, tolerance = _from_list(graphs)
+    else:
+        raise ValueError(f"graphs: expected a list of graphs or a GraphBatch, got {type(graphs).__name__}")
     if not parts:
         raise ValueError("graphs: an empty list")
     if features_only:
@@ -56,6 +53,13 @@ def _read_graphs(graphs: Any, features_only: bool) -> list[Part]:
         raise ValueError("edge_index: graph 0 has no structure; alpha=0 compares features only")
     native_graphs(parts).validate(tolerance)
     return [part if part.edge_index is None else _as_set(part) for part in parts]
+
+
+def _is_list(graphs: Any) -> bool:
+    if isinstance(graphs, Dataset):
+        return True
+    # A graph, and a batch of PyTorch Geometric's, iterates over its attributes.
+    return isinstance(graphs, Iterable) and not isinstance(graphs, (str, dict, Tensor)) and not hasattr(graphs, "x")
 
 
 def _from_list(graphs: Iterable[Any]) -> tuple[list[Part], float]:

@@ -51,7 +51,8 @@ def pairwise(
     bit. Equal graphs, which are at distance 0, are compared with others once. Values are local minima, as those of
     :func:`fgw` are. They have no gradients.
 
-    Graphs are prepared once and never padded. Memory is that of the result, of the graphs, and about 0.5 GB.
+    Each graph is prepared once, and nothing is padded. Memory is twice that of the result, that of the graphs, and at
+    most about half a gigabyte for those that are templates at the time.
 
     Args:
         graphs: A list of PyTorch Geometric ``Data``, or anything with its attributes ``x``, ``edge_index``, and where
@@ -85,10 +86,10 @@ def pairwise(
         ValueError: If an input is invalid; the message names the argument and the graph.
     """
     options = PairOptions.checked(alpha, max_iter, tol, n_starts, start_kinds, node_cost)
+    where = device_of(graphs) if device is None else checked_device(device)
     lists = read_lists(graphs, others, features_only=options.alpha == 0)
     found = ragged_set(lists, canonical=canonical)
     chosen = None if pairs is None else _checked_pairs(pairs, found)
-    where = device_of(graphs) if device is None else torch.device(device)
     on_gpu = where.type != "cpu" and chosen is None and _kernels_can(options)
     solver = PairSolver(
         found,
@@ -102,6 +103,19 @@ def pairwise(
     grid = PairGrid.of(found)
     blocks = _blocks_on(where, found, grid, options) if on_gpu else ((pairs, None) for pairs in grid.blocks())
     return torch.from_numpy(_matrix(found, grid, blocks, solver, progress_bar)).to(where)
+
+
+def checked_device(device: str | torch.device) -> torch.device:
+    """A device that can solve."""
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device: expected 'cpu' or 'cuda', got {device!r}") from None
+    if found.type not in ("cpu", "cuda"):
+        raise ValueError(f"device: expected 'cpu' or 'cuda', got {device!r}")
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device: {device} needs a GPU and a CUDA build of PyTorch")
+    return found
 
 
 def _purpose(pairs: np.ndarray | None, on_gpu: bool) -> bytes:
