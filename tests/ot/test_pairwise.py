@@ -15,7 +15,7 @@ from torch_geometric.data import Batch, Data
 
 from tests.ot.ragged_graphs import SIZES, alone, matrix, random_graphs, renumbered
 from tfgw.datasets import from_data_list
-from tfgw.ot import GraphBatch, nearest, pairwise
+from tfgw.ot import GraphBatch, nearest, pair_solver, pairwise
 from tfgw.ot.pair_journal import PairJournal
 
 KINDS = ("sparse", "weighted", "directed", "dense")
@@ -159,6 +159,14 @@ def test_options_reach_the_solver() -> None:
 def test_threads_change_no_bit() -> None:
     graphs = random_graphs(sizes=tuple(range(3, 23)))
     assert torch.equal(pairwise(graphs, alpha=0.5, num_threads=1), pairwise(graphs, alpha=0.5, num_threads=3))
+
+
+def test_chunks_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = random_graphs(sizes=tuple(range(3, 23)))
+    whole = pairwise(graphs, alpha=0.5)
+    monkeypatch.setattr(pair_solver, "ENTRIES", 1000)
+    monkeypatch.setattr(pair_solver.PairGrid.blocks, "__defaults__", (50,))
+    assert torch.equal(pairwise(graphs, alpha=0.5), whole)
 
 
 def test_a_single_graph() -> None:

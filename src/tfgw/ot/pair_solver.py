@@ -15,7 +15,9 @@ from tfgw.ot.ragged import RaggedSet
 from tfgw.ot.starts import start_bits
 
 CHUNK = 2**16
-"""Pairs of one call of native code, at least: what Ctrl-C or a crash loses at most, a few seconds."""
+"""Pairs that are listed at a time, about."""
+ENTRIES = 2**26
+"""Entries of the cost matrices of all pairs that native code solves in one call: some seconds, which a crash loses."""
 
 NODE_COSTS = ("squared_euclidean", "euclidean", "hamming")
 
@@ -119,6 +121,7 @@ class PairSolver:
             node_cost=options.node_cost,
             threads=thread_count(num_threads) or torch.get_num_threads(),
         )
+        self._sizes = graphs.sizes
         self._options: dict[str, Any] = options._asdict()
         del self._options["alpha"], self._options["node_cost"]
 
@@ -127,13 +130,21 @@ class PairSolver:
         known = self._journal.take(len(pairs))
         if len(known) == len(pairs):
             return known
-        if solve is None:
-            found = np.empty(len(pairs) - len(known))
-            self._native.distances(_ordered(pairs[len(known) :]), out=found, **self._options)
-        else:
+        if solve is not None:
             found = solve()[len(known) :]
-        self._journal.append(found)
-        return np.concatenate([known, found])
+            self._journal.append(found)
+            return np.concatenate([known, found])
+        parts = [known]
+        for chunk in self._chunks(_ordered(pairs[len(known) :])):
+            found = np.empty(len(chunk))
+            self._native.distances(chunk, out=found, **self._options)
+            self._journal.append(found)
+            parts.append(found)
+        return np.concatenate(parts)
+
+    def _chunks(self, pairs: np.ndarray) -> list[np.ndarray]:
+        entries = np.cumsum(self._sizes[pairs].prod(axis=1)) // ENTRIES
+        return np.split(pairs, np.flatnonzero(np.diff(entries)) + 1)
 
     def lower_bounds(self, pairs: np.ndarray) -> np.ndarray:
         """Mémoli's third lower bound with features, one linear problem for each pair."""
