@@ -77,7 +77,8 @@ def pairwise(
         num_threads: Threads to solve with.
         device: Where to solve all pairs, the CPU or a GPU; ``None``: where the features of the first graph are. What
             the kernels of a GPU cannot do is solved on the CPU: ``pairs``, several starts, other costs, and pairs of
-            two graphs with more than 128 nodes. On a GPU the last bits of a pair may depend on the other graphs.
+            two graphs with more than 128 nodes. On a GPU the last bits of a pair may depend on the other graphs, and
+            where ties decide between local minima, the value may be another than on the CPU.
 
     Returns:
         Distances in double precision, on that device, ``(num_graphs, num_others)``; with ``pairs``, ``(num_pairs,)``.
