@@ -16,7 +16,7 @@ import ot as pot
 from torch_geometric.data import Data
 
 from tfgw.baselines import FGWKernel
-from tfgw.baselines.distance_table import Comparison, all_pairs, key_of
+from tfgw.estimators.distance_table import Comparison, all_pairs, key_of
 from tfgw.baselines.fgw_kernel import FGWComparison
 from tfgw.baselines.wwl import WWLComparison
 

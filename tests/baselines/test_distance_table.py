@@ -11,10 +11,10 @@ from torch_geometric.data import Data
 from tests.baselines.small import awkward_graphs, labelled_graphs
 from tests.ot.ragged_graphs import matrix
 from tfgw.baselines import WWL, FGWKernel
-from tfgw.baselines.distance_cache import read_table, write_table
-from tfgw.baselines.distance_table import Comparison, all_pairs, key_of
 from tfgw.baselines.fgw_kernel import FGWComparison
 from tfgw.baselines.wwl import WWLComparison
+from tfgw.estimators.distance_cache import read_table, write_table
+from tfgw.estimators.distance_table import Comparison, all_pairs, key_of
 from tfgw.nn.tfgw_pooling import Structure
 
 COMPARISONS = [FGWComparison(0.5, "adjacency"), FGWComparison(0.3, "shortest_path"), WWLComparison(2, "discrete")]

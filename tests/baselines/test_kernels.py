@@ -7,11 +7,9 @@ import torch
 from sklearn.svm import SVC
 from torch_geometric.data import Data
 
-from tests.baselines.small import awkward_graphs, labelled_graphs, permuted
+from tests.baselines.small import labelled_graphs
 from tfgw.baselines import WL, WWL, FGWKernel, requirements
 from tfgw.baselines.kernel_svm import KernelSVM, choose, signs
-from tfgw.baselines.labels import refined_labels, row_labels
-from tfgw.baselines.wwl import averaged_features
 
 
 def indefinite_kernel(size: int = 20) -> np.ndarray:
@@ -76,35 +74,6 @@ def test_wl_kernel_by_hand() -> None:
     model = WL(C=1.0, num_iterations=1).fit(graphs, [0, 1])
     expected = np.array([[1, 10 / np.sqrt(8 * 14)], [10 / np.sqrt(8 * 14), 1]])
     np.testing.assert_allclose(model._between(model._as_graphs(graphs)), expected)
-
-
-def test_refined_labels_separate_what_networkx_separates() -> None:
-    graphs = [*awkward_graphs(), *labelled_graphs(8)[0]]
-    ours, theirs = [], []
-    for graph in graphs:
-        nodes = nx.Graph()
-        nodes.add_nodes_from((i, {"label": str(row.tolist())}) for i, row in enumerate(graph.x))
-        nodes.add_edges_from(graph.edge_index.T.tolist())
-        hashes = nx.weisfeiler_lehman_subgraph_hashes(nodes, node_attr="label", iterations=3)
-        theirs += [hashes[i][-1] for i in range(graph.num_nodes)]
-        ours += refined_labels(graph, 3)[:, -1].tolist()
-    first_of = [np.unique(labels, return_inverse=True)[1] for labels in (np.array(ours), np.array(theirs))]
-    pairs = set(zip(first_of[0].tolist(), first_of[1].tolist(), strict=True))
-    assert len(pairs) == len(set(ours)) == len(set(theirs))
-
-
-def test_refined_labels_do_not_depend_on_the_order(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for graph in awkward_graphs():
-        same = refined_labels(permuted(graph, rng), 4)
-        assert sorted(same.tolist()) == sorted(refined_labels(graph, 4).tolist())
-    assert len(set(row_labels(torch.tensor([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])).tolist())) == 2
-
-
-def test_averaged_features_by_hand() -> None:
-    graph = Data(x=torch.tensor([[0.0], [4.0], [8.0], [5.0]]), edge_index=_edges(nx.path_graph(3)))
-    expected = torch.tensor([[0.0, 2.0], [4.0, 4.0], [8.0, 6.0], [5.0, 5.0]], dtype=torch.float64)
-    torch.testing.assert_close(averaged_features(graph, 1), expected)
 
 
 def test_version_follows_the_features() -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from torch_geometric.data import Data
 
 from tfgw.baselines.classical import ClassicalBaseline
-from tfgw.baselines.distance_cache import read_table, write_table
-from tfgw.baselines.distance_table import Comparison, DistanceTable, all_pairs, key_of
 from tfgw.baselines.kernel_svm import Choice, KernelSVM, choose
 from tfgw.datasets import CanonicalOrder
+from tfgw.estimators.distance_cache import read_table, write_table
+from tfgw.estimators.distance_table import Comparison, DistanceTable, all_pairs, key_of
 
 GAMMAS = tuple(2.0**power for power in range(-10, 11, 2))
 COSTS = tuple(10.0**power for power in range(-3, 5))

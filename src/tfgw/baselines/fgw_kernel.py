@@ -10,8 +10,8 @@ from typing import Any
 from torch_geometric.data import Data
 
 from tfgw.baselines.distance_kernel import DistanceKernel, values
-from tfgw.baselines.distance_table import Comparison
 from tfgw.datasets import ShortestPaths
+from tfgw.estimators.distance_table import Comparison
 from tfgw.nn.tfgw_pooling import Structure
 
 

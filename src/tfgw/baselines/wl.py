@@ -13,8 +13,8 @@ from torch_geometric.data import Data
 from tfgw.baselines.classical import ClassicalBaseline
 from tfgw.baselines.distance_kernel import COSTS, values
 from tfgw.baselines.kernel_svm import Choice, KernelSVM, choose
-from tfgw.baselines.labels import row_labels
 from tfgw.baselines.requirements import require
+from tfgw.nn.refinement import row_labels
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

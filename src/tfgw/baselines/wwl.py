@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import torch
-from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import degree
 
 from tfgw.baselines.distance_kernel import DistanceKernel, values
-from tfgw.baselines.distance_table import Comparison
-from tfgw.baselines.labels import refined_labels
+from tfgw.estimators.distance_table import Comparison
+from tfgw.nn.refinement import averaged_features, refined_labels
 
 Version = Literal["discrete", "continuous"]
 
@@ -77,20 +74,6 @@ class WWLComparison(Comparison):
 
     def prepare(self, graph: Data) -> Data:
         if self.version == "discrete":
-            return Data(x=(refined_labels(graph, self.num_iterations) >> 11).double())  # 53 bits, which a double holds
-        return Data(x=averaged_features(graph, self.num_iterations))
-
-
-def averaged_features(graph: Data, num_iterations: int) -> Tensor:
-    """x ← ½ (x + mean of the neighbours' x), all steps side by side, ``(n, (1 + steps) d)``.
-
-    The features of a node without neighbours stay as they are.
-    """
-    source, target = graph.edge_index
-    neighbours = degree(target, graph.num_nodes, dtype=torch.float64)[:, None]
-    levels = [graph.x.double()]
-    for _ in range(num_iterations):
-        last = levels[-1]
-        mean = torch.zeros_like(last).index_add_(0, target, last[source]) / neighbours.clamp_min(1)
-        levels.append(torch.where(neighbours > 0, (last + mean) / 2, last))
-    return torch.cat(levels, dim=1)
+            labels = refined_labels(graph.x, graph.edge_index, self.num_iterations)
+            return Data(x=(labels >> 11).double())  # 53 bits, which a double holds
+        return Data(x=averaged_features(graph.x, graph.edge_index, self.num_iterations))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tfgw.baselines.distance_table import DistanceTable
 from tfgw.datasets.paths import written_whole
+from tfgw.estimators.distance_table import DistanceTable
 
 _VERSION = "v2"
 """Part of the folder's name: raised when the solver's distances change."""

@@ -1,0 +1,62 @@
+"""Refined node features: labels against networkx, averages by hand, distances between codes."""
+
+import networkx as nx
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from tests.baselines.small import awkward_graphs, labelled_graphs, permuted
+from tfgw.nn.refinement import averaged_features, label_codes, refined_features, refined_labels, row_labels
+
+
+def test_refined_labels_separate_what_networkx_separates() -> None:
+    graphs = [*awkward_graphs(), *labelled_graphs(8)[0]]
+    ours, theirs = [], []
+    for graph in graphs:
+        nodes = nx.Graph()
+        nodes.add_nodes_from((i, {"label": str(row.tolist())}) for i, row in enumerate(graph.x))
+        nodes.add_edges_from(graph.edge_index.T.tolist())
+        hashes = nx.weisfeiler_lehman_subgraph_hashes(nodes, node_attr="label", iterations=3)
+        theirs += [hashes[i][-1] for i in range(graph.num_nodes)]
+        ours += refined_labels(graph.x, graph.edge_index, 3)[:, -1].tolist()
+    first_of = [np.unique(labels, return_inverse=True)[1] for labels in (np.array(ours), np.array(theirs))]
+    pairs = set(zip(first_of[0].tolist(), first_of[1].tolist(), strict=True))
+    assert len(pairs) == len(set(ours)) == len(set(theirs))
+
+
+def test_refined_labels_do_not_depend_on_the_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for graph in awkward_graphs():
+        other = permuted(graph, rng)
+        same = refined_labels(other.x, other.edge_index, 4)
+        assert sorted(same.tolist()) == sorted(refined_labels(graph.x, graph.edge_index, 4).tolist())
+    assert len(set(row_labels(torch.tensor([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])).tolist())) == 2
+
+
+def test_averaged_features_by_hand() -> None:
+    graph = Data(x=torch.tensor([[0.0], [4.0], [8.0], [5.0]]), edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+    expected = torch.tensor([[0.0, 2.0], [4.0, 4.0], [8.0, 6.0], [5.0, 5.0]], dtype=torch.float64)
+    torch.testing.assert_close(averaged_features(graph.x, graph.edge_index, 1), expected)
+
+
+def test_codes_of_labels_have_distance_zero_or_about_one() -> None:
+    labels = torch.from_numpy(np.random.default_rng(0).integers(-(2**63), 2**63 - 1, (300, 1)))
+    distances = torch.cdist(label_codes(labels), label_codes(labels)).square()
+    assert distances.diagonal().abs().max() < 1e-12
+    others = distances[~torch.eye(300, dtype=torch.bool)]
+    assert abs(others.mean() - 1) < 0.02
+    assert 0.15 < others.std() < 0.2
+    assert others.min() > 0.1
+
+
+def test_levels_have_equal_shares_in_a_squared_distance() -> None:
+    """Two nodes that differ in their neighbours only: 0 apart at level 0, 1/2 at level 1, 2/3 at level 2."""
+    x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
+    edges = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])  # 0–1 and 2–3, where 1 alone has the other label
+    for level, expected in ((0, 0.0), (1, 1 / 2), (2, 2 / 3), (4, 4 / 5)):
+        codes = refined_features(x, edges, level, discrete=True)
+        assert abs(float((codes[0] - codes[2]).square().sum()) - expected) < 0.25
+        assert float((codes[2] - codes[3]).square().sum()) == 0
+    averaged = refined_features(x, edges, 1, discrete=False)
+    # x differs in nothing, the average (½, ½) from (1, 0) by ½ in both of two columns; two levels, two columns.
+    assert abs(float((averaged[0] - averaged[2]).square().sum()) - 0.5 / 4) < 1e-12
