@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -89,7 +89,8 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
         known = {name: value for name, value in architecture.items() if name in names}
         ordered = trained.preprocessing.canonical_order
         estimator = cls(**known, n_estimators=len(trained.members), canonical_order=ordered)
-        estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
+        estimator.model_ = cast(TFGWModel | Ensemble, trained.model)
+        estimator.preprocessing_ = trained.preprocessing
         estimator.encoding_ = trained.encoding
         estimator.n_features_in_ = trained.source.get("n_features_in", trained.preprocessing.in_channels)
         estimator.num_parameters_ = sum(parameter.numel() for parameter in trained.model.parameters())

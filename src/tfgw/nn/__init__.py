@@ -8,6 +8,7 @@
 
 from tfgw.nn.encoders import Encoder, GINEncoder
 from tfgw.nn.ensemble import Ensemble
+from tfgw.nn.kernel_model import KernelConfig, KernelModel
 from tfgw.nn.models import GINModel, TFGWConfig, TFGWModel
 from tfgw.nn.projections import project_simplex
 from tfgw.nn.template_layer import TemplateLayer, project_after_step
@@ -20,6 +21,8 @@ __all__ = [
     "Ensemble",
     "GINEncoder",
     "GINModel",
+    "KernelConfig",
+    "KernelModel",
     "TFGWConfig",
     "TFGWModel",
     "TFGWPooling",

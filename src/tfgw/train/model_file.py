@@ -15,11 +15,12 @@ from tfgw.datasets import GraphDataset, Graphs, NodeEncoding, TableColumns, as_g
 from tfgw.datasets.graph_source import GraphSource
 from tfgw.datasets.loading import open_source
 from tfgw.datasets.typed_json import from_json
-from tfgw.nn import Encoder, Ensemble, TFGWConfig, TFGWModel
+from tfgw.nn import Encoder, Ensemble, KernelConfig, KernelModel, TFGWConfig, TFGWModel
 from tfgw.nn.ensemble import members_of
 from tfgw.train.answers import Columns, distance_columns, place_columns, prediction_columns, target_columns
 from tfgw.train.evaluate import BATCH_SIZE, Evaluation, embeddings, outputs
 from tfgw.train.graph_stream import GraphStream, PreparedGraphs, StreamOptions
+from tfgw.train.kernel_file import kernel_model_from
 from tfgw.train.metrics import classification_metrics, regression_metrics
 from tfgw.train.preprocessing import Preprocessing
 from tfgw.train.target_scaler import TargetScaler
@@ -48,7 +49,7 @@ class TrainedModel:
     """A model and what it was trained for. Its methods take datasets as they were loaded, or lists of graphs.
 
     Args:
-        model: The network, or an ensemble of networks of one architecture.
+        model: The network, an ensemble of networks of one architecture, or a kernel machine.
         task: What it predicts.
         classes: Original label of each class; empty where it predicts values.
         preprocessing: What is done to graphs before the model sees them.
@@ -59,7 +60,7 @@ class TrainedModel:
         target_scaler: Turns the outputs of the network into the values that it predicts; ``None``: they are these.
     """
 
-    model: TFGWModel | Ensemble
+    model: TFGWModel | Ensemble | KernelModel
     task: Task
     classes: tuple[int | str, ...]
     preprocessing: Preprocessing
@@ -70,7 +71,12 @@ class TrainedModel:
 
     @property
     def members(self) -> list[TFGWModel]:
-        """The networks of an ensemble; else the one network."""
+        """The networks of an ensemble; else the one network. A kernel machine has none, which is an error."""
+        if isinstance(self.model, KernelModel):
+            raise ValueError(
+                "the model is a kernel machine, which has no learned templates: to show or explain templates, train a"
+                " network"
+            )
         return members_of(self.model)
 
     def load(
@@ -229,12 +235,8 @@ class TrainedModel:
 
 def save_model(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
     """Write ``trained`` to one safetensors file; nothing in it is pickled."""
-    model = trained.members[0]
     description = {
-        "architecture": asdict(model.config),
-        "members": len(trained.members),
-        "own_encoder": type(model.encoder).__qualname__ if model.has_own_encoder else None,
-        "dtype": str(model.pool.template_weights.dtype).removeprefix("torch."),
+        **_architecture(trained),
         "task": trained.task,
         "classes": list(trained.classes),
         "preprocessing": asdict(trained.preprocessing),
@@ -244,6 +246,19 @@ def save_model(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
         "target_scaler": None if trained.target_scaler is None else asdict(trained.target_scaler),
     }
     write_tensors(Path(path), trained.model.state_dict(), description, kind=KIND)
+
+
+def _architecture(trained: TrainedModel) -> dict[str, Any]:
+    """What a model is besides its tensors."""
+    if isinstance(trained.model, KernelModel):
+        return {"kernel_machine": asdict(trained.model.config)}
+    model = trained.members[0]
+    return {
+        "architecture": asdict(model.config),
+        "members": len(trained.members),
+        "own_encoder": type(model.encoder).__qualname__ if model.has_own_encoder else None,
+        "dtype": str(model.pool.template_weights.dtype).removeprefix("torch."),
+    }
 
 
 def load_model(path: str | os.PathLike[str], *, encoder: Encoder | None = None) -> TrainedModel:
@@ -274,19 +289,15 @@ def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder:
     """The model of a file, whose content may be anything: sizes are compared before memory is taken for them."""
     if description["task"] not in get_args(Task):
         raise ValueError(f"unknown task {description['task']!r}")
-    config = from_json(TFGWConfig, description["architecture"])
-    count = description.get("members", 1)  # files of earlier versions hold one network
-    if not isinstance(description.get("own_encoder"), str | None):
-        raise ValueError("an encoder without a name")
-    if type(count) is not int or count < 1:
-        raise ValueError(f"{count!r} members")
-    for number in range(count):
-        _check_sizes(config, _of_member(tensors, number, count), has_own_encoder=encoder is not None)
     if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
         raise ValueError("weights that are not finite")
-    members = [TFGWModel(config, encoder=copy.deepcopy(encoder)) for _ in range(count)]
-    model = (members[0] if count == 1 else Ensemble(members)).to(FLOATING_TYPES[description["dtype"]])
-    model.load_state_dict(tensors)
+    config: TFGWConfig | KernelConfig
+    model: TFGWModel | Ensemble | KernelModel
+    if "kernel_machine" in description:
+        model = kernel_model_from(tensors, description["kernel_machine"])
+        config = model.config
+    else:
+        config, model = _network(tensors, description, encoder)
     encoding, columns = description.get("encoding"), description.get("columns")
     return TrainedModel(
         model=model.eval(),
@@ -298,6 +309,23 @@ def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder:
         columns=None if columns is None else from_json(TableColumns, columns),
         target_scaler=_target_scaler(description.get("target_scaler"), config.out_channels),
     )
+
+
+def _network(
+    tensors: dict[str, Tensor], description: dict[str, Any], encoder: Encoder | None
+) -> tuple[TFGWConfig, TFGWModel | Ensemble]:
+    config = from_json(TFGWConfig, description["architecture"])
+    count = description.get("members", 1)  # files of earlier versions hold one network
+    if not isinstance(description.get("own_encoder"), str | None):
+        raise ValueError("an encoder without a name")
+    if type(count) is not int or count < 1:
+        raise ValueError(f"{count!r} members")
+    for number in range(count):
+        _check_sizes(config, _of_member(tensors, number, count), has_own_encoder=encoder is not None)
+    members = [TFGWModel(config, encoder=copy.deepcopy(encoder)) for _ in range(count)]
+    model = (members[0] if count == 1 else Ensemble(members)).to(FLOATING_TYPES[description["dtype"]])
+    model.load_state_dict(tensors)
+    return config, model
 
 
 def _target_scaler(entries: dict[str, Any] | None, values: int) -> TargetScaler | None:
@@ -318,7 +346,7 @@ def _classes(entries: Any, number: int) -> tuple[int | str, ...]:
     return classes
 
 
-def _preprocessing(entries: Any, config: TFGWConfig) -> Preprocessing:
+def _preprocessing(entries: Any, config: TFGWConfig | KernelConfig) -> Preprocessing:
     preprocessing = from_json(Preprocessing, entries)
     widths = {len(column) for column in (preprocessing.mean, preprocessing.scale) if column is not None}
     if not widths <= {preprocessing.in_channels} or preprocessing.in_channels != config.in_channels:
@@ -328,7 +356,7 @@ def _preprocessing(entries: Any, config: TFGWConfig) -> Preprocessing:
     return preprocessing
 
 
-def _encoding(entries: Any, config: TFGWConfig) -> NodeEncoding:
+def _encoding(entries: Any, config: TFGWConfig | KernelConfig) -> NodeEncoding:
     encoding = NodeEncoding.from_dict(entries)
     if encoding.num_columns != config.in_channels:
         raise ValueError("an encoding with another number of features")

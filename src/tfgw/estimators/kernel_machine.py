@@ -1,0 +1,216 @@
+"""Kernel machines on distances between all graphs: what the classifier and the regressor share."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+from torch_geometric.data import Data
+
+from tfgw import ot
+from tfgw.datasets import GraphDataset
+from tfgw.estimators.base import GraphEstimator
+from tfgw.estimators.distance_cache import read_table, write_table
+from tfgw.estimators.distance_table import DistanceTable, key_of
+from tfgw.nn.kernel_model import KernelConfig, KernelModel
+from tfgw.nn.tfgw_pooling import Structure
+from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs, save_model
+from tfgw.train.kernel_pipeline import KernelTraining, refined_graph, train_kernel
+
+ADJACENCY: Structure = "adjacency"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelMachine(GraphEstimator):
+    """Stores the parameters that :class:`TFGWKernelClassifier` documents, trains, and gives outputs."""
+
+    levels: Sequence[int] = KernelConfig.levels
+    alphas: Sequence[float] = KernelConfig.alphas
+    n_starts: int = KernelConfig.n_starts
+    canonical_order: bool = Preprocessing.canonical_order
+    standardize: bool | None = None
+    max_graphs: int = 5000
+    cache: str | os.PathLike[str] | None = None
+    accelerator: str = "auto"
+    num_threads: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
+
+    model_: KernelModel = field(init=False)
+
+    structure = ADJACENCY
+    directed = False
+
+    @property
+    def trained_(self) -> TrainedModel:
+        """The machine with its preprocessing, as its file has it."""
+        check_is_fitted(self, "model_")
+        task, classes = self._target()
+        return TrainedModel(
+            model=self.model_,
+            task=task,
+            classes=classes,
+            preprocessing=self.preprocessing_,
+            source={"n_features_in": self.n_features_in_},
+            encoding=self.encoding_,
+            target_scaler=getattr(self, "target_scaler_", None),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the machine, its training graphs included, to a file that ``tfgw predict`` and
+        :func:`tfgw.load_model` read, too."""
+        save_model(self.trained_, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """A fitted estimator from a file of :meth:`save` or of ``tfgw train --model kernel``."""
+        trained = load_model(path)
+        if not isinstance(trained.model, KernelModel):
+            raise ValueError(f"{path}: the model is a network, not a kernel machine")
+        config = trained.model.config
+        estimator = cls(levels=config.levels, alphas=config.alphas, n_starts=config.n_starts)
+        estimator.canonical_order = trained.preprocessing.canonical_order
+        estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
+        estimator.encoding_ = trained.encoding
+        estimator.n_features_in_ = trained.source.get("n_features_in", trained.preprocessing.in_channels)
+        estimator._set_target(trained, path)
+        return estimator
+
+    def precompute(self, X: Any, cache: str | os.PathLike[str]) -> None:
+        """Compute the distances between all graphs ``X``, which need no targets, and keep them in the folder ``cache``.
+
+        Whatever is fitted on some of these graphs with the same ``cache`` finds them there.
+        """
+        self.cache = cache
+        graphs = self._stack(self._learn_input(X))
+        prepared = self._learn_preprocessing(graphs)(graphs)
+        config = self._config(prepared, 1)
+        for level in config.levels:
+            refined = [refined_graph(graph, level, discrete=config.discrete) for graph in prepared]
+            for alpha in config.alphas:
+                self._cached(refined, alpha)
+
+    def _target(self) -> tuple[Task, tuple[Any, ...]]:
+        """What is predicted, and the labels of classes."""
+        raise NotImplementedError
+
+    def _set_target(self, trained: TrainedModel, path: str | os.PathLike[str]) -> None:
+        """Take what is predicted from a model that was read from ``path``."""
+        raise NotImplementedError
+
+    def _train(
+        self, X: Any, y: Tensor, *, task: Task, channels: int, weights: np.ndarray | None, classes: tuple[Any, ...] = ()
+    ) -> KernelTraining:
+        graphs = self._learn_input(X)
+        kept = self._kept(y, weights, task)
+        dataset = self._stack([graphs[number] for number in kept], y[kept], classes=classes)
+        self.preprocessing_ = self._learn_preprocessing(dataset)
+        prepared = self.preprocessing_(dataset)
+        training = train_kernel(
+            prepared,
+            self._config(prepared, channels),
+            task=task,
+            weights=None if weights is None else torch.from_numpy(weights[kept]),
+            distances=None if self.cache is None else self._cached,
+            device=self._device(),
+            num_threads=self.num_threads,
+            progress_bar=self.verbose,
+        )
+        self.model_ = training.model
+        self._train_graphs = list(prepared)
+        return training
+
+    def _kept(self, y: Tensor, weights: np.ndarray | None, task: Task) -> np.ndarray:
+        """The graphs to train on: those that count, and if they are too many, an even sample of each class."""
+        if self.max_graphs < 2:
+            raise ValueError(f"max_graphs: must be at least 2, got {self.max_graphs}")
+        kept = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
+        if len(kept) <= self.max_graphs:
+            return kept
+        warnings.warn(
+            f"tfgw: a kernel machine compares all pairs of graphs; this one is trained on a random sample of"
+            f" {self.max_graphs} of {len(kept)} graphs (max_graphs)",
+            stacklevel=4,
+        )
+        shuffled = self._generator().permutation(kept)
+        if task == "classification":  # evenly spaced places of graphs in order of their class
+            shuffled = shuffled[np.argsort(y.numpy()[shuffled], kind="stable")]
+        return np.sort(shuffled[np.linspace(0, len(shuffled) - 1, self.max_graphs).astype(int)])
+
+    def _config(self, prepared: GraphDataset, channels: int) -> KernelConfig:
+        return KernelConfig(
+            in_channels=prepared.num_node_features,
+            out_channels=channels,
+            discrete=all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in prepared),
+            levels=tuple(int(level) for level in self.levels),
+            alphas=tuple(float(alpha) for alpha in self.alphas),
+            n_starts=self.n_starts,
+        )
+
+    def _cached(self, graphs: list[Data], alpha: float) -> Tensor:
+        """Distances between refined graphs from a table in the cache; where there is none, it is made and kept."""
+        if any("edge_weight" in graph or "node_weights" in graph for graph in graphs):
+            raise ValueError("cache: knows graphs by features and edges, not by weights; leave it out")
+        keys = [key_of(graph) for graph in graphs]
+        table = read_table(self._folder(alpha), keys)
+        if table is None:
+            unique = dict(zip(keys, graphs, strict=True))
+            matrix = ot.pairwise(
+                list(unique.values()),
+                alpha=alpha,
+                canonical=False,  # preprocessing does it
+                n_starts=self.n_starts,
+                device=self._device(),
+                num_threads=self.num_threads,
+                progress_bar=self.verbose,
+            )
+            table = DistanceTable(np.array(list(unique)), matrix.cpu().numpy())
+            write_table(self._folder(alpha), table)
+        return torch.from_numpy(np.ascontiguousarray(table.between(keys, keys)))
+
+    def _folder(self, alpha: float) -> Path:
+        assert self.cache is not None
+        return Path(self.cache) / f"fgw-refined-alpha={alpha:g}-starts={self.n_starts}"
+
+    def _known_distances(self, graphs: GraphDataset) -> list[Tensor] | None:
+        """The distances to the training graphs, if the cache has them all."""
+        if self.cache is None or not hasattr(self, "_train_graphs"):
+            return None
+        found = []
+        for level in self.model_.config.levels:
+            discrete = self.model_.config.discrete
+            rows, columns = (
+                [key_of(refined_graph(graph, level, discrete=discrete)) for graph in part]
+                for part in (graphs, self._train_graphs)
+            )
+            for alpha in self.model_.config.alphas:
+                table = read_table(self._folder(alpha), [*rows, *columns])
+                if table is None:
+                    return None
+                found.append(torch.from_numpy(np.ascontiguousarray(table.between(rows, columns))))
+        return found
+
+    def _device(self) -> str:
+        if self.accelerator not in ("auto", "cpu", "cuda"):
+            raise ValueError(f"accelerator: must be 'auto', 'cpu' or 'cuda', got {self.accelerator!r}")
+        if self.accelerator == "auto":
+            return "cuda" if torch.cuda.is_available() else "cpu"
+        return self.accelerator
+
+    def _outputs(self, X: Any) -> Tensor:
+        """What the machine gives, ``(num_graphs, out_channels)``."""
+        dataset = self._read_input(X)
+        known = self._known_distances(dataset)
+        if known is not None:
+            return self.model_.scores(known).detach()
+        device = self._device()
+        try:
+            return outputs(self.model_.to(device), dataset).cpu()
+        finally:
+            self.model_.to("cpu")

@@ -1,0 +1,177 @@
+"""A kernel machine on distances to all training graphs: nothing is learned but how much each of them counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple, Self, Unpack
+
+import torch
+from torch import Tensor, nn
+
+from tfgw import ot
+from tfgw.nn.models import GraphInputs
+from tfgw.nn.refinement import refined_features
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelConfig:
+    """What graphs a :class:`KernelModel` compares, and how.
+
+    Args:
+        in_channels: Features per node.
+        out_channels: Number of classes, or of values to predict.
+        discrete: Whether each row of features is a label, which is refined as by Weisfeiler and Lehman; otherwise
+            features are averaged over neighbours.
+        levels: Numbers of refinement steps.
+        alphas: Trade-offs between features (0) and structure (1).
+        n_starts: Starts of the solver for each pair.
+    """
+
+    in_channels: int
+    out_channels: int
+    discrete: bool
+    levels: tuple[int, ...] = (0, 1, 2, 3)
+    alphas: tuple[float, ...] = (0.0, 0.5)
+    n_starts: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("levels", "alphas"):
+            values = getattr(self, name)
+            if not values:
+                raise ValueError(f"{name}: needs at least one value")
+            if len(set(values)) != len(values):
+                raise ValueError(f"{name}: has a value twice, {values}")
+        if min(self.levels) < 0:
+            raise ValueError(f"levels: must not be negative, got {min(self.levels)}")
+        for alpha in self.alphas:
+            if not 0 <= alpha <= 1:
+                raise ValueError(f"alphas: must lie in [0, 1], got {alpha}")
+        if self.n_starts < 1:
+            raise ValueError(f"n_starts: must be at least 1, got {self.n_starts}")
+
+    @property
+    def distances(self) -> list[tuple[int, float]]:
+        """The level and α of each distance."""
+        return list(product(self.levels, self.alphas))
+
+
+class StackedGraphs(NamedTuple):
+    """Graphs one after the other, in the form that a batch of PyTorch Geometric has."""
+
+    x: Tensor
+    edge_index: Tensor
+    batch: Tensor
+    edge_weight: Tensor | None = None
+    node_weights: Tensor | None = None
+
+
+class KernelModel(nn.Module):
+    """Scores of a graph from its distances to all training graphs:
+
+    score_c(G) = s / D · Σ_d Σ_i a_dic exp(−γ_d FGW_d(G, G_i))
+
+    over D distances d, each with its level of refinement and its α, and the training graphs G_i. In terms of the paper,
+    all training graphs are templates, the encoder is fixed, and the head is a kernel machine.
+
+    Args:
+        config: Which distances there are.
+        graphs: The training graphs, as preprocessing gives them.
+        rates: γ of each distance ``(num_distances,)``.
+        coefficients: The numbers a, ``(num_distances, num_graphs, out_channels)``.
+        factor: The number s, which makes class scores into logits.
+    """
+
+    rates: Tensor
+    factor: Tensor
+    graph_x: Tensor
+    graph_edge_index: Tensor
+    graph_batch: Tensor
+    graph_edge_weight: Tensor | None
+    graph_node_weights: Tensor | None
+
+    def __init__(
+        self, config: KernelConfig, graphs: StackedGraphs, rates: Tensor, coefficients: Tensor, factor: Tensor
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.num_threads: int | None = None
+        for name, value in graphs._asdict().items():
+            self.register_buffer(f"graph_{name}", value)
+        self.coefficients = nn.Parameter(coefficients, requires_grad=False)
+        self.register_buffer("rates", rates)
+        self.register_buffer("factor", factor)
+        self._encoded: dict[int, ot.GraphBatch] = {}
+
+    @property
+    def num_graphs(self) -> int:
+        """Number of training graphs."""
+        return self.coefficients.shape[1]
+
+    def embed(
+        self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
+    ) -> Tensor:
+        """Distances to the training graphs, those of one kind after the other,
+        ``(batch_size, num_distances * num_graphs)``."""
+        return torch.cat(self._distances(x, edge_index, batch, **graphs), dim=1)
+
+    def forward(
+        self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
+    ) -> Tensor:
+        """Class scores (logits) or predicted values, ``(batch_size, out_channels)``."""
+        return self.scores(self._distances(x, edge_index, batch, **graphs))
+
+    def scores(self, distances: Sequence[Tensor]) -> Tensor:
+        """The same, of graphs whose distances of each kind to the training graphs are known, each
+        ``(batch_size, num_graphs)``."""
+        kinds = zip(distances, self.rates, self.coefficients, strict=True)
+        return self.factor * torch.stack([torch.exp(-rate * kind) @ a for kind, rate, a in kinds]).mean(0)
+
+    def _distances(
+        self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
+    ) -> list[Tensor]:
+        if graphs.get("structure") is not None:
+            raise ValueError("structure: a kernel machine compares graphs by their edges")
+        others = partial(
+            ot.GraphBatch,
+            batch=batch,
+            batch_size=graphs.get("batch_size"),
+            edge_index=edge_index,
+            edge_weight=graphs.get("edge_weight"),
+            node_weights=graphs.get("node_weights"),
+        )
+        found = []
+        for level in self.config.levels:
+            refined = others(self._refined(x, edge_index, level))
+            found += [
+                ot.pairwise(
+                    refined,
+                    self._encoded_graphs(level),
+                    alpha=alpha,
+                    canonical=False,  # preprocessing does it
+                    n_starts=self.config.n_starts,
+                    num_threads=self.num_threads,
+                )
+                for alpha in self.config.alphas
+            ]
+        return found
+
+    def _apply(self, *args: Any, **options: Any) -> Self:
+        self._encoded.clear()  # the buffers may move to another device
+        return super()._apply(*args, **options)
+
+    def _encoded_graphs(self, level: int) -> ot.GraphBatch:
+        if level not in self._encoded:
+            self._encoded[level] = ot.GraphBatch(
+                self._refined(self.graph_x, self.graph_edge_index, level),
+                batch=self.graph_batch,
+                batch_size=self.num_graphs,
+                edge_index=self.graph_edge_index,
+                edge_weight=self.graph_edge_weight,
+                node_weights=self.graph_node_weights,
+            )
+        return self._encoded[level]
+
+    def _refined(self, x: Tensor, edge_index: Tensor, level: int) -> Tensor:
+        refined = refined_features(x.cpu(), edge_index.cpu(), level, discrete=self.config.discrete)
+        return refined.to(x.device)

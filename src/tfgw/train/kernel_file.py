@@ -1,0 +1,44 @@
+"""Kernel machines in model files."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfgw.datasets.typed_json import from_json
+from tfgw.nn.kernel_model import KernelConfig, KernelModel, StackedGraphs
+
+
+def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
+    """The machine of a file, whose content may be anything.
+
+    Raises:
+        RuntimeError: If the sizes of tensors do not fit each other.
+        ValueError: If their values, or the ``entries`` of its description, cannot be those of a kernel machine.
+    """
+    config = from_json(KernelConfig, entries)
+    graphs = StackedGraphs(
+        *(tensors[f"graph_{name}"] for name in ("x", "edge_index", "batch")),
+        *(tensors.get(f"graph_{name}") for name in ("edge_weight", "node_weights")),
+    )
+    rates, coefficients, factor = (tensors[name] for name in ("rates", "coefficients", "factor"))
+    count, nodes, edges = len(config.distances), len(graphs.batch), graphs.edge_index.shape[-1]
+    expected = {
+        "coefficients": (count, *coefficients.shape[1:2], config.out_channels),
+        "rates": (count,),
+        "factor": (),
+        "graph_x": (nodes, config.in_channels),
+        "graph_edge_index": (2, edges),
+        "graph_batch": (nodes,),
+        "graph_edge_weight": (edges,),
+        "graph_node_weights": (nodes,),
+    }
+    for name, tensor in tensors.items():
+        is_index = name in ("graph_edge_index", "graph_batch")
+        if tensor.dtype != (torch.int64 if is_index else torch.float64) or tensor.shape != expected.get(name):
+            raise RuntimeError(f"{name}: {tensor.dtype} of shape {tuple(tensor.shape)} in a kernel machine")
+    if not torch.equal(graphs.batch.unique_consecutive(), torch.arange(coefficients.shape[1])):
+        raise RuntimeError("graphs without nodes or coefficients")
+    if edges and not 0 <= int(graphs.edge_index.min()) <= int(graphs.edge_index.max()) < nodes:
+        raise ValueError("an edge to a node that is not there")
+    return KernelModel(config, graphs, rates, coefficients, factor)

@@ -1,0 +1,123 @@
+"""From a dataset to a kernel machine: distances between all training graphs, one ridge regression for each kind.
+
+train_kernel: graphs ─ preprocessing ─▶ refined nodes ─ ot.pairwise ─▶ distances ─ kernel_ridge ─▶ KernelModel
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from tfgw import ot
+from tfgw.datasets import GraphDataset
+from tfgw.nn.kernel_model import KernelConfig, KernelModel, StackedGraphs
+from tfgw.nn.refinement import refined_features
+from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, sharpness
+from tfgw.train.tasks import Task
+
+Distances = Callable[[list[Data], float], Tensor]
+"""Distances between all graphs with refined features, at an α."""
+
+
+class KernelTraining(NamedTuple):
+    """What :func:`train_kernel` returns.
+
+    Attributes:
+        model: The machine.
+        left_out: Its outputs for each training graph, had it been trained without it, ``(num_graphs, out_channels)``.
+        known: The targets of the training graphs.
+        fits: The ridge regression of each distance of ``model.config``.
+    """
+
+    model: KernelModel
+    left_out: Tensor
+    known: Tensor
+    fits: list[RidgeFit]
+
+
+def train_kernel(
+    graphs: GraphDataset,
+    config: KernelConfig,
+    *,
+    task: Task,
+    weights: Tensor | None = None,
+    distances: Distances | None = None,
+    device: str = "cpu",
+    num_threads: int | None = None,
+    progress_bar: bool = False,
+) -> KernelTraining:
+    """Train a kernel machine on prepared graphs with targets ``y``: class numbers, or scaled values.
+
+    Args:
+        graphs: The training graphs.
+        config: Which distances to use.
+        task: ``"classification"`` or ``"regression"``.
+        weights: How much each graph counts, ``(num_graphs,)``; ``None``: all the same.
+        distances: Computes distances, or knows them; ``None``: :func:`tfgw.ot.pairwise`.
+        device: Where to solve and to decompose kernels: ``"cpu"`` or ``"cuda"``.
+        num_threads: Threads of the solver.
+        progress_bar: Whether to show progress.
+    """
+    if graphs.y is None:
+        raise ValueError("graphs: have no target y to learn")
+    if task not in ("classification", "regression"):
+        raise ValueError(f"task: a kernel machine learns classes or values, got {task!r}")
+
+    def solved(refined: list[Data], alpha: float) -> Tensor:
+        return ot.pairwise(
+            refined,
+            alpha=alpha,
+            canonical=False,  # preprocessing does it
+            n_starts=config.n_starts,
+            device=device,
+            num_threads=num_threads,
+            progress_bar=progress_bar,
+        )
+
+    targets = _targets(graphs.y, config.out_channels, task).to(device)
+    counted = None if weights is None else weights.double().to(device)
+    fits = []
+    for level in config.levels:
+        refined = [refined_graph(graph, level, discrete=config.discrete) for graph in graphs]
+        for alpha in config.alphas:
+            found = (distances or solved)(refined, alpha).to(device)
+            fits.append(fit_ridge(found, targets, counted).cpu())
+    left_out = torch.stack([fit.left_out for fit in fits]).mean(0)
+    factor = sharpness(left_out, graphs.y) if task == "classification" else 1.0
+    model = KernelModel(
+        config,
+        _stacked(list(graphs)),
+        torch.tensor([fit.rate for fit in fits], dtype=torch.float64),
+        torch.stack([fit.coefficients for fit in fits]),
+        torch.tensor(factor, dtype=torch.float64),
+    )
+    model.num_threads = num_threads
+    return KernelTraining(model.eval(), factor * left_out, graphs.y, fits)
+
+
+def _targets(y: Tensor, channels: int, task: Task) -> Tensor:
+    """What regressions learn. Classes are one-hot and centred at equal shares, so that shrinking favours none."""
+    if task == "classification":
+        return torch.nn.functional.one_hot(y, channels).double() - 1 / channels
+    return y.reshape(len(y), channels).double()
+
+
+def refined_graph(graph: Data, level: int, *, discrete: bool) -> Data:
+    """The graph with the refined features of a level; see :func:`tfgw.nn.refinement.refined_features`."""
+    refined = Data(x=refined_features(graph.x, graph.edge_index, level, discrete=discrete), edge_index=graph.edge_index)
+    for name in ("edge_weight", "node_weights"):
+        if name in graph:
+            refined[name] = graph[name]
+    return refined
+
+
+def _stacked(graphs: list[Data]) -> StackedGraphs:
+    plain = [Data(**{name: graph[name] for name in ("x", "edge_index", "edge_weight", "node_weights") if name in graph})
+             for graph in graphs]  # fmt: skip
+    batch = Batch.from_data_list(plain)
+    weights = (batch.get(name) for name in ("edge_weight", "node_weights"))
+    return StackedGraphs(
+        batch.x.double(), batch.edge_index, batch.batch, *(None if w is None else w.double() for w in weights)
+    )
