@@ -24,7 +24,7 @@ class ModelCheck(NamedTuple):
     """Results of :func:`check_model` for B graphs and K templates, all ``(B, K)``.
 
     Attributes:
-        distances: As the model computes them.
+        distances: Distances as the model computes them.
         renumbered: Largest relative change of a distance when the nodes of its graph are renumbered.
         diagnosis: Diagnosis with the model's number of starts.
         thorough: Diagnosis with more starts.
