@@ -1,4 +1,4 @@
-"""Discrete labels of nodes without a dictionary: equal surroundings have equal numbers in every graph and every run."""
+"""Hashed node labels: equal neighbourhoods have equal labels in all graphs and runs, without a dictionary."""
 
 import hashlib
 
@@ -9,17 +9,17 @@ from torch_geometric.data import Data
 
 
 def row_labels(x: Tensor) -> np.ndarray:
-    """One 64-bit number for each row of features, equal for equal rows and else different but for one chance in 2⁶⁴."""
+    """Return a 64-bit hash of each row of features."""
     rows, row_of_node = np.unique(x.double().numpy() + 0.0, axis=0, return_inverse=True)  # −0 is 0
     digests = [hashlib.blake2b(np.ascontiguousarray(row).tobytes(), digest_size=8).digest() for row in rows]
     return np.frombuffer(b"".join(digests), dtype=np.uint64)[row_of_node.reshape(-1)]
 
 
 def refined_labels(graph: Data, num_iterations: int) -> Tensor:
-    """Weisfeiler–Lehman labels of each node after 0, 1, … steps, ``(num_nodes, 1 + num_iterations)``.
+    """Return the Weisfeiler–Lehman labels of each node after 0, 1, … iterations, ``(num_nodes, 1 + num_iterations)``.
 
-    A step gives every node a number that depends on its own and on the multiset of its neighbours': the sum of
-    scrambled numbers does not depend on their order, and different multisets collide by chance only.
+    The new label of a node is a hash of its label and the multiset of its neighbours' labels. The sum of hashed labels
+    does not depend on their order, and different multisets collide only by chance.
     """
     source, target = graph.edge_index.numpy()
     levels = [row_labels(graph.x)]
@@ -31,7 +31,7 @@ def refined_labels(graph: Data, num_iterations: int) -> Tensor:
 
 
 def _scrambled(numbers: np.ndarray) -> np.ndarray:
-    """A fixed permutation of the 64-bit numbers without visible pattern (the finaliser of SplitMix64)."""
+    """Apply a fixed pseudo-random permutation of the 64-bit numbers (the finaliser of SplitMix64)."""
     z = numbers + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
