@@ -149,7 +149,7 @@ def test_published_splits(tmp_path: Path) -> None:
 def test_wrong_splits_are_refused(tmp_path: Path) -> None:
     folds = Fair().folds(LABELS, seed=3)
     path = tmp_path / "splits.json"
-    with pytest.raises(ValueError, match="fold 0: a graph outside 0 to 99"):
+    with pytest.raises(ValueError, match="fold 0: contains a graph outside 0 to 99"):
         read_splits(write_splits(path, folds), num_graphs=100)
     with pytest.raises(ValueError, match="expected 10 folds, found 9"):
         read_splits(write_splits(path, folds[:9]), num_graphs=120)
