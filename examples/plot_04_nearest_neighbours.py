@@ -13,7 +13,7 @@ from torch_geometric.data import Batch, Data
 from tfgw import ot
 
 # %%
-# Molecules without hydrogen: atoms, and pairs of bonded atoms.
+# Molecules without hydrogen: lists of atoms and of bonds.
 ring = [(i, (i + 1) % 6) for i in range(6)]
 library = {
     "benzene": ("CCCCCC", ring),
@@ -36,7 +36,7 @@ def as_data(atoms: str, bonds: list[tuple[int, int]]) -> Data:
 
 
 # %%
-# The query is the only "template". All distances are one call.
+# The query is the only template. One call computes all distances.
 query = "phenol"
 molecule = as_data(*library[query])
 adjacency = torch.zeros(7, 7, dtype=torch.float64)
