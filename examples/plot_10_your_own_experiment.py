@@ -21,7 +21,7 @@ from tfgw.cli import main
 folder = Path(tempfile.mkdtemp())
 experiment = folder / "mine.toml"
 experiment.write_text("""
-title = "GIN beside TFGW, share of correct test graphs"
+title = "GIN and TFGW, test accuracy"
 protocols = ["synthetic"]
 unit = "fraction"
 datasets = ["4-CYCLES"]

@@ -12,8 +12,8 @@ from tfgw.cli.option_defaults import default_of, recipes, stream_default
 from tfgw.cli.paper_arguments import add_paper_commands
 
 DATASET_HELP = (
-    "SKIP-CIRCLES or 4-CYCLES (generated), a name from the TU collection such as MUTAG, or a path of your own: a "
-    "folder or zip in TU format, a folder of GraphML files, a file of JSON lines, a CSV or Parquet file of molecules"
+    "SKIP-CIRCLES or 4-CYCLES (generated), a name from the TU collection such as MUTAG, or the path of your own data:"
+    " a folder or zip in TU format, a folder of GraphML files, a JSON Lines file, a CSV or Parquet file of molecules"
 )
 
 WRITES_REPORT = True

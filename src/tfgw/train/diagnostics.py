@@ -48,7 +48,7 @@ def check_model(
 
     Args:
         trained: The model, with its preprocessing.
-        dataset: Graphs as they were loaded.
+        dataset: Graphs as loaded.
         n_starts: Starts of the thorough solve.
         renumberings: Random node orders to try.
         seed: Random seed for the node orders.

@@ -23,10 +23,10 @@ class Protocol(ABC):
     """Defines how the results of a table are computed. Protocols have no state.
 
     ========================================  =====================================================
-    which cells a series has                  ``first_cells``, ``ready_cells``, ``total``
-    what a cell does with its classifier      ``check_inputs``, ``parts``, then fit, then ``measure``
-    how the records of cells are summarised   ``complete_groups``, ``unit``, ``over``, ``shows_fold_deviation``
-    what a table says                         ``columns``, ``row``, ``caption``
+    cells of a series                         ``first_cells``, ``ready_cells``, ``total``
+    training and measurement of a cell        ``check_inputs``, ``parts``, then fit, then ``measure``
+    summary of the records                    ``complete_groups``, ``unit``, ``over``, ``shows_fold_deviation``
+    table                                     ``columns``, ``row``, ``caption``
     ========================================  =====================================================
 
     Methods with a series as argument are only called for series that have cells.
