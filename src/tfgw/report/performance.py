@@ -102,7 +102,7 @@ def _of_classes(y: np.ndarray, probabilities: np.ndarray, names: list[str], part
     drawn = confusion(true, predicted, labels=names)
     alt = f"Confusion matrix: {part} by true and predicted class."
     return [
-        Table(["measure", "value"], rows),
+        Table(["metric", "value"], rows),
         Plot("confusion", drawn, alt, "Confusion matrix: graphs by true and predicted class.", numbers),
     ]
 
@@ -150,4 +150,4 @@ def _calibration_table(hit: np.ndarray, confidence: np.ndarray) -> Table:
         here = bins == number
         limits = f"{10 * number} % to {10 * number + 10} %"
         rows.append([limits, int(here.sum()), float(confidence[here].mean()), float(hit[here].mean())])
-    return Table(["confidence", "predictions", "mean confidence", "share right"], rows)
+    return Table(["confidence", "predictions", "mean confidence", "share correct"], rows)

@@ -52,5 +52,5 @@ def _plot(subjects: Subjects, number: int, drawings: Drawings) -> Plot:
     rows = [[node, name or "–", float(weights[node])] for node, name in zip(live.tolist(), template.names, strict=True)]
     near = ", ".join(f"{subjects.names[graph]} ({subjects.groups[graph]})" for graph in nearest)
     alt = f"Template {number + 1} with {len(live)} live nodes, next to the nearest graphs {near}."
-    caption = f"Nearest: {near}."
+    caption = f"Nearest training graphs: {near}."
     return Plot(f"template-{number + 1}", figure, alt, caption, Table(["node", "name", "weight"], rows))
