@@ -111,8 +111,7 @@ class DiffPoolModel(nn.Module):
 
 
 class DenseSAGE(nn.Module):
-    """GraphSAGE layers on dense adjacency matrices; the output is the concatenation of all layers, or a linear map of
-    it."""
+    """GraphSAGE layers on dense adjacency matrices; the output is all layers, concatenated, or a linear map of it."""
 
     def __init__(self, in_channels: int, width: int, num_layers: int, *, out_channels: int | None = None) -> None:
         super().__init__()

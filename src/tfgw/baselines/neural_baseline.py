@@ -48,8 +48,7 @@ class NeuralBaseline(NeuralClassifier):
         return self.original_settings if self.recipe == "paper" else super()._recipe()
 
     def _architecture(self, settings: Recipe) -> dict[str, Any]:
-        """Return the arguments of the network: the additional parameters of a subclass, and its settings from the
-        recipe."""
+        """Return the arguments of the network: additional parameters of a subclass, and settings from the recipe."""
         shared = {field.name for field in fields(NeuralBaseline)}
         own = {field.name for field in fields(self)} - shared
         return {name: value for name, value in settings.items() if name in own or name in self.recipe_options}

@@ -121,8 +121,7 @@ class DenseGraphs:
         self.first = sizes.cumsum(0) - sizes
 
     def tensors(self, part: Tensor) -> tuple[Tensor, Tensor]:
-        """Return adjacency and features on the diagonals, ``(graphs, 1 + channels, n, n)``, and the mask of real
-        pairs."""
+        """Return adjacency and diagonal features, ``(graphs, 1 + channels, n, n)``, and the mask of real pairs."""
         nodes = int(self.sizes[part].max())
         place = torch.full_like(self.sizes, -1)
         place[part] = torch.arange(len(part), device=part.device)

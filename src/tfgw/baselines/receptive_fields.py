@@ -56,8 +56,7 @@ def _neighbours(graph: Data) -> list[np.ndarray]:
 
 
 def _neighbourhood(root: int, neighbours: list[np.ndarray], betweenness: np.ndarray, size: int) -> Neighbourhood:
-    """Collect nodes layer by layer until there are enough; of the last layer, keep candidates for the first
-    ``size``."""
+    """Collect nodes layer by layer until there are ``size``; of the last layer, keep only candidates."""
     seen, layer, distance = {root}, [root], 0
     nodes, distances = [root], [0]
     while len(nodes) < size and layer:

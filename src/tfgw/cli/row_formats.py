@@ -65,8 +65,8 @@ class JsonRows(RowFormat):
 
 
 class ParquetRows(RowFormat):
-    """Parquet. Parquet files cannot be appended to, so rows are appended to an Arrow stream, which is converted at the
-    end."""
+    """Parquet. Rows are appended to an Arrow stream, which is converted at the end, as Parquet does not allow
+    appending."""
 
     @staticmethod
     def check() -> None:

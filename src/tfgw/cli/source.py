@@ -97,6 +97,5 @@ def parts_by_name(parts: Parts) -> dict[str, GraphDataset]:
 
 
 def portable(dataset: str) -> str:
-    """Return the name of a dataset unchanged, and a path as absolute path, so that it is valid in any working
-    directory."""
+    """Return a name unchanged and a path as an absolute path, which is valid in any working directory."""
     return str(Path(dataset).expanduser().resolve()) if is_path(dataset) else dataset

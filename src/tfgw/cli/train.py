@@ -172,8 +172,7 @@ def _results(trained: TrainedModel, parts: Parts, training: Training) -> dict[st
 
 
 def _score(trained: TrainedModel, prepared: GraphDataset, original: GraphDataset) -> float:
-    """Return the score on preprocessed graphs, whose targets may be scaled; the original graphs have the true
-    targets."""
+    """Return the score on preprocessed graphs; their targets may be scaled, so those of the original are used."""
     found = outputs(trained.model, prepared).cpu()
     if trained.target_scaler is not None:
         found = trained.target_scaler.restored(found)

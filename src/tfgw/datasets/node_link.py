@@ -173,8 +173,7 @@ def _shown(value: Any) -> str:
 
 
 def _check_alike(graph: NodeLinkGraph, first: NodeLinkGraph) -> None:
-    """Check that all graphs have the same node and graph attributes, and the same edge attributes if they have
-    edges."""
+    """Check that all graphs have the same node and graph attributes, and edge attributes if they have edges."""
     for name in ("node_labels", "node_attributes", "target", "identifier"):
         mine, other = getattr(graph, name), getattr(first, name)
         noun = {"identifier": "id"}.get(name, name.replace("_", " "))

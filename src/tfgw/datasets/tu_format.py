@@ -15,8 +15,7 @@ from tfgw.datasets.graph_tables import GraphTables, starts
 from tfgw.datasets.numbers import Block, read_blocks, read_table
 
 _EDGES_AT_ONCE = 2**20
-"""Number of edges processed at a time. COLLAB has 24.6 million edges, and a temporary array of that length takes 200
-MB."""
+"""Number of edges processed at a time. A temporary array for all 24.6 million edges of COLLAB takes 200 MB."""
 
 
 class _Edges(NamedTuple):

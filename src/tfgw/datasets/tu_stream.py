@@ -208,8 +208,7 @@ def _node_counts(graph_of_node: np.ndarray, before: int) -> np.ndarray:
 
 
 def _distinct(listed: np.ndarray, node_counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return distinct edges (2, E) without self-loops, numbered within graphs, their number per graph, and their
-    lines."""
+    """Return distinct edges (2, E) without self-loops, numbered within graphs, their number per graph, and lines."""
     nodes = int(node_counts.sum())
     if (listed < 0).any():
         raise _OutOfStepError

@@ -12,8 +12,7 @@ from tfgw.datasets import from_networkx
 from tfgw.datasets.edge_sets import distinct_edges
 
 Attributes = dict[str, Tensor]
-"""Attributes of a graph. ``Data`` objects are created after all checks, because access to their attributes is
-slower."""
+"""Attributes of a graph. ``Data`` objects are created after all checks, because they are slower to access."""
 
 
 def kind_of(graph: Any) -> str:

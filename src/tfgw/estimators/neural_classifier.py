@@ -75,8 +75,7 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
         return np.asarray(probabilities(self._task, scores))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores before the softmax, ``(num_graphs, num_classes)``; for two classes, the score of the second minus that
-        of the first."""
+        """Scores before the softmax, ``(num_graphs, num_classes)``; for two classes, second minus first score."""
         scores = self._outputs(X).numpy()
         is_binary = self._task == "classification" and len(self.classes_) == 2
         return scores[:, 1] - scores[:, 0] if is_binary else scores

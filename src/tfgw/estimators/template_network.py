@@ -41,8 +41,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
 
     @property
     def templates_(self) -> ot.Templates:
-        """The learned templates of all networks, concatenated. Their features are in the output space of the
-        encoder."""
+        """The learned templates of all networks, concatenated. Their features are encoded."""
         pools = self._pools()
         return ot.Templates(
             features=torch.cat([pool.template_features.detach() for pool in pools]),
@@ -52,8 +51,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
 
     @property
     def trained_(self) -> TrainedModel:
-        """The model with its preprocessing, as saved to a file; the network of a regressor predicts standardised
-        targets."""
+        """The model with its preprocessing, as saved to a file. Networks of regressors predict standardised targets."""
         check_is_fitted(self, "model_")
         task, classes = self._target()
         return TrainedModel(

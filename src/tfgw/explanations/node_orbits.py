@@ -40,8 +40,7 @@ def mean_over_orbits(values: Tensor, orbits: Tensor) -> Tensor:
 
 
 def pair_orbits(orbits: Tensor, *matrices: Tensor) -> Tensor:
-    """Return an orbit number for each pair of nodes, ``(n²,)``, equal if both orbits and all matrix entries are
-    equal."""
+    """Return an orbit number per pair of nodes, ``(n²,)``, equal if both orbits and all matrix entries are equal."""
     n = len(orbits)
     keys = torch.stack([orbits.repeat_interleave(n), orbits.repeat(n), _relations(matrices).flatten()], dim=1)
     return torch.unique(keys, dim=0, return_inverse=True)[1]

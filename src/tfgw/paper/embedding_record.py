@@ -14,8 +14,7 @@ DIGITS = 5
 
 
 def describe_embedding(model: TFGWClassifier, parts: dict[str, GraphDataset | None]) -> dict[str, Any]:
-    """Return distances and labels by part, and the templates with their distances and predicted classes, as JSON
-    data."""
+    """Return JSON data: distances and labels by part, and templates with their distances and predicted classes."""
     present = {name: part for name, part in parts.items() if part is not None}
     templates = model.templates_
     own = _template_distances(model)

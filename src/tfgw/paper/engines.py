@@ -40,8 +40,7 @@ class Allocation(NamedTuple):
 
 
 def allocate(cells: int, *, jobs: int | None, accelerator: str, per_gpu: int | None) -> Allocation:
-    """Allocate the resources of this machine: at most as many threads as cores, and as many cells as fit on the
-    GPUs."""
+    """Allocate the resources of this machine: one thread per core at most, and as many cells as fit on the GPUs."""
     cores = joblib.cpu_count()
     gpus = _gpus() if accelerator != "cpu" else []
     if accelerator == "cuda" and not gpus:

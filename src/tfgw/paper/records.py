@@ -71,8 +71,7 @@ class Records:
                 yield found[key]
 
     def merge_from(self, other: "Records") -> None:
-        """Add the records of another folder, for example from another machine; finished records of this folder are
-        kept."""
+        """Add the records of another folder, such as from another machine; finished records of this folder are kept."""
         for record in other:
             with self._lock():
                 if not is_done(self.get(Cell(**record["cell"]))):

@@ -111,8 +111,7 @@ def _rgb(colour: Any) -> tuple[float, float, float]:
 
 
 def _readable_on(colour: Any) -> str:
-    """Return white or near-black, whichever has more contrast by the WCAG luminance; pages may replace the
-    near-black."""
+    """Return white or near-black, whichever has more contrast by WCAG; pages may replace the near-black."""
     channels = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in _rgb(colour)]
     luminance = float(np.dot([0.2126, 0.7152, 0.0722], channels))
     return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.06 else "#1b1d1e"

@@ -54,8 +54,7 @@ def new_figure(columns: int = 1, *, width: float = 4.0, height: float = 3.2, row
 
 
 def bare_figure(columns: int, *, width: float, height: float) -> tuple["Figure", Any]:
-    """Create a figure for drawings of graphs side by side, with titles but without axes; faster than
-    :func:`new_figure`."""
+    """Create a figure for drawings of graphs, with titles but without axes; faster than :func:`new_figure`."""
     _matplotlib()
     from matplotlib.figure import Figure
 

@@ -124,8 +124,7 @@ class GraphStore:
 
 
 def epoch_batches(order: Tensor, batch_size: int, *, smallest: int) -> list[Tensor]:
-    """Split an order of graphs into batches. A last batch of fewer than ``smallest`` graphs is merged with the previous
-    one."""
+    """Split an order of graphs into batches. A last batch smaller than ``smallest`` is merged with the previous one."""
     batches = list(order.split(batch_size))
     if len(batches) > 1 and len(batches[-1]) < smallest:
         batches[-2:] = [torch.cat(batches[-2:])]

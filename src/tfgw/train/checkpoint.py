@@ -116,8 +116,7 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _check_same_run(path: Path, stored: dict[str, Any], config: TrainConfig) -> None:
-    """Check the settings. Those that did not affect the run so far may differ, so that a finished run can be
-    extended."""
+    """Check the settings. Those that have not affected the run may differ, so that a finished run can be extended."""
     wanted = asdict(config) | {"betas": list(config.betas)}
     may_differ = {"checkpoint_seconds"} | ({"epochs"} if config.schedule == "constant" else set())
     for name in wanted.keys() - may_differ:

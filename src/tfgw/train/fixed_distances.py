@@ -18,8 +18,7 @@ def has_fixed_distances(model: nn.Module) -> TypeGuard[TFGWModel]:
 
 
 class HeadOnly(nn.Module):
-    """The head of a model, called with its input in place of node features; its state dict is that of the whole
-    model."""
+    """The head of a model, called with its input as node features; its state dict is that of the whole model."""
 
     def __init__(self, model: TFGWModel) -> None:
         super().__init__()

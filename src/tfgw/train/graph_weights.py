@@ -33,8 +33,7 @@ def weights_of_classes(class_weight: ClassWeight, codes: np.ndarray, classes: tu
 
 
 def checked_weights(weights: Any, count: int) -> np.ndarray:
-    """Check that there is a non-negative weight for each graph and that one is positive, and return them as an
-    array."""
+    """Return the weights as an array; they must be non-negative, one per graph, and not all zero."""
     try:
         weights = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):

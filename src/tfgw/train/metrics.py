@@ -45,8 +45,7 @@ def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str
 
 
 def regression_metrics(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
-    """Compute mean absolute error, root mean squared error and R² (``None`` for a single graph), averaged over
-    targets."""
+    """Compute MAE, RMSE and R² (``None`` for a single graph), averaged over targets."""
     return {
         "mae": float(mean_absolute_error(y, predicted)),
         "rmse": float(mean_squared_error(y, predicted)) ** 0.5,

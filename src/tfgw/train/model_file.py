@@ -109,8 +109,7 @@ class TrainedModel:
         return self._outputs(self._prepared(dataset))
 
     def embed(self, dataset: Graphs) -> Tensor:
-        """Distances to the templates, ``(num_graphs, num_templates)``; for an ensemble, those of all members,
-        concatenated."""
+        """Distances to the templates, ``(num_graphs, num_templates)``; an ensemble has those of all members."""
         return embeddings(self.model, self._prepared(dataset))
 
     def stream(
@@ -172,8 +171,7 @@ class TrainedModel:
         return Evaluation(loss, score)
 
     def measure(self, dataset: Graphs) -> dict[str, Any]:
-        """Compute number of graphs, score, loss and metrics of labelled graphs, by name; see
-        :mod:`tfgw.train.metrics`."""
+        """Compute number, score, loss and metrics of labelled graphs, by name; see :mod:`tfgw.train.metrics`."""
         loss, score, found, y = self._compared(dataset)
         basic = {"graphs": len(y), SCORE_NAMES[self.task]: score, "loss": loss}
         if self.task == "classification":
@@ -184,8 +182,7 @@ class TrainedModel:
         return basic
 
     def _compared(self, dataset: Graphs) -> tuple[float, float, Tensor, Tensor]:
-        """Return mean loss and score on labelled graphs, the outputs, and the targets with the class indices of the
-        model."""
+        """Return mean loss and score on labelled graphs, the outputs, and the targets as class indices of the model."""
         prepared = self.with_own_classes(self._prepared(dataset))
         y = prepared.y
         if y is None:

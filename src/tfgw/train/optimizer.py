@@ -11,8 +11,7 @@ from tfgw.train.schedules import lr_factor
 
 
 def new_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """Create AdamW, which also projects templates after each step. Templates are a separate group without weight
-    decay."""
+    """Create AdamW, which also projects templates after each step. Templates have no weight decay."""
     layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
     templates = [parameter for layer in layers for parameter in layer.parameters()]
     in_templates = {id(parameter) for parameter in templates}

@@ -10,8 +10,7 @@ from tfgw.datasets import median_nodes
 from tfgw.train import recipes
 
 MAX_DEFAULT_NODES = 64
-"""Limit of the default size, because the time of a step grows with it. The medians of the paper's datasets are
-smaller."""
+"""Limit of the default size, because the time of a step grows with it. The paper's datasets have smaller medians."""
 
 MAX_DEFAULT_TEMPLATES = 1_000
 """Limit of the default number. Beyond it, the targets are probably values or identifiers, not classes."""

@@ -59,8 +59,7 @@ class Timing(Protocol):
 
 
 def prediction_times(classifier: Any, graphs: GraphDataset) -> dict[str, float]:
-    """Return the median of milliseconds per graph over several repetitions: all graphs in one call, and one per
-    call."""
+    """Return median milliseconds per graph over several repetitions: all graphs in one call, and one per call."""
     everything = list(graphs)
     together = [_seconds(classifier, everything) / len(everything) for _ in range(REPEATS)]
     alone = [_seconds(classifier, [graph]) for graph in everything[:SINGLES]]

@@ -1,5 +1,4 @@
-"""Batches of a fixed size, gathered from a dataset entirely on the GPU, so that a CUDA graph can do it for any
-graphs."""
+"""Batches of a fixed size, gathered from a dataset on the GPU, so that a CUDA graph can do it for any graphs."""
 
 from typing import Any, NamedTuple, cast
 
@@ -21,8 +20,7 @@ class Capacity(NamedTuple):
 
     @classmethod
     def of(cls, store: GraphStore, batches: list[Tensor]) -> "Capacity":
-        """Return a capacity for the given batches of equal size, which also fits nearly all other batches of that
-        size."""
+        """Return a capacity for the given batches of equal size, which nearly all other such batches fit as well."""
         nodes, edges = (_largest_sum(lengths, batches) for lengths in lengths_of(store))
         return cls(nodes + 2, edges)
 

@@ -9,8 +9,7 @@ import torch
 
 
 class Recorder:
-    """Records functions as CUDA graphs. The graphs share memory, so only one may run at a time. See
-    :func:`recording`."""
+    """Records functions as CUDA graphs, which share memory, so only one may run at a time. See :func:`recording`."""
 
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()

@@ -76,8 +76,7 @@ def _size_reason(model: nn.Module, passes: list[Pass]) -> str | None:
 
 
 def _bytes(one: Pass) -> int:
-    """Return the memory of the concatenated graphs: features, weight and graph of each node; ends and weight of each
-    edge."""
+    """Return the memory of the concatenated graphs: features, weight and graph of nodes; ends and weight of edges."""
     nodes, edges = (int(lengths.sum()) for lengths in lengths_of(one.store))
     return 8 * (nodes * (one.store.tensors["x"].shape[1] + 2) + 3 * edges)
 
