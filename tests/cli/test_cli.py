@@ -135,6 +135,23 @@ def test_debug_shows_where_it_failed() -> None:
         main(["evaluate", "nothing.safetensors", "--debug"])
 
 
+def test_train_names_the_next_steps(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands that work on the run; without test graphs, only predictions do."""
+    folder = str(write_tu_folder(workplace / "MINE"))
+    assert main(["train", "--dataset", folder, "--test", "0.2", "--output", "run", "--no-report", *QUICK]) == 0
+    shown = capsys.readouterr().out
+    results, steps = shown.split("Next steps:\n")
+    assert "validation accuracy" not in results  # there are no validation graphs
+    assert [line.split("  ")[0] for line in steps.splitlines()] == [
+        "tfgw predict run --dataset PATH",
+        "tfgw evaluate run",
+        "tfgw check run",
+    ]
+    assert main(["train", "--dataset", folder, "--test", "0", "--output", "all", "--no-report", *QUICK]) == 0
+    steps = capsys.readouterr().out.split("Next steps:\n")[1]
+    assert [line.split("  ")[0] for line in steps.splitlines()] == ["tfgw predict all --dataset PATH"]
+
+
 def test_a_users_folder_is_trained_on_and_used(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(write_tu_folder(workplace / "MINE"))
     run = answer(capsys, "train", "--dataset", folder, "--test", "0.2", *QUICK)
