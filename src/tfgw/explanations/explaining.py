@@ -33,8 +33,8 @@ def explain(
         target: Label of the class whose score is explained; for other tasks, or for a network, the index of the output
             (default: the predicted class, or the first output).
         reference: Graphs, like ``graph``, whose mean is the reference of the contributions (default: the mean of the
-            training graphs, if the model stores it, see :meth:`Reference.of_model`). For a single network, a
-            :class:`Reference` is also accepted.
+            training graphs, if the model stores it, see :meth:`Reference.of_model`). A :class:`Reference`, or one per
+            network for an ensemble, is also accepted.
 
     Returns:
         An ``Explanation`` with the signed masks ``node_mask`` (n, 1) and ``edge_mask`` (E,), and all fields of
@@ -62,7 +62,7 @@ def _references(model: AnyModel, reference: Reference | Sequence[Any] | None) ->
         prepared = model.prepare(model.graphs(reference))
         return [Reference.of_graphs(network, prepared) for network in model.members]
     if len(model.members) > 1:
-        raise ValueError("reference: must be graphs for an ensemble, because the readouts of its networks differ")
+        raise ValueError("reference: an ensemble needs graphs, or one Reference per network")
     return [reference]
 
 

@@ -38,7 +38,8 @@ def networks_on_one_thread() -> Iterator[None]:
 
 
 def solver_threads(num_threads: int | None) -> int:
-    """Return the number of solver threads of a layer; ``None`` means that of PyTorch, before :func:`one_thread`."""
+    """Return the number of solver threads of a layer; ``None`` means that of PyTorch outside
+    :func:`networks_on_one_thread`."""
     return thread_count(_solver.threads if num_threads is None else num_threads)
 
 
