@@ -76,7 +76,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.csv.gz"])
 def test_an_unknown_format_is_an_error_before_any_work(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.csv, \.jsonl, \.parquet"):
+    with pytest.raises(ValueError, match=r"must end in one of \.csv, \.jsonl, \.parquet"):
         check_output(tmp_path / name)
 
 

@@ -137,7 +137,7 @@ def _loading(group: Any) -> None:
 
 def _table_columns(group: Any) -> None:
     group.add_argument("--smiles", metavar="COLUMN", help="column of SMILES strings in a CSV or Parquet file")
-    group.add_argument("--target", metavar="COLUMN", help="column of the values to predict")
+    group.add_argument("--target", metavar="COLUMN", help="column of the labels or values to predict")
     text = _with_default("column of identifiers, which are copied to the output", "the row number, from 0")
     group.add_argument("--id", metavar="COLUMN", help=text)
 
@@ -242,7 +242,7 @@ def _report(parser: argparse.ArgumentParser) -> None:
 
 
 def _streaming(parser: argparse.ArgumentParser) -> None:
-    formats = "NAME.csv, NAME.jsonl (JSON lines) or NAME.parquet"
+    formats = "NAME.csv, NAME.jsonl (JSON Lines) or NAME.parquet"
     text = f"write the results to a new file: {formats}; run the same command again to resume an interrupted one"
     parser.add_argument("--output", type=Path, metavar="FILE", help=text)
     size = stream_default("batch_size")

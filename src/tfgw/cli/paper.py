@@ -39,7 +39,7 @@ def list_(args: argparse.Namespace) -> Answer:
         for experiment in experiments
     ]
     rows = [[experiment.name, experiment.title, ", ".join(experiment.protocols)] for experiment in experiments]
-    return Answer(data, table([["name", "what", "protocols"], *rows]))
+    return Answer(data, table([["name", "title", "protocols"], *rows]))
 
 
 def run_(args: argparse.Namespace) -> Answer:

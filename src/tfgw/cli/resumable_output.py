@@ -29,7 +29,7 @@ def check_output(path: Path | None) -> None:
     if path is None:
         return
     if path.suffix not in FORMATS:
-        raise ValueError(f"--output {path}: the file name must end in {', '.join(FORMATS)}")
+        raise ValueError(f"--output {path}: the file name must end in one of {', '.join(FORMATS)}")
     if path.exists():
         raise FileExistsError(f"--output {path}: already exists")
     FORMATS[path.suffix].check()
