@@ -1,5 +1,5 @@
-# make run   sets everything up and runs the main job
-# make test  sets everything up and runs the tests
+# make run   set up and train a model
+# make test  set up and run the tests
 # Both create .venv in this folder. The other targets are for developers: see CONTRIBUTING.md.
 
 PYTHON ?= python3
@@ -11,13 +11,12 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fra
 .PHONY: run test lint format coverage docs wheel-test sanitize fuzz fuzz-api fuzz-files mutants mutants-python mutants-cpp results
 
 run: $(VENV)/.installed
-	@echo 'Training a model on SKIP-CIRCLES, ten kinds of graphs that message passing cannot tell apart (tfgw train):'
+	@echo 'Training a model on SKIP-CIRCLES, ten classes of graphs that message passing cannot distinguish (tfgw train):'
 	$(BIN)/tfgw train
-	@echo 'What to try next:'
-	@echo '  $(BIN)/tfgw evaluate runs/SKIP-CIRCLES-1  accuracy, confusion matrix'
-	@echo '  $(BIN)/tfgw check runs/SKIP-CIRCLES-1     can the distances be trusted?'
-	@echo '  $(BIN)/tfgw train --help                  your own graphs, and every option'
-	@echo '  README.md, docs/                          layers, estimators, the solver'
+	@echo
+	@echo 'The command is $(BIN)/tfgw. Try also:'
+	@echo '  $(BIN)/tfgw train --help  your own graphs, and all options'
+	@echo '  README.md, docs/          layers, estimators, the solver'
 
 test: $(VENV)/.developer
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
@@ -32,23 +31,23 @@ format: $(VENV)/.developer
 	$(BIN)/ruff format .
 
 $(VENV)/.tools: constraints.txt
-	@echo 'Setting up $(VENV): PyTorch and the build tools. The download has some hundred MB and takes a few minutes.'
+	@echo 'Setting up $(VENV): PyTorch and the build tools. The download is a few hundred MB and takes a few minutes.'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch scikit-build-core nanobind cmake ninja
 	touch $@
 
-# The build tools are pinned too, so the build uses the ones just installed instead of fetching its own.
+# The build tools are pinned too, so the build uses the installed ones instead of downloading others.
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
-	@echo 'Building the C++ core and installing tfgw: about a minute.'
+	@echo 'Building the C++ core and installing tfgw. This takes about a minute.'
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
 	touch $@
 
 $(VENV)/.developer: $(VENV)/.installed
-	@echo 'Installing what tests and linters need.'
+	@echo 'Installing the dependencies of tests and linters.'
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[test,lint]'
 	touch $@
 
-# The pages and figures of docs/results, from the records in results/ (needs TFGW_DATA). What has no records is left out.
+# Create the pages and figures of docs/results from the records in results/ (needs TFGW_DATA).
 RUN_ON := --dataset MUTAG --dataset PTC_MR --dataset ENZYMES --dataset IMDB-BINARY
 FIGURES := fig-4cycles fig-alpha fig-gin-layers fig-layers fig-lda fig-pca fig-samples fig-skip-circles fig-templates fig-violins
 results: $(VENV)/.developer
@@ -61,21 +60,21 @@ results: $(VENV)/.developer
 	$(BIN)/tfgw paper show table4 --dataset MUTAG --dataset PTC_MR --markdown > docs/results/table4.md
 	for f in $(FIGURES); do $(BIN)/tfgw paper plot $$f --output docs/results/$$f.png || true; done
 
-# The documentation site in build/docs: examples are run, warnings are errors, links inside the site are checked.
+# Build the documentation site in build/docs. Runs the examples, checks internal links, and treats warnings as errors.
 docs: $(VENV)/.documentation
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
 	@echo 'The site is in build/docs/index.html.'
 
 $(VENV)/.documentation: $(VENV)/.installed
-	@echo 'Installing what the documentation needs.'
+	@echo 'Installing the dependencies of the documentation.'
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[docs]'
 	touch $@
 
-# Lines and branches of the Python code that the tests run, as a table and as pages in build/coverage.
+# Line and branch coverage of the Python code, as a table and as HTML in build/coverage.
 coverage: $(VENV)/.developer
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov --cov-report term:skip-covered --cov-report html
 
-# A release as users get it: source distribution, wheel made from it, a clean environment, README's snippets.
+# Test a release: build the source distribution and the wheel, and run the code of the README in a clean environment.
 WHEEL_TEST := build/wheel-test
 wheel-test:
 	rm -rf $(WHEEL_TEST)
@@ -85,9 +84,9 @@ wheel-test:
 	$(PYTHON) -m venv $(WHEEL_TEST)/clean
 	$(WHEEL_TEST)/clean/bin/pip install --quiet --constraint constraints.txt $(WHEEL_TEST)/dist/*.whl
 	cd $(WHEEL_TEST) && clean/bin/python ../../tests/readme.py ../../README.md && clean/bin/tfgw train --epochs 2
-	@echo "README's code runs with $$(ls $(WHEEL_TEST)/dist/*.whl)"
+	@echo "The code of the README runs with $$(ls $(WHEEL_TEST)/dist/*.whl)"
 
-# The C++ core's tests and a short fuzz, under address and undefined-behaviour sanitizers.
+# Tests and a short fuzzing of the C++ core, with address and undefined-behaviour sanitizers.
 sanitize: build/sanitize/.built
 	build/sanitize/test_core
 	build/sanitize/fuzz_core 10
@@ -98,22 +97,22 @@ FUZZ_SEED ?= 0
 fuzz: build/sanitize/.built
 	build/sanitize/fuzz_core $(FUZZ_SECONDS) $(FUZZ_SEED)
 
-# Random calls of the Python API, valid and invalid.
+# Random valid and invalid calls of the Python API.
 fuzz-api: $(VENV)/.developer
 	$(BIN)/python -m tests.fuzz_api $(FUZZ_SECONDS) $(FUZZ_SEED)
 
-# Small changes of the code that decides results, each of which a test must notice: make mutants MUTANTS=500
+# Mutation tests: small changes of the code, each of which a test must detect: make mutants MUTANTS=500
 MUTANTS ?= 240
 mutants: mutants-python mutants-cpp
 
 mutants-python: $(VENV)/.developer
 	$(BIN)/python -m tests.mutants.python --mutants $(MUTANTS)
 
-# Those of the C++ core are listed one by one; each is built.
+# The mutants of the C++ core are listed individually; each is built.
 mutants-cpp: $(VENV)/.developer
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m tests.mutants.cpp
 
-# Corrupted files of every format that is read: make fuzz-files CORRUPTIONS=10000
+# Corrupted files of every input format: make fuzz-files CORRUPTIONS=10000
 CORRUPTIONS ?= 1000
 fuzz-files: $(VENV)/.developer
 	$(BIN)/python -m tests.fuzz_files all $(CORRUPTIONS) $(FUZZ_SEED)

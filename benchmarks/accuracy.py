@@ -1,9 +1,9 @@
-"""Does it help a classifier? Accuracy with and without canonical node order, and with several starts of the solver.
+"""Accuracy of a classifier with and without canonical node order, and with several solver starts.
 
     python benchmarks/accuracy.py --data-dir FOLDER --dataset MUTAG --epochs 20
 
-Ten stratified folds; in each, a model is trained on nine tenths and measured on the rest, which decides nothing: one
-fixed configuration, the weights of the last epoch.
+Ten stratified folds; in each, a model is trained on nine tenths and tested on the rest. Nothing is selected: there is
+one fixed configuration, with the weights of the last epoch.
 """
 
 from common import read, table  # isort: skip  (pins BLAS threads first)

@@ -1,9 +1,9 @@
-"""The certified lower bound: is it ever above the best value found, and how close is it?
+"""Validity and tightness of the certified lower bound.
 
     python benchmarks/bounds.py --data-dir FOLDER
 
 10,000 random pairs of every kind (sparse, weighted, directed, dense; random weights, zeros among them; α from 0 to 1)
-against the best of 16 starts; then graphs of each dataset against templates drawn from it.
+compared with the best of 16 starts; then graphs of each dataset and templates sampled from it.
 """
 
 from common import make_case, parser, table  # isort: skip  (pins BLAS threads first)

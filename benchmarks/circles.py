@@ -2,8 +2,8 @@
 
     python benchmarks/circles.py
 
-1,000 renumbered graphs against one renumbered template per class, 10,000 pairs, on one thread. POT solves the pair of
-each graph with the template of its own class.
+1,000 renumbered graphs and one renumbered template per class, 10,000 pairs, on one thread. POT solves only the pairs of
+a graph with the template of its own class.
 """
 
 from common import permuted, table  # isort: skip  (pins BLAS threads first)
@@ -61,9 +61,7 @@ def main() -> None:
         pot.append(float(ot.gromov.gromov_wasserstein2(C, C2, symmetric=True, max_iter=1000)))
     milliseconds = 1e3 * (time.process_time() - began) / len(pot)
     rows.append(["POT, 1 start", *_cells(torch.tensor(pot)), "-", f"{milliseconds:.2f}"])
-    table(
-        ["solver", "own class below 1e-9", "largest", "other classes, smallest", "ms of processor time per pair"], rows
-    )
+    table(["solver", "own class below 1e-9", "largest", "other classes, smallest", "ms of CPU time per pair"], rows)
 
 
 def _cells(own: torch.Tensor) -> list[str]:

@@ -1,8 +1,8 @@
-"""What the benchmarks share: batches of real graphs with templates taken from them, and timing."""
+"""Common functions of the benchmarks: batches of real graphs with templates, and timing."""
 
 import os
 
-# One BLAS thread for everybody, before NumPy is loaded: POT's timings depend on it, and our threads are our own.
+# Limit BLAS to one thread before NumPy is loaded, because POT's timings depend on it; our solver has its own threads.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[_variable] = "1"
 
@@ -32,12 +32,12 @@ class Case(NamedTuple):
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """Options that every benchmark has."""
+    """Create a parser with the common options."""
     p = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    p.add_argument("--data-dir", help="folder with the TU archives (default: the variable TFGW_DATA)")
+    p.add_argument("--data-dir", help="folder with the TU archives (default: environment variable TFGW_DATA)")
     p.add_argument("--datasets", nargs="+", default=list(SIX), metavar="NAME")
-    p.add_argument("--graphs", type=int, default=64, help="graphs in a batch")
-    p.add_argument("--templates", type=int, default=8, help="templates, taken from the data")
+    p.add_argument("--graphs", type=int, default=64, help="graphs per batch")
+    p.add_argument("--templates", type=int, default=8, help="number of templates")
     p.add_argument("--seed", type=int, default=0)
     return p
 
@@ -51,13 +51,13 @@ def read(name: str, data_dir: str | None) -> GraphDataset:
 
 
 def read_labelled(name: str, data_dir: str | None) -> tuple[list[Data], list[int]]:
-    """All graphs of a dataset, and their classes."""
+    """Return all graphs of a dataset, and their classes."""
     graphs = list(read(name, data_dir))
     return graphs, [int(graph.y) for graph in graphs]
 
 
 def make_case(name: str, args: argparse.Namespace) -> Case:
-    """A batch of random graphs, and templates of the median size drawn as the paper's authors draw them."""
+    """Return a batch of random graphs, and templates of the median size, sampled as by the paper's authors."""
     dataset = read(name, args.data_dir)
     rng = np.random.default_rng(args.seed)
     graphs = [dataset[int(i)] for i in rng.choice(len(dataset), min(args.graphs, len(dataset)), replace=False)]
@@ -67,7 +67,7 @@ def make_case(name: str, args: argparse.Namespace) -> Case:
 
 
 def permuted(graph: Data, rng: np.random.Generator) -> Data:
-    """The same graph with its nodes in another order."""
+    """Return the graph with renumbered nodes."""
     order = torch.from_numpy(rng.permutation(graph.num_nodes))
     return Data(x=graph.x[order], edge_index=order.argsort()[graph.edge_index])
 

@@ -1,4 +1,4 @@
-"""How long TFGWClassifier with its defaults takes to fit a whole dataset.
+"""Time to fit TFGWClassifier with its defaults on a whole dataset.
 
 python benchmarks/default_fit.py --data-dir FOLDER
 """
@@ -17,14 +17,14 @@ def main() -> None:
     p.set_defaults(datasets=["MUTAG", "NCI1"])
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--accelerator", default="auto", choices=["auto", "cpu", "cuda"])
-    p.add_argument("--epochs", type=int, help="in place of the recipe's")
+    p.add_argument("--epochs", type=int, help="number of epochs (default: that of the recipe)")
     args = p.parse_args()
     torch.set_num_threads(args.threads)
     rows = []
     for name in args.datasets:
         graphs, labels = read_labelled(name, args.data_dir)
         settings = {"random_state": args.seed, "accelerator": args.accelerator}
-        TFGWClassifier(epochs=1, **settings).fit(graphs, labels)  # compiles kernels, once
+        TFGWClassifier(epochs=1, **settings).fit(graphs, labels)  # warm-up, which compiles kernels
         model = TFGWClassifier(epochs=args.epochs, **settings)
         start = time.perf_counter()
         model.fit(graphs, labels)

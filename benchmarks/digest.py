@@ -1,10 +1,11 @@
-"""Digests of what the package computes: equal before and after a change that is to change no result.
+"""Digests of the results of the package, to verify that a change of the code does not change results.
 
     python benchmarks/digest.py --data-dir FOLDER > before.txt       # then change the code
     python benchmarks/digest.py --data-dir FOLDER | diff before.txt -
 
-Hashed are distances and gradients of the layer and of the solver on six datasets, and the weights of every model after
-a short training. Digests depend on the processor and on PyTorch's version: compare two runs on one machine.
+The digests cover distances and gradients of the layer and of the solver on six datasets, and the weights of every model
+after a short training. They depend on the processor and the version of PyTorch, so compare two runs on the same
+machine.
 """
 
 from common import Case, make_case, parser  # isort: skip  (pins BLAS threads first)
@@ -59,7 +60,7 @@ def digest(values: Iterable[Tensor | np.ndarray | None]) -> str:
 
 
 def of_layer(case: Case, **options: object) -> str:
-    """Distances of the paper's layer, and gradients of everything that has one."""
+    """Distances of the paper's layer, and all of its gradients."""
     count, nodes, features = case.templates.features.shape
     layer = TFGWPooling(features, count, nodes, **options)
     layer.set_templates(case.templates.structure, case.templates.features)
@@ -71,7 +72,7 @@ def of_layer(case: Case, **options: object) -> str:
 
 
 def of_clouds(case: Case) -> str:
-    """The same of OT-GNN's layer."""
+    """Distances and gradients of OT-GNN's layer."""
     count, nodes, features = case.templates.features.shape
     layer = TWPooling(features, count, nodes)
     layer.set_templates(case.templates.features)
@@ -98,7 +99,7 @@ def of_transport(case: Case) -> str:
 
 
 def of_diagnosis(case: Case) -> str:
-    """Everything that a diagnosis says."""
+    """All results of a diagnosis."""
     graphs = ot.GraphBatch(case.batch.x, batch=case.batch.batch, edge_index=case.batch.edge_index)
     return digest(ot.diagnose(graphs, case.templates, 0.5, n_starts=4))
 
@@ -120,7 +121,7 @@ def weights(model: torch.nn.Module) -> list[Tensor]:
 
 
 def trainings(args) -> Iterator[tuple[str, str]]:
-    torch.set_default_dtype(torch.float32)  # as users have it
+    torch.set_default_dtype(torch.float32)  # the default of users
     graphs = list(load("MUTAG", data_dir=args.data_dir))
     labels = [int(graph.y) for graph in graphs]
     for name, (kind, options) in MODELS.items():

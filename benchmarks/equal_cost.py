@@ -1,10 +1,10 @@
-"""Quality at equal cost: the best of as many starts as fit into the time that POT needs for one.
+"""Quality at equal cost: the best of as many starts as fit into the time of one start of POT.
 
     python benchmarks/equal_cost.py --data-dir FOLDER
 
-POT's fused_gromov_wasserstein2 (max_iter 1000) solves every pair once, from hh̄ᵀ. Ours solves all pairs with as many
-starts as take no longer, on one thread. Processor time counts, so that a busy machine does not disturb. Where POT is at
-the best value that is known, from --thorough starts of ours, nobody can be below; the other pairs can be improved.
+POT's fused_gromov_wasserstein2 (max_iter 1000) solves every pair once, from hh̄ᵀ. tfgw solves all pairs with as many
+starts as fit into the same CPU time, on one thread. If POT has the best known value (from --thorough starts of tfgw),
+it cannot be improved; the other pairs can.
 """
 
 from common import Case, make_case, parser, table  # isort: skip  (pins BLAS threads first)
@@ -36,7 +36,7 @@ def our_values(case: Case, alpha: float, starts: int) -> tuple[np.ndarray, float
 
 
 def best_within(seconds: float, case: Case, alpha: float, most: int) -> tuple[np.ndarray, float, int]:
-    """The values of the largest number of starts that takes at most so long."""
+    """Return the values of the largest number of starts that fits into the given time."""
     starts = 16
     values, used = our_values(case, alpha, starts)
     while True:
@@ -50,8 +50,8 @@ def best_within(seconds: float, case: Case, alpha: float, most: int) -> tuple[np
 def main() -> None:
     p = parser(__doc__)
     p.add_argument("--alpha", type=float, default=0.5)
-    p.add_argument("--most", type=int, default=1000, help="starts at most")
-    p.add_argument("--thorough", type=int, default=3000, help="starts for the best value known")
+    p.add_argument("--most", type=int, default=1000, help="maximum number of starts")
+    p.add_argument("--thorough", type=int, default=3000, help="number of starts for the best known value")
     args = p.parse_args()
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", module="ot")

@@ -1,11 +1,11 @@
-"""Do explanations find a motif that was planted? Beside GNNExplainer, on the same models, in one run.
+"""Detection of planted motifs by explanations, compared with GNNExplainer on the same models in one run.
 
     python benchmarks/explain.py
 
-For each kind of motif, 240 graphs: a random tree, to which half of the graphs have the motif attached, and the other
-half a random tree of the same size. One network is trained with the default recipe on 200 of them; the explanations of
-the others that have a motif and are recognised are measured: area under the ROC curve of node masks (is the node in the
-motif?), PyTorch Geometric's fidelity of the nodes and edges of the highest masks, as many as the motif has, and its
+For each motif, there are 240 graphs: random trees, half of them with the motif attached, the other half with a random
+tree of the same size. One network is trained with the default recipe on 200 of them; the explanations of the correctly
+classified other graphs with a motif are evaluated: area under the ROC curve of node masks (is the node in the motif?),
+PyTorch Geometric's fidelity of the nodes and edges of the highest masks, as many as the motif has, and its
 unfaithfulness. GNNExplainer learns masks of nodes and edges, which act on the structure term, too (MaskableModel).
 """
 
@@ -40,7 +40,7 @@ def random_tree(nodes: int, rng: np.random.Generator) -> nx.Graph:
 
 
 def planted(motif: nx.Graph, count: int, rng: np.random.Generator) -> list[Data]:
-    """Graphs without (0) and with (1) the motif in turn; ``in_motif`` says where it is."""
+    """Create graphs without (0) and with (1) the motif in turn; ``in_motif`` marks its nodes."""
     graphs = []
     for number in range(count):
         base, has_motif = int(rng.integers(12, 20)), number % 2
@@ -96,8 +96,8 @@ def measure(name: str, args: argparse.Namespace) -> list[list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--motifs", nargs="+", default=list(MOTIFS), choices=list(MOTIFS), metavar="NAME")
-    parser.add_argument("--train", type=int, default=200, help="graphs to train on")
-    parser.add_argument("--test", type=int, default=40, help="graphs to explain, half of which have the motif")
+    parser.add_argument("--train", type=int, default=200, help="number of training graphs")
+    parser.add_argument("--test", type=int, default=40, help="number of test graphs, half of which have the motif")
     parser.add_argument("--epochs", type=int, default=100, help="steps of GNNExplainer, its default")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
@@ -105,7 +105,7 @@ def main() -> None:
     rows = [row for name in args.motifs for row in measure(name, args)]
     header = ["motif", "explainer", "ROC-AUC of nodes", "fidelity +", "fidelity −", "unfaithfulness"]
     table([*header, "ms per graph", "test accuracy", "graphs"], rows)
-    print(f"\n{time.perf_counter() - started:.0f} s in all")
+    print(f"\n{time.perf_counter() - started:.0f} s in total")
 
 
 if __name__ == "__main__":

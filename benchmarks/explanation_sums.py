@@ -1,4 +1,4 @@
-"""How exactly the parts of explanations add up, and how far they follow a renumbering of nodes, on real graphs.
+"""Errors of the sums of explanations, and their equivariance to renumbering of nodes, on real graphs.
 
 python benchmarks/explanation_sums.py --data-dir FOLDER
 """

@@ -1,4 +1,4 @@
-"""What a call of the layer costs besides the solve: one graph per call, beside a graph's share of a large batch.
+"""Overhead of a call of the layer: one graph per call, compared with the time per graph in a large batch.
 
 python benchmarks/fixed_cost.py --data-dir FOLDER
 """
@@ -25,7 +25,7 @@ def forward(layer: TFGWPooling, x: torch.Tensor, edge_index: torch.Tensor, batch
 
 
 def timed(run: Callable[..., None], layer: TFGWPooling, graphs: Batch) -> float:
-    """Seconds of a call that finds no gradients; to clear them is not part of it."""
+    """Return the time of a call without previous gradients, excluding the time to clear them."""
     layer.zero_grad()
     return seconds(run, layer, graphs.x, graphs.edge_index, graphs.batch)
 
@@ -33,7 +33,7 @@ def timed(run: Callable[..., None], layer: TFGWPooling, graphs: Batch) -> float:
 def main() -> None:
     p = parser(__doc__)
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--repeats", type=int, default=10, help="calls for each graph, and for the batch; the median counts")
+    p.add_argument("--repeats", type=int, default=10, help="number of timed calls for each graph and for the batch")
     p.set_defaults(datasets=["PTC_MR"], graphs=256)
     args = p.parse_args()
     rows = []

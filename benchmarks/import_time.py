@@ -1,4 +1,4 @@
-"""How long an import takes in a fresh process, beside `import torch`.
+"""Import times in a new process, compared with `import torch`.
 
 python benchmarks/import_time.py
 """
@@ -20,11 +20,11 @@ def seconds(module: str) -> float:
 
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--repeats", type=int, default=7, help="fresh processes per module (default: 7)")
+    p.add_argument("--repeats", type=int, default=7, help="processes per module (default: 7)")
     args = p.parse_args()
-    for module in MODULES:  # once, so that all files are in memory
+    for module in MODULES:  # warm up the file cache
         seconds(module)
-    # Round by round, so that a busy moment of the machine falls on all modules alike.
+    # Interleave the modules, so that load of the machine affects all of them.
     rounds = [{module: seconds(module) for module in MODULES} for _ in range(args.repeats)]
     print("| import | median seconds | relative to torch |\n|---|---|---|")
     for module in MODULES:

@@ -1,8 +1,8 @@
-"""Instructions per (graph, template) pair, counted by callgrind: a regression shows even on a noisy machine.
+"""Instructions per (graph, template) pair, counted by callgrind, which detects regressions even on a noisy machine.
 
     python benchmarks/instructions.py --data-dir FOLDER
 
-Needs valgrind. Counted is what the solver executes on one thread, with the AVX2 loops where the processor has them.
+Requires valgrind. The count is that of the solver on one thread, with AVX2 if the processor supports it.
 """
 
 from common import Case, make_case, parser, table  # isort: skip  (pins BLAS threads first)
@@ -31,7 +31,7 @@ COUNTED = ("tfgw::prepare(*", "tfgw::solve_batch(*")
 
 
 def count(case: Case, folder: str) -> int:
-    """Instructions of one solve, less everything around it."""
+    """Return the instructions of one solve, without the overhead."""
     batch = case.batch
     problem = problem_of(GraphBatch(batch.x, batch=batch.batch, edge_index=batch.edge_index), case.templates, 0.5)
     torch.save(list(problem), f"{folder}/problem.pt")

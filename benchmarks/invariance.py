@@ -1,8 +1,8 @@
-"""Does the distance of a graph to a template change when the nodes of both are renumbered? 1,000 random triples each.
+"""Change of the distance between a graph and a template when nodes are renumbered, for 1,000 random triples each.
 
     python benchmarks/invariance.py --data-dir FOLDER
 
-A triple is a graph, a renumbering of its nodes, and a template drawn from the data (for tfgw renumbered as well). The
+A triple is a graph, a renumbering of its nodes, and a template sampled from the data (renumbered as well for tfgw). The
 relative change of FGW is printed for tfgw with canonical order, for tfgw without, and for POT's
 fused_gromov_wasserstein2. The two generated datasets have no features: α = 1, and at least four starts, as the docs
 recommend.
@@ -89,8 +89,8 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=[*REAL, *GENERATED], metavar="NAME")
     parser.add_argument("--triples", type=int, default=1000)
     parser.add_argument("--templates", type=int, default=8)
-    parser.add_argument("--starts", type=int, default=1, help="starts of tfgw for each pair")
-    parser.add_argument("--no-pot", action="store_true", help="leave POT out")
+    parser.add_argument("--starts", type=int, default=1, help="solver starts of tfgw per pair")
+    parser.add_argument("--no-pot", action="store_true", help="do not run POT")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     warnings.filterwarnings("ignore", module="ot")

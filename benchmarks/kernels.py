@@ -16,9 +16,9 @@ import ot as pot
 from torch_geometric.data import Data
 
 from tfgw.baselines import FGWKernel
-from tfgw.estimators.distance_table import Comparison, all_pairs, key_of
 from tfgw.baselines.fgw_kernel import FGWComparison
 from tfgw.baselines.wwl import WWLComparison
+from tfgw.estimators.distance_table import Comparison, all_pairs, key_of
 
 BARS = {("MUTAG", "fgw"): 10.0, ("ENZYMES", "fgw"): 240.0, ("MUTAG", "wwl"): 3.0}
 """Seconds that a matrix may take on two cores."""

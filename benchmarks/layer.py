@@ -1,4 +1,5 @@
-"""Forward and backward of the whole layer against POT's ot.gnn.TFGWPooling, same graphs and templates, one run.
+"""Forward and backward pass of the whole layer, compared with POT's ot.gnn.TFGWPooling on the same graphs and
+templates.
 
 python benchmarks/layer.py --data-dir FOLDER
 """
@@ -54,8 +55,8 @@ def in_single_precision(run: Callable[..., object], *arguments: object) -> float
 def main() -> None:
     p = parser(__doc__)
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--repeats", type=int, default=15, help="timed runs of our layer; the median counts")
-    p.add_argument("--pot-repeats", type=int, default=3, help="timed runs of POT's layer; the median counts")
+    p.add_argument("--repeats", type=int, default=15, help="number of timed runs of our layer")
+    p.add_argument("--pot-repeats", type=int, default=3, help="number of timed runs of POT's layer")
     args = p.parse_args()
     rows, ratios = [], []
     for name in args.datasets:

@@ -1,4 +1,4 @@
-"""Predictions of a fitted classifier: one graph at a time, and a whole dataset in one call.
+"""Prediction time of a fitted classifier: one graph at a time, and a whole dataset in one call.
 
 python benchmarks/predict.py --data-dir FOLDER
 """
@@ -16,7 +16,7 @@ def main() -> None:
     p = parser(__doc__)
     p.set_defaults(datasets=["MUTAG", "PTC_MR"])
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--repeats", type=int, default=15, help="timed calls with the whole dataset; the median counts")
+    p.add_argument("--repeats", type=int, default=15, help="number of timed calls with the whole dataset")
     args = p.parse_args()
     torch.set_num_threads(args.threads)
     rows = []
@@ -25,7 +25,7 @@ def main() -> None:
         model = TFGWClassifier(num_templates=args.templates, epochs=1, accelerator="cpu", random_state=args.seed)
         model.fit(graphs, labels)
         chosen = graphs[: args.graphs]
-        for graph in chosen:  # once without a clock
+        for graph in chosen:  # warm-up
             model.predict([graph])
         one = [seconds(model.predict, [graph]) for graph in chosen for _ in range(args.repeats)]
         whole = [seconds(model.predict, graphs) for _ in range(args.repeats)]

@@ -1,8 +1,9 @@
-"""Mean FGW value over random node orders against POT's fused_gromov_wasserstein2 (max_iter 1000), one start each.
+"""Mean FGW value over random node orders, compared with POT's fused_gromov_wasserstein2 (max_iter 1000), one start
+each.
 
     python benchmarks/quality.py --data-dir FOLDER
 
-Pair by pair, which local minimum is reached is luck; means over many pairs and node orders are not.
+The local minimum of a single pair depends on chance; means over many pairs and node orders do not.
 """
 
 from common import make_case, parser, permuted, table  # isort: skip  (pins BLAS threads first)
@@ -28,7 +29,7 @@ def pot_value(graph: Data, templates: tot.Templates, k: int, alpha: float) -> fl
 def main() -> None:
     p = parser(__doc__)
     p.set_defaults(graphs=48)
-    p.add_argument("--orders", type=int, default=8, help="random node orders of every graph")
+    p.add_argument("--orders", type=int, default=8, help="number of random node orders per graph")
     p.add_argument("--alpha", type=float, default=0.5)
     args = p.parse_args()
     rows = []

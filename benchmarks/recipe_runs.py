@@ -1,4 +1,4 @@
-"""One training of benchmarks/recipe_search.py. It is a module, so that other processes can import it."""
+"""One training run of benchmarks/recipe_search.py, in a module that worker processes can import."""
 
 import argparse
 import time
@@ -17,11 +17,11 @@ from tfgw.train.recipes import recipe_of
 
 MODELS: dict[str, Any] = {"TFGW": TFGWClassifier, "GIN": GIN, "OT-GNN": OTGNN, "DropGIN": DropGIN, "DIFFPOOL": DiffPool}
 FOLDS = 10
-SPLIT_SEED = 20221128  # the protocol `fair` has 0
+SPLIT_SEED = 20221128  # differs from that of the protocol `fair`, 0
 
 
 class Run(NamedTuple):
-    """One training: a configuration on a dataset, its test fold, and a seed."""
+    """One training run: a configuration, a dataset, a test fold, and a seed."""
 
     configuration: str
     dataset: str
@@ -45,7 +45,7 @@ def train(run: Run, settings: dict[str, Any], recipe: dict[str, Any], args: argp
     if "templates_per_class" in settings:
         settings["num_templates"] = settings.pop("templates_per_class") * len(np.unique(y))
     if kind is TFGWClassifier:
-        settings["canonical_order"] = False  # they are in canonical order
+        settings["canonical_order"] = False  # the graphs are already in canonical order
     changes = dict(settings.pop("recipe", {}))
     recipe = dict(recipe_of(changes.pop("name")) if "name" in changes else recipe) | changes
     model = kind(recipe=recipe, random_state=run.seed, accelerator=args.accelerator, **settings)

@@ -3,10 +3,10 @@
 python benchmarks/recipe_search.py run configurations.toml --results FILE --data-dir FOLDER
 python benchmarks/recipe_search.py show --results FILE --against NAME
 
-A file of configurations has a ``recipe`` that all start from, and a table for each: ``model = "TFGW"`` or ``"GIN"``,
-parameters of the estimator, and ``recipe.SETTING``, changes of the recipe; ``recipe.name`` starts from one of the
-package instead. Results are lines of JSON with the probabilities of all test graphs, so that votes of several seeds and
-calibration can be computed afterwards. Runs that are in the file are not made again.
+A file of configurations has a base ``recipe``, and a table for each configuration: ``model = "TFGW"`` or ``"GIN"``,
+parameters of the estimator, and ``recipe.SETTING``, changes of the recipe; ``recipe.name`` uses a recipe of the package
+as base instead. Results are JSON Lines with the probabilities of all test graphs, so that ensembles and calibration can
+be computed afterwards. Finished runs are skipped.
 """
 
 from common import parser, table  # isort: skip  (pins BLAS threads first)
@@ -120,10 +120,10 @@ def main() -> None:
     p.add_argument("what", choices=["run", "show"])
     p.add_argument("configurations", type=Path, nargs="?", default=Path(__file__).with_name("recipes.toml"))
     p.add_argument("--results", type=Path, default=Path("recipe_search.jsonl"))
-    p.add_argument("--only", nargs="+", metavar="NAME", help="configurations; all by default")
-    p.add_argument("--against", default="base", help="the configuration that others are compared with")
+    p.add_argument("--only", nargs="+", metavar="NAME", help="configurations to run (default: all)")
+    p.add_argument("--against", default="base", help="configuration to compare with")
     p.add_argument("--seeds", type=int, nargs="+", default=[0])
-    p.add_argument("--folds", type=int, default=FOLDS, help="how many of the ten test folds")
+    p.add_argument("--folds", type=int, default=FOLDS, help="number of the ten test folds to use")
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--threads", type=int, default=2, help="threads of each job")
     p.add_argument("--minutes", type=float, default=1e6, help="stop after this time")

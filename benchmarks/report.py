@@ -1,4 +1,4 @@
-"""``tfgw report`` of a dataset of many molecule-like graphs: seconds, and the size of the page.
+"""Time and page size of ``tfgw report`` for many molecule-like graphs.
 
 python benchmarks/report.py --graphs 5000
 """

@@ -1,8 +1,8 @@
-"""Time and memory of one solve against the number of nodes, for sparse graphs (|E| ∝ n) and 20-node templates.
+"""Time and memory of one solve by number of nodes, for sparse graphs (|E| ∝ n) and templates of 20 nodes.
 
     python benchmarks/scaling.py
 
-Each size runs in a process of its own, so that the peak memory is its own.
+Each size runs in a separate process, to measure its peak memory.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def measure(nodes: int, templates: int, threads: int, queue: multiprocessing.Que
     structure = (torch.rand(templates, 20, 20) < 0.2).double().triu(1)
     target = tot.Templates(torch.randn(templates, 20, 8, dtype=torch.float64), structure + structure.mT)
     tiny = tot.GraphBatch(graph.x[:2], edge_index=torch.tensor([[0, 1], [1, 0]]))
-    tot.fgw(tiny, target, 0.5, plans=None)  # everything loaded
+    tot.fgw(tiny, target, 0.5, plans=None)  # warm-up
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
     result = tot.fgw(graph, target, 0.5, plans=None, num_threads=threads)

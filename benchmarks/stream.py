@@ -1,11 +1,11 @@
-"""``tfgw embed`` on a file of many molecule-like graphs: graphs per second, end to end, and memory over time.
+"""``tfgw embed`` on a file of many molecule-like graphs: graphs per second in total, and memory over time.
 
 python benchmarks/stream.py --graphs 200000                                    # a file of 20-node graphs, 8 templates
 python benchmarks/stream.py --graphs 1000000 --format parquet --accelerator cuda --batch-size 8192
 
-The command runs as a process of its own. What it starts is part of what is measured: importing PyTorch, reading the
-file, features, canonical order, the solver, writing. Its rate without the first and last tenth of the graphs leaves out
-starting and finishing.
+The command runs in a separate process. The measurement includes importing PyTorch, reading the file, features,
+canonical order, the solver and writing. A second rate excludes the first and last tenth of the graphs, and so startup
+and shutdown.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def molecules(graphs: int, nodes: int, rng: np.random.Generator) -> GraphTables:
 
 
 def write_model(path: Path, tables: GraphTables, templates: int) -> None:
-    """An untrained model of the default size; solving takes as long with it."""
+    """Create an untrained model of the default size, which takes as long as a trained one."""
     encoding = NodeEncoding(features="labels", vocabulary=(tuple(range(1, LABELS + 1)),))
     dataset = build_dataset(tables, name="molecules", encoding=encoding)
     preprocessing, nodes = Preprocessing.fit(dataset), int(tables.node_counts[0])
@@ -68,7 +68,7 @@ def write_model(path: Path, tables: GraphTables, templates: int) -> None:
 
 
 def write_graphs(folder: Path, args: argparse.Namespace) -> Path:
-    """The file, written in pieces."""
+    """Write the file in pieces."""
     rng = np.random.default_rng(0)
     path = {"tu": folder / "tu", "jsonl": folder / "molecules.jsonl", "parquet": folder / "molecules.parquet"}[
         args.format
@@ -110,7 +110,7 @@ def json_lines(tables: GraphTables, first: int) -> list[str]:
 
 
 def append_tu(tables: GraphTables, folder: Path, first_graph: int, first_node: int) -> None:
-    """Another piece of a dataset in TU format, numbered behind those before."""
+    """Append a piece to a dataset in TU format."""
     folder.mkdir(exist_ok=True)
     shift = np.repeat(starts(tables.node_counts), tables.edge_counts) + first_node + 1
     graphs = np.repeat(np.arange(len(tables.node_counts)), tables.node_counts) + first_graph + 1
@@ -159,12 +159,12 @@ def main() -> None:
     p.add_argument("--graphs", type=int, default=200_000)
     p.add_argument("--nodes", type=int, default=20)
     p.add_argument("--templates", type=int, default=8)
-    p.add_argument("--format", choices=["tu", "jsonl", "parquet"], default="parquet", help="of the graphs")
+    p.add_argument("--format", choices=["tu", "jsonl", "parquet"], default="parquet", help="format of the graphs")
     p.add_argument("--output", choices=["csv", "jsonl", "parquet"], default="parquet", help="format of the distances")
     p.add_argument("--accelerator", choices=["cpu", "cuda"], default="cpu")
-    p.add_argument("--batch-size", type=int, help="as in tfgw embed")
-    p.add_argument("--workers", type=int, help="as in tfgw embed")
-    p.add_argument("--folder", type=Path, help="where to put the files; by default a temporary folder")
+    p.add_argument("--batch-size", type=int, help="option of tfgw embed")
+    p.add_argument("--workers", type=int, help="option of tfgw embed")
+    p.add_argument("--folder", type=Path, help="folder for the files (default: a temporary folder)")
     args = p.parse_args()
     folder = args.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)

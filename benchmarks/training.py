@@ -1,4 +1,4 @@
-"""Time of a training epoch, and where it goes: solver, networks, the rest.
+"""Time of a training epoch, by solver, networks and the rest.
 
 python benchmarks/training.py --dataset MUTAG
 python benchmarks/training.py --dataset COLLAB --templates 12 --batches 4     # a part of an epoch, and its memory
@@ -45,13 +45,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data-dir")
     parser.add_argument("--structure", choices=["adjacency", "shortest_path"], default="adjacency")
     parser.add_argument("--templates", type=int, default=8)
-    parser.add_argument("--template-nodes", type=int, help="default: the median graph")
+    parser.add_argument("--template-nodes", type=int, help="nodes per template (default: those of the median graph)")
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--width", type=int, default=16)
     parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--batches", type=int, help="use only as many graphs as fill this many batches")
+    parser.add_argument("--batches", type=int, help="use only this many batches of graphs")
     parser.add_argument("--precision", choices=["float64", "float32", "bf16"], default="float64")
-    parser.add_argument("--warm-up", type=int, default=1, help="epochs before the clock starts")
+    parser.add_argument("--warm-up", type=int, default=1, help="number of epochs before the measurement")
     parser.add_argument("--epochs", type=int, default=5)
     return parser.parse_args()
 
@@ -77,7 +77,7 @@ def _train(model: TFGWModel, dataset: GraphDataset, args: argparse.Namespace, *,
 
 
 def _print_shares(model: TFGWModel, dataset: GraphDataset, args: argparse.Namespace) -> None:
-    """One more epoch under the profiler. What no PyTorch operator accounts for is Python and waiting."""
+    """Profile one more epoch. Time outside PyTorch operators is Python code and waiting."""
     start = time.perf_counter()
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         _train(model, dataset, args, epochs=1)

@@ -10,7 +10,7 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 sys.path.insert(0, str(Path(__file__).parent))  # gallery_figures
-os.environ["OMP_NUM_THREADS"] = "1"  # examples: pictures of the same numbers on every machine
+os.environ["OMP_NUM_THREADS"] = "1"  # the same figures of the examples on every machine
 
 project = "tfgw"
 author = "the tfgw authors"
@@ -23,12 +23,12 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-suppress_warnings = ["myst.header"]  # the tables of results begin with a heading of the second level
+suppress_warnings = ["myst.header"]  # the tables of results start with a heading of the second level
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
-autodoc_typehints = "none"  # signatures of the field are long; the docstrings say what arguments are
+autodoc_typehints = "none"  # keeps signatures short; the docstrings describe the arguments
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
@@ -58,7 +58,8 @@ sphinx_gallery_conf = {
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "tfgw"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",
@@ -73,13 +74,13 @@ copyright = "the tfgw authors"
 
 
 def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Fields of named tuples, which their docstring lists, and what scikit-learn generates for metadata routing."""
+    """Skip fields of named tuples, which their docstring lists, and methods of scikit-learn for metadata routing."""
     generated = name.startswith("set_") and name.endswith("_request")
     return True if generated or type(obj).__name__ == "_tuplegetter" else None
 
 
 def _with_examples(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """After a docstring, the examples of the gallery that use the name."""
+    """Append the examples of the gallery that use a name to its docstring."""
     if what in ("class", "function"):
         backreferences = Path(app.srcdir) / "gallery" / "backreferences" / f"{name}.examples"
         if backreferences.exists() and backreferences.read_text().strip():
@@ -99,7 +100,7 @@ def _formula(self: Any, node: Any) -> None:
 
 
 def setup(app: Any) -> None:
-    # Browsers show MathML themselves: the site needs no script from elsewhere.
+    # Browsers render MathML natively, so the site needs no external script.
     app.add_html_math_renderer("mathml", (_inline_formula, None), (_formula, None))
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _with_examples)

@@ -1,4 +1,4 @@
-"""How the gallery finds the pictures of an example: matplotlib figures that a block assigns to a name."""
+"""Image scraper of the gallery: collects matplotlib figures that a block of an example assigns to a name."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from sphinx_gallery.scrapers import figure_rst
 
 
 def figures_of_block(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """Save the figures that are new since the block before, and return the text that shows them."""
+    """Save the figures that are new since the previous block, and return the reStructuredText that shows them."""
     found = block_vars["example_globals"]
     drawn = found.setdefault("__figures__", [])
     new = [value for value in list(found.values()) if isinstance(value, Figure) and value not in drawn]

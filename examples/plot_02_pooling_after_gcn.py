@@ -2,8 +2,8 @@
 TFGWPooling after a GCN
 =======================
 
-The layer takes ``(x, edge_index, batch)`` like every pooling of PyTorch Geometric, so it fits in a training loop of
-your own.
+The layer takes ``(x, edge_index, batch)`` like every PyTorch Geometric pooling layer, so it fits into your own training
+loop.
 """
 
 import matplotlib.pyplot as plt
@@ -20,14 +20,14 @@ train, test = four_cycles()  # does a 2-regular graph have a cycle of length 4?
 
 
 # %%
-# Message passing gives all nodes of a regular graph the same features. The distances to templates still tell the graphs
-# apart, because they compare structure (α = 1; without ``alpha`` it is learned).
+# Message passing gives all nodes of a regular graph the same features. The distances to templates still distinguish
+# the graphs, because they compare structure (α = 1; by default, α is learned).
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.conv = GCNConv(1, 4)
         self.pool = TFGWPooling(4, num_templates=4, template_nodes=16, alpha=1.0, n_starts=4)
-        self.head = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2))  # distances are small; bring them to one scale
+        self.head = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2))  # normalises the small distances
 
     def encode(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
         return self.conv(x, edge_index).relu()
@@ -37,12 +37,12 @@ class Net(nn.Module):
 
 
 # %%
-# Templates start at training graphs, encoded by the same GCN. The optimiser keeps them valid: C̄ in [0, 1], node weights
-# on the simplex, α in [0, 1].
+# Templates are initialised with training graphs, encoded by the same GCN. The optimiser keeps them valid: C̄ in [0,
+# 1], node weights on the simplex, α in [0, 1].
 net = Net()
 templates = sample_templates(train, 4, 16, encoder=net.encode)
 net.pool.set_templates(templates.structure, templates.features)
-slow = list(net.pool.parameters())  # templates are good where they start
+slow = list(net.pool.parameters())  # a small learning rate, because the initial templates are good
 optimizer = torch.optim.Adam([{"params": slow, "lr": 0.001}, {"params": net.head.parameters(), "lr": 0.05}])
 
 losses = []

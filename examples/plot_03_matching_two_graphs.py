@@ -2,7 +2,7 @@
 Matching two graphs
 ===================
 
-The optimal plan of a distance says which node of one graph corresponds to which node of the other.
+The optimal transport plan shows which node of one graph corresponds to which node of the other.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ from torch_geometric.utils import from_networkx
 from tfgw import ot
 
 # %%
-# A graph, and a copy of it with its nodes renumbered and one edge removed.
+# A graph, and a copy with renumbered nodes and one edge removed.
 graph = nx.barbell_graph(4, 2)
 nodes = list(graph)
 renumbered = torch.randperm(len(nodes), generator=torch.Generator().manual_seed(0)).tolist()
@@ -21,8 +21,8 @@ copy = nx.relabel_nodes(graph, dict(zip(nodes, renumbered, strict=True)))
 copy.remove_edge(renumbered[0], renumbered[1])
 
 # %%
-# The solver compares graphs with *templates*, which are graphs too. Nodes have no features here, so α = 1, and several
-# starts help.
+# The solver compares graphs with *templates*, which are graphs too. Nodes have no features here, so we use α = 1 and
+# several starts.
 edges = from_networkx(graph).edge_index
 structure = torch.tensor(nx.to_numpy_array(copy, nodelist=range(len(nodes))))
 result = ot.fgw(

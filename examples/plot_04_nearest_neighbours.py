@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from tfgw import ot
 
 # %%
-# Molecules without hydrogen: atoms, and pairs of bonded atoms.
+# Molecules without hydrogen: lists of atoms and of bonds.
 ring = [(i, (i + 1) % 6) for i in range(6)]
 library = {
     "benzene": ("CCCCCC", ring),

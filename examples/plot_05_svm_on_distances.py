@@ -2,8 +2,8 @@
 A support vector machine on FGW distances
 =========================================
 
-``TFGWTransformer`` turns graphs into vectors of distances to templates that are drawn from the data. Nothing is
-trained, and any scikit-learn model can follow.
+``TFGWTransformer`` computes the distances of graphs to templates that are sampled from the data. It is not trained, and
+any scikit-learn model can follow.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ plain = [nx.gnp_random_graph(14, 0.38, seed=seed) for seed in range(12)]
 graphs, labels = communities + plain, ["communities"] * 12 + ["none"] * 12
 
 # %%
-# The pipeline is one estimator: the number of templates is searched like any other parameter.
+# The pipeline is an estimator, so a grid search can optimise the number of templates like any other parameter.
 pipeline = make_pipeline(TFGWTransformer(alpha=1.0, random_state=0), StandardScaler(), SVC())
 grid = {"tfgwtransformer__num_templates": [2, 4, 8]}
 search = GridSearchCV(pipeline, grid, cv=3).fit(graphs, labels)

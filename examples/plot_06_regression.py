@@ -2,7 +2,7 @@
 Regression
 ==========
 
-Predict a number of a graph: here, how strongly it clusters.
+Predict a property of a graph: its average clustering coefficient.
 """
 
 import networkx as nx

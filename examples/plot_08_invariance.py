@@ -3,7 +3,7 @@ Invariance against POT
 ======================
 
 Renumbering the nodes of a graph should not change its distance to a template. With solvers that break ties by node
-order it does; with a canonical node order it does not, to the last bit.
+order, it does. With a canonical node order, the distance stays the same, bit for bit.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from tfgw import ot
 from tfgw.datasets import CanonicalOrder, from_networkx
 
 # %%
-# A molecule-like graph and a template; 60 renumberings of the graph.
+# A molecule-like graph, a template, and 60 renumberings of the graph.
 rng = np.random.default_rng(0)
 graph = nx.convert_node_labels_to_integers(nx.disjoint_union(nx.cycle_graph(6), nx.cycle_graph(5)))
 graph.add_edges_from([(0, 6), (3, 11), (11, 12), (8, 13)])
@@ -26,7 +26,7 @@ permutations = [rng.permutation(n) for _ in range(60)]
 matrices = [nx.to_numpy_array(graph)[np.ix_(order, order)] for order in permutations]
 
 # %%
-# POT, from its default start.
+# POT, with its default start.
 h, h_bar = np.full(n, 1 / n), np.full(m, 1 / m)
 theirs = [pot.gromov_wasserstein2(C, target, h, h_bar, "square_loss") for C in matrices]
 

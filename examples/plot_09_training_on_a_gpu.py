@@ -2,8 +2,8 @@
 Training on a GPU
 =================
 
-Nothing changes but ``accelerator``: tensors on a GPU are solved there, and training replays whole steps as CUDA graphs.
-Where there is no GPU, this example says so and uses the CPU.
+Only ``accelerator`` changes: the solver runs on the GPU, and training replays whole steps as CUDA graphs. Without a
+GPU, this example uses the CPU.
 """
 
 import time
@@ -26,5 +26,5 @@ model = TFGWClassifier(num_templates=4, epochs=20, accelerator=accelerator, rand
 print(f"{model.n_iter_} epochs on {accelerator}: {time.perf_counter() - start:.1f} s")
 
 # %%
-# With tensors of your own, moving them is all: ``TFGWPooling(...).to("cuda")``, ``data.to("cuda")``.
+# For your own tensors, move layer and data: ``TFGWPooling(...).to("cuda")``, ``data.to("cuda")``.
 figure = tfgw.plot.curves(model)

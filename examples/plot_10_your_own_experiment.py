@@ -2,8 +2,8 @@
 Your own experiment file
 ========================
 
-A table of models and datasets is a TOML file. ``tfgw paper run`` runs its cells, survives being killed, and
-``tfgw paper show`` prints the table.
+A TOML file defines a table of models and datasets. ``tfgw paper run`` runs its cells and can be interrupted and
+resumed, and ``tfgw paper show`` prints the table.
 """
 
 import contextlib
@@ -17,11 +17,11 @@ import matplotlib.pyplot as plt
 from tfgw.cli import main
 
 # %%
-# Two rows, one dataset that is generated, few epochs. Files that name classes of your own need ``--trust``.
+# Two rows, one generated dataset, few epochs. Files with your own classes need ``--trust``.
 folder = Path(tempfile.mkdtemp())
 experiment = folder / "mine.toml"
 experiment.write_text("""
-title = "GIN beside TFGW, share of correct test graphs"
+title = "GIN and TFGW, test accuracy"
 protocols = ["synthetic"]
 unit = "fraction"
 datasets = ["4-CYCLES"]
@@ -48,7 +48,7 @@ main(["paper", "run", *options, "--jobs", "1"])
 main(["paper", "show", *options])
 
 # %%
-# ``--json`` has the same for programs.
+# ``--json`` prints the same as JSON.
 answer = io.StringIO()
 with contextlib.redirect_stdout(answer):
     main(["paper", "show", *options, "--json"])

@@ -2,7 +2,7 @@
 Explanations
 ============
 
-A prediction taken apart: which nodes and edges speak for a class, and how much. The contributions add up to the score.
+Break a prediction down into contributions of nodes and edges, which sum to the score.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ graphs, labels = trees + with_triangle, ["tree"] * len(trees) + ["triangle"] * l
 model = TFGWClassifier(num_templates=4, epochs=60, random_state=0).fit(graphs, labels)
 
 # %%
-# Positive contributions speak for the class, negative ones against it.
+# Positive contributions support the class, negative ones oppose it.
 graph = with_triangle[-1]
 explanation = tfgw.explain(model, graph, target="triangle")
 total = float(explanation.score - explanation.reference_score)

@@ -324,7 +324,7 @@ def _refused_with(kind: type[Exception], name: str = "") -> Iterator[list[str]]:
     try:
         yield outcome
     except ValueError as error:
-        own = isinstance(error, kind) or str(error).startswith("encoder: missing")  # which its user has to give
+        own = isinstance(error, kind) or str(error).startswith("encoder: required")  # which its user has to give
         _require(own, f"the error of files: {error!r}")
         _require(name in str(error) and str(error), f"the error names the file: {error}")
         outcome[0] = "refused"

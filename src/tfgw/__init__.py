@@ -30,7 +30,7 @@ _HOMES = {"explain": "tfgw.explanations", "load_model": "tfgw.train"}
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when it is asked for: the command line's help must not wait for PyTorch.
+    # Import lazily, so that the help of the command line does not load PyTorch.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name in __all__:

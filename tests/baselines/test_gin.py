@@ -65,7 +65,7 @@ def test_errors() -> None:
     graphs, names = labelled_graphs(8)
     with pytest.raises(ValueError, match="num_runs: must be at least 1, got 0"):
         DropGIN(num_runs=0).fit(graphs, names)
-    with pytest.raises(ValueError, match="drop_probability: must be at least 0 and below 1"):
+    with pytest.raises(ValueError, match="drop_probability: must be at least 0 and less than 1"):
         DropGIN(drop_probability=1.0).fit(graphs, names)
     with pytest.raises(ValueError, match="width: must be at least 1"):
         GIN(width=0).fit(graphs, names)

@@ -75,7 +75,7 @@ def test_edge_features_are_read() -> None:
     assert PatchySAN(**settings, edge_channels=True).fit(graphs, y).score(graphs, y) == 1.0
     assert PatchySAN(**settings).fit(graphs, y).score(graphs, y) == 0.5
     graphs[2].edge_attr = graphs[2].edge_attr[:-1]
-    with pytest.raises(ValueError, match="graph 2: edge_attr needs a row for each of 14 edges"):
+    with pytest.raises(ValueError, match="graph 2: edge_attr must have one row for each of 14 edges"):
         PatchySAN(**settings, edge_channels=True).fit(graphs, y)
 
 
@@ -83,5 +83,5 @@ def test_errors() -> None:
     graphs, names = labelled_graphs(8)
     with pytest.raises(ValueError, match="field_size: must be at least 1"):
         PatchySAN(field_size=0).fit(graphs, names)
-    with pytest.raises(ValueError, match="dropout: must be at least 0 and below 1"):
+    with pytest.raises(ValueError, match="dropout: must be at least 0 and less than 1"):
         PatchySAN(dropout=1.0).fit(graphs, names)

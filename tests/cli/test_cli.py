@@ -80,7 +80,7 @@ def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 <= found["above_optimum_at_most_median"] <= found["above_optimum_at_most_worst"] <= 1
     assert answer(capsys, "check", "run", "--dataset", str(folder), "--graphs", "3")["graphs"] == 3
     assert main(["check", "run"]) == 0
-    assert "renumbering the nodes changes" in capsys.readouterr().out
+    assert "renumbering nodes changes" in capsys.readouterr().out
     assert main(["check", "nothing"]) == 1
     assert "nothing" in capsys.readouterr().err
 
@@ -135,6 +135,23 @@ def test_debug_shows_where_it_failed() -> None:
         main(["evaluate", "nothing.safetensors", "--debug"])
 
 
+def test_train_names_the_next_steps(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands that work on the run; without test graphs, only predictions do."""
+    folder = str(write_tu_folder(workplace / "MINE"))
+    assert main(["train", "--dataset", folder, "--test", "0.2", "--output", "run", "--no-report", *QUICK]) == 0
+    shown = capsys.readouterr().out
+    results, steps = shown.split("Next steps:\n")
+    assert "validation accuracy" not in results  # there are no validation graphs
+    assert [line.split("  ")[0] for line in steps.splitlines()] == [
+        "tfgw predict run --dataset PATH",
+        "tfgw evaluate run",
+        "tfgw check run",
+    ]
+    assert main(["train", "--dataset", folder, "--test", "0", "--output", "all", "--no-report", *QUICK]) == 0
+    steps = capsys.readouterr().out.split("Next steps:\n")[1]
+    assert [line.split("  ")[0] for line in steps.splitlines()] == ["tfgw predict all --dataset PATH"]
+
+
 def test_a_users_folder_is_trained_on_and_used(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(write_tu_folder(workplace / "MINE"))
     run = answer(capsys, "train", "--dataset", folder, "--test", "0.2", *QUICK)
@@ -184,7 +201,7 @@ def test_a_users_folder_is_trained_on_and_used(workplace: Path, capsys: pytest.C
     header = "graph,label,prediction,probability,probability_3,probability_7"
     assert Path("predict.csv").read_text().splitlines()[0] == header
     assert main(["evaluate", run["folder"]]) == 0
-    assert "graphs by true (row) and predicted (column) class" in capsys.readouterr().out
+    assert "confusion matrix (rows: true class, columns: predicted class)" in capsys.readouterr().out
 
 
 def test_values_are_predicted_and_measured(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -330,7 +347,7 @@ def test_an_option_that_does_not_fit_leaves_no_folder(workplace: Path, capsys: p
     folder = write_tu_folder(workplace / "mine")
     wrong = ["--task", "regression", "--label-smoothing", "0.1"]
     assert main(["train", "--dataset", str(folder), *QUICK, *wrong]) == 1
-    assert "label_smoothing: needs classes" in capsys.readouterr().err
+    assert "label_smoothing: only for classification" in capsys.readouterr().err
     assert not (workplace / "runs").exists()
 
 
@@ -341,7 +358,7 @@ def test_help_names_the_defaults_that_are_used(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert f"passes over the training graphs (default: {RECIPES['default']['epochs']}, more for below" in text
+    assert f"passes over the training graphs (default: {RECIPES['default']['epochs']}, more for fewer" in text
     assert f"number of GIN layers (default: {RECIPES['default']['num_layers']})" in text
 
 
@@ -379,7 +396,7 @@ def test_class_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert losses["plain"]["loss"] != pytest.approx(losses["balanced"]["loss"], rel=1e-3)
     labels.rename(folder / "mine_graph_attributes.txt")
     assert main(["train", "--dataset", str(folder), *QUICK, *options, "--output", "values"]) == 1
-    assert "--class-weight: needs classes, but the task is regression" in capsys.readouterr().err
+    assert "--class-weight: only for classification, but the task is regression" in capsys.readouterr().err
     assert not (tmp_path / "values").exists()
 
 

@@ -136,13 +136,15 @@ def test_graphs_of_another_kind_are_refused(workplace: Path, run: Path, capsys: 
     change_labels(other, 10)
     assert "10 of 19 nodes (in 3 graphs) have a label unknown to the model: 20" in failure(capsys, *arguments)
     (other / "OTHER_node_labels.txt").rename(other / "OTHER_node_attributes.txt")
-    assert failure(capsys, *arguments) == "OTHER: the model takes node labels, the graphs have only attributes"
+    assert failure(capsys, *arguments) == "OTHER: the model requires node labels, but the graphs have only attributes"
     (other / "OTHER_node_attributes.txt").unlink()
-    assert failure(capsys, *arguments) == "OTHER: the model takes node labels, the graphs have none"
+    assert failure(capsys, *arguments) == "OTHER: the model requires node labels, but the graphs have none"
     (other / "OTHER_node_labels.txt").write_text("0, 1\n" * 19)
-    message = "OTHER: the model takes 1 column of node labels, the graphs have 2"
+    message = "OTHER: the model requires 1 column of node labels, but the graphs have 2"
     assert failure(capsys, *arguments) == message
-    assert "load it with the model's load" in failure(capsys, "predict", str(run), "--dataset", "4-CYCLES")
+    assert "load the dataset with the model's method load" in failure(
+        capsys, "predict", str(run), "--dataset", "4-CYCLES"
+    )
 
 
 def test_a_file_of_an_earlier_version_serves_its_own_data(
@@ -185,9 +187,9 @@ def test_the_library_reads_through_a_model_too(workplace: Path, run: Path) -> No
     save(whole[[4, 1]], "some")
     assert trained.outputs(trained.load("./some")).equal(trained.outputs(whole)[[4, 1]])
     save(whole[:1].with_node_features(lambda x: x * 0 + 2), "other")
-    with pytest.raises(ValueError, match="other: the model takes node labels, the graphs have only attributes"):
+    with pytest.raises(ValueError, match="other: the model requires node labels, but the graphs have only attributes"):
         trained.load("./other")
-    with pytest.raises(ValueError, match="its features are one-hot degrees from 0 to 2, those of the model 2 one-hot"):
+    with pytest.raises(ValueError, match="its features are one-hot degrees from 0 to 2, but the model has 2 one-hot"):
         trained.predict(load("./other", features="degree"))
 
 
@@ -200,7 +202,7 @@ def test_what_nodes_are_described_by_is_said(workplace: Path, capsys: pytest.Cap
         "degree": "one-hot degrees from 0 to 2",
     }.items():
         assert main(["train", "--dataset", folder, *QUICK, "--features", features, "--output", features]) == 0
-        assert f"tfgw: features of nodes: {said}" in capsys.readouterr().err.splitlines()
+        assert f"tfgw: node features: {said}" in capsys.readouterr().err.splitlines()
         assert json.loads((workplace / features / "results.json").read_text())["features"] == said
 
 

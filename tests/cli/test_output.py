@@ -59,7 +59,7 @@ def test_parquet_refuses_what_has_another_type(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     with open_output(tmp_path / "rows.parquet", {}) as file:
         file.write({"graph": [0], "label": [1]}, {})
-        with pytest.raises(ValueError, match="not all values of a column have the same type"):
+        with pytest.raises(ValueError, match="the values of a column have different types"):
             file.write({"graph": [1], "label": ["a"]}, {})
 
 
@@ -76,7 +76,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.csv.gz"])
 def test_an_unknown_format_is_an_error_before_any_work(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.csv, \.jsonl, \.parquet"):
+    with pytest.raises(ValueError, match=r"must end in one of \.csv, \.jsonl, \.parquet"):
         check_output(tmp_path / name)
 
 
@@ -132,5 +132,5 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     with open_output(path, {}) as file:
         file.write({"graph": [0]}, {})
-        with pytest.raises(FileExistsError, match="another process is writing it"), open_output(path, {}):
+        with pytest.raises(FileExistsError, match="another process is writing this file"), open_output(path, {}):
             pass

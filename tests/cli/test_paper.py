@@ -50,7 +50,7 @@ def test_run_show_pack(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "Protocol `fair`, preset `smoke`; 40 of 40 cells done." in text
     assert "It: knows the answer." in text
-    assert "no result" in text  # said of the validation accuracy
+    assert "not a result" in text  # said of the validation accuracy
     main(["paper", "show", *options, "--markdown"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "## mine."
@@ -75,7 +75,7 @@ def test_show_only_what_is_done(mine: str, capsys: pytest.CaptureFixture[str]) -
     path.write_text(f"{path.read_text()}\n{other}")
     options = [mine, "--preset", "smoke"]
     assert main(["paper", "show", *options, "--done"]) == 1
-    assert "no cell is done yet" in capsys.readouterr().err
+    assert "no cell is finished" in capsys.readouterr().err
     assert answer(capsys, "run", *options, "--model", "it", "--jobs", "1", "--trust")["ran"] == 40
     assert [row["model"] for row in answer(capsys, "show", *options)] == ["it", "other"]
     assert [row["model"] for row in answer(capsys, "show", *options, "--done")] == ["it"]
@@ -96,7 +96,7 @@ def test_failures_are_reported(mine: str, capsys: pytest.CaptureFixture[str]) ->
     path.write_text(path.read_text() + 'fixed = { error = "no luck" }\n')
     command = ["paper", "run", mine, "--preset", "smoke", "--jobs", "1", "--trust"]
     assert main(command) == 1
-    assert "40 cells failed; --retry-failed tries them again" in capsys.readouterr().out
+    assert "40 cells failed; use --retry-failed to run them again" in capsys.readouterr().out
     path.write_text(path.read_text().replace("no luck", "none"))
     assert main(["paper", "show", mine, "--preset", "smoke"]) == 0
 
@@ -110,7 +110,7 @@ def test_a_full_gpu(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     *_, failed, last = capsys.readouterr().out.strip().splitlines()
     assert ": OutOfMemoryError: CUDA out of memory. A process" in failed
     assert len(failed.partition("OutOfMemoryError")[2]) < 200
-    assert last == "40 cells failed; --retry-failed tries them again, --per-gpu N lets fewer share a GPU"
+    assert last == "40 cells failed; use --retry-failed to run them again, and --per-gpu N to run fewer cells per GPU"
     assert main([*command, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["failed"][0]["error"].count("memory in use") == 100
 
@@ -141,7 +141,7 @@ def test_code_of_others_is_run_only_if_it_is_trusted(mine: str, capsys: pytest.C
     refused = subprocess.run(command, capture_output=True, text=True)
     assert refused.returncode == 1
     assert refused.stderr.startswith(
-        "tfgw: error: experiment mine: names 'intruder:Intruder', which is no part of tfgw"
+        "tfgw: error: experiment mine: names 'intruder:Intruder', which is not part of tfgw"
     )
     assert not Path("came in").exists()
     subprocess.run([*command, "--trust"], capture_output=True)
@@ -158,21 +158,21 @@ def test_what_is_part_of_tfgw(named: str) -> None:
     for name in names():
         check_trusted(load_experiment(name))
     one = load_experiment("table5")
-    with pytest.raises(ValueError, match=f"names '{named}', which is no part of tfgw"):
+    with pytest.raises(ValueError, match=f"names '{named}', which is not part of tfgw"):
         check_trusted(replace(one, rows=(*one.rows, replace(one.rows[0], path=named))))
-    with pytest.raises(ValueError, match=f"names '{named}', which is no part of tfgw"):
+    with pytest.raises(ValueError, match=f"names '{named}', which is not part of tfgw"):
         check_trusted(replace(one, figure=named))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('title = "mine"', 'title = "mine"\nlike = "../../../pyproject"', "no experiment of the paper"),
-        ('title = "mine"', 'title = "mine"\ngrids = 3', "experiment mine.toml: not as expected"),
-        ('["fair"]', '["kfold"]', "protocol 'kfold': unknown; there are fair, paper"),
-        ('["fair"]', '["synthetic"]', "cannot be generated, only 4-CYCLES, SKIP-CIRCLES can"),
+        ('title = "mine"', 'title = "mine"\nlike = "../../../pyproject"', "not an experiment of the paper"),
+        ('title = "mine"', 'title = "mine"\ngrids = 3', "experiment mine.toml: invalid file"),
+        ('["fair"]', '["kfold"]', "protocol 'kfold': unknown; choose one of fair, paper"),
+        ('["fair"]', '["synthetic"]', "cannot be generated; choose one of 4-CYCLES, SKIP-CIRCLES"),
         ('["fair"]', "[]", "needs no runs"),
-        ('title = "mine"', 'title = "mine"\nunit = "promille"', "experiment mine.toml: not as expected"),
+        ('title = "mine"', 'title = "mine"\nunit = "promille"', "experiment mine.toml: invalid file"),
     ],
 )
 def test_bad_experiment(old: str, new: str, message: str, mine: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,7 +187,7 @@ def test_statistics_need_no_protocol(mine: str, capsys: pytest.CaptureFixture[st
     path = Path(mine)
     path.write_text(path.read_text().replace('["fair"]', "[]"))
     assert main(["paper", "show", mine]) == 1
-    assert "mine: has no protocols, and 'it' is no statistic of a dataset" in capsys.readouterr().err
+    assert "mine: has no protocols, and 'it' is not a statistic of a dataset" in capsys.readouterr().err
     path.write_text(path.read_text().replace('model = "it"', 'model = "graphs"'))
     (entry,) = answer(capsys, "show", mine)
     assert entry["graphs"] == [None, 40]
@@ -223,7 +223,10 @@ def test_an_experiment_without_rows(capsys: pytest.CaptureFixture[str], tmp_path
         (["show", "table2", "--model", "gat"], "model 'gat': not in this experiment"),
         (["run", "table2", "--protocol", "random"], "protocol 'random'"),
         (["run", "table2", "--splits", "nowhere.json"], "no such file of splits"),
-        (["run", "table2", "--protocol", "paper", "--splits", "a.json"], "a file of splits is for the protocol 'fair'"),
+        (
+            ["run", "table2", "--protocol", "paper", "--splits", "a.json"],
+            "splits: only supported for the protocol 'fair'",
+        ),
         (["run", "table5"], "needs no runs"),
         (["run", "./mine.toml"], "mine.toml"),
     ],

@@ -22,8 +22,8 @@ def test_report_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (run / "report.html").read_text()
     assert found == {"report": "run/report.html", "bytes": len(text.encode())}
     assert "Graph 2: " in text
-    assert "no record of the epochs" not in text
-    assert "Options of the training" in text
+    assert "no training history" not in text
+    assert "Training options" in text
 
 
 def test_report_on_other_graphs(run: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,7 +36,7 @@ def test_report_on_other_graphs(run: Path, workplace: Path, capsys: pytest.Captu
 
 def test_errors_are_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "run", "--graph", "nobody"]) == 1
-    assert capsys.readouterr().err.startswith("tfgw: error: --graph nobody: there is no such graph")
+    assert capsys.readouterr().err.startswith("tfgw: error: --graph nobody: no such graph")
     assert not (run / "report.html").exists()
 
 

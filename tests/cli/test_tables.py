@@ -25,8 +25,11 @@ def run(workplace: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     write_csv(workplace / "mols.csv", rows)
     assert main(["train", "--dataset", "mols.csv", *COLUMNS, *QUICK, "--output", "run"]) == 0
     said = capsys.readouterr().err
-    assert "tfgw: warning: mols.csv: 1 of 40 row cannot be read and is left out: row 7: no molecule, Explicit" in said
-    assert "and 1 of 40 row has no target and is left out" in said
+    assert (
+        "tfgw: warning: mols.csv: 1 of 40 rows cannot be read and is skipped: row 7: not a valid molecule, Explicit"
+        in said
+    )
+    assert "and 1 of 40 rows has no target and is skipped" in said
     return workplace / "run"
 
 
@@ -46,7 +49,7 @@ def test_answers_are_joined_by_identifier(
     assert whole["mol-11"]["label"] is None
     assert whole["mol-4"]["label"] == rows[4]["aromatic"]
     assert main(["predict", "run", "--dataset", f"new.{suffix}", "--output", "answers.csv"]) == 0
-    assert "1 of 5 row cannot be read" in capsys.readouterr().err
+    assert "1 of 5 rows cannot be read" in capsys.readouterr().err
     with Path("answers.csv").open(newline="") as stream:
         answers = {row["id"]: row for row in csv.DictReader(stream)}
     assert list(answers) == ["mol-31", "mol-4", "mol-11", "mol-22"]
@@ -77,10 +80,10 @@ def test_whole_numbers_are_values_if_asked(workplace: Path, capsys: pytest.Captu
 def test_errors(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_csv(workplace / "mols.csv", molecules(6))
     train = ["train", "--dataset", "mols.csv", *QUICK]
-    assert "the column of SMILES is not named" in failure(capsys, *train)
-    assert "the column of targets is not named" in failure(capsys, *train, "--smiles", "SMILES")
+    assert "specify the column of SMILES strings" in failure(capsys, *train)
+    assert "specify the column of targets" in failure(capsys, *train, "--smiles", "SMILES")
     assert "no column 'activity'" in failure(capsys, *train, "--smiles", "SMILES", "--target", "activity")
-    assert "is no CSV or Parquet file" in failure(capsys, "train", "--dataset", "./mols", "--smiles", "SMILES")
+    assert "is not a CSV or Parquet file" in failure(capsys, "train", "--dataset", "./mols", "--smiles", "SMILES")
     assert not (workplace / "runs").exists()
     assert answer(capsys, "datasets", "mols.csv", *COLUMNS)[0]["graphs"] == 6
 
@@ -113,8 +116,8 @@ def test_attributes_that_are_not_numbers(workplace: Path, capsys: pytest.Capture
 def test_ten_thousand_classes(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_csv(workplace / "many.csv", [{"SMILES": "CO", "y": f"name-{number}"} for number in range(10_000)])
     train = ["train", "--dataset", "many.csv", "--smiles", "SMILES", "--target", "y", "--epochs", "1"]
-    assert "test: 1000 of 10000 graphs cannot be of all 10000 classes" in failure(capsys, *train)
-    assert "10,000 classes would have 20,000 templates" in failure(capsys, *train, "--test", "0")
+    assert "test: 1000 of 10000 graphs cannot include all 10000 classes" in failure(capsys, *train)
+    assert "10,000 classes would need 20,000 templates" in failure(capsys, *train, "--test", "0")
     assert not (workplace / "runs").exists()
 
 

@@ -77,7 +77,7 @@ def test_cache_that_cannot_be_written_is_only_a_warning(
 ) -> None:
     (tmp_path / "file").write_text("where a folder should be")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="could not be kept in the cache"):
+    with pytest.warns(UserWarning, match="could not be cached"):
         dataset = load(write_zip(tiny))
     assert len(dataset) == 3
 

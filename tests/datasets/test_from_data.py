@@ -85,11 +85,11 @@ def changed(**changes: object) -> Data:
         ),
         (changed(edge_index=torch.tensor([0, 1])), "graph 1: edge_index must be an int64 tensor"),
         (changed(edge_index=torch.zeros(2, 1)), "graph 1: edge_index must be an int64 tensor"),
-        (graph(3, columns=4), "graph 1: x has 4 columns, that of graph 0 has 2"),
+        (graph(3, columns=4), "graph 1: x has 4 columns, but that of graph 0 has 2"),
         (changed(x=torch.full((3, 2), float("nan"))), "graph 1: x has a value that is not finite"),
         (changed(x=None, num_nodes=3), "graph 1: no x, but other graphs have one"),
         (changed(y=None), "graph 1: no y, but other graphs have one"),
-        (changed(y=torch.tensor([1, 2])), "graph 1: y has 2 values, that of graph 0 has 1"),
+        (changed(y=torch.tensor([1, 2])), "graph 1: y has 2 values, but that of graph 0 has 1"),
         (Data(x=torch.ones(0, 2), edge_index=torch.zeros(2, 0, dtype=torch.long), y=0), "graph 1: no nodes"),
     ],
 )
@@ -99,7 +99,7 @@ def test_bad_graph_is_named(bad: Data, message: str) -> None:
 
 
 def test_empty_list_is_refused() -> None:
-    with pytest.raises(ValueError, match="an empty list of graphs"):
+    with pytest.raises(ValueError, match="the list of graphs is empty"):
         from_data_list([])
 
 

@@ -105,5 +105,5 @@ def test_what_edges_carry() -> None:
     with pytest.raises(ValueError, match=r"graph 0: the edge 'b', 'c' has no attribute 'kind'"):
         from_networkx([graph], edge_labels="kind")
     graph.edges["b", "c"]["length"] = [3.0, float("nan")]
-    with pytest.raises(ValueError, match="edge attribute 'length': a value is not finite"):
+    with pytest.raises(ValueError, match="edge attribute 'length': contains a value that is not finite"):
         from_networkx([graph], edge_attributes="length")

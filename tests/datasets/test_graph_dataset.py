@@ -101,5 +101,5 @@ def test_labels_as_values() -> None:
     assert values.y[2].isnan()
     assert values.classes == ()
     assert values.with_values() is values
-    with pytest.raises(ValueError, match="three: its labels are no numbers"):
+    with pytest.raises(ValueError, match="three: its labels are not numbers"):
         GraphDataset.from_graphs(graphs, name="three", classes=("a", "b")).with_values()

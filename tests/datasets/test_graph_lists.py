@@ -70,7 +70,7 @@ def test_graphs_without_features_get_those_of_an_encoding(graphs: list[Data]) ->
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [(7, "a list of graphs, got int"), ([], "an empty list of graphs"), ([Data(), 3], "graph 0|graph 1")],
+    [(7, "a list of graphs, got int"), ([], "the list of graphs is empty"), ([Data(), 3], "graph 0|graph 1")],
 )
 def test_what_is_no_list_of_graphs(given: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -73,20 +73,23 @@ GOOD: dict[str, Any] = {
     "node_attributes": [[1.0, 2.0]] * 2,
 }
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown node": ({"edge_index": [[[0], [1]], [[2], [0]]]}, "row 1: edge_index has a number that is no node"),
-    "negative node": ({"edge_index": [[[0], [-1]], [[1], [0]]]}, "row 0: edge_index has a number that is no node"),
-    "three lists": ({"edge_index": [[[0], [1]], [[0], [1], [2]]]}, "row 1: edge_index is not two lists"),
+    "unknown node": ({"edge_index": [[[0], [1]], [[2], [0]]]}, "row 1: edge_index contains a node that does not exist"),
+    "negative node": (
+        {"edge_index": [[[0], [-1]], [[1], [0]]]},
+        "row 0: edge_index contains a node that does not exist",
+    ),
+    "three lists": ({"edge_index": [[[0], [1]], [[0], [1], [2]]]}, "row 1: edge_index must be two lists"),
     "lists differ": ({"edge_index": [[[0], [1]], [[0, 1], [1]]]}, "row 1: the two lists of edge_index differ"),
-    "fractions": ({"edge_index": [[[0.5], [1.0]], [[1.0], [0.0]]]}, "edge_index must be of integers"),
-    "flat": ({"edge_index": [[0, 1], [1, 0]]}, "not graphs in the expected form"),
+    "fractions": ({"edge_index": [[[0.5], [1.0]], [[1.0], [0.0]]]}, "edge_index must contain integers"),
+    "flat": ({"edge_index": [[0, 1], [1, 0]]}, "not graphs in the expected format"),
     "null": ({"edge_index": [[[0], [1]], None]}, "edge_index is missing in 1 of them"),
-    "no nodes": ({"num_nodes": [2, 0], "node_attributes": [[1.0, 2.0], []]}, "row 1: it has no nodes"),
-    "another number of nodes": ({"num_nodes": [2, 3]}, "row 1: num_nodes is not of node_attributes's number"),
+    "no nodes": ({"num_nodes": [2, 0], "node_attributes": [[1.0, 2.0], []]}, "row 1: the graph has no nodes"),
+    "another number of nodes": ({"num_nodes": [2, 3]}, "row 1: num_nodes and node_attributes have different numbers"),
     "not finite": ({"node_attributes": [[1.0, 2.0], [1.0, float("nan")]]}, "row 1: .* not finite"),
     "text as attributes": ({"node_attributes": [["a", "b"]] * 2}, "node_attributes must be numbers"),
     "fractions as labels": ({"node_labels": [[0.5, 1.5]] * 2}, "node_labels must be integers or text"),
     "target not finite": ({"target": [1.0, float("inf")]}, "row 1: the target is not a finite number"),
-    "list as id": ({"id": [[1], [2]]}, "found list.* where numbers or text are expected"),
+    "list as id": ({"id": [[1], [2]]}, "expected numbers or text, found list"),
 }
 
 

@@ -133,7 +133,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "same names": (entry(2, nodes=[{"id": 4}, {"id": 4}], edges=[]), 'two nodes have the same "id"'),
     "fraction as name": (entry(2, nodes=[{"id": 0.5}, {"id": 1}], edges=[]), '"id" of a node must be'),
     "list as name": (entry(2, nodes=[{"id": [0]}, {"id": 1}], edges=[]), '"id" of a node'),
-    "unknown end": (entry(2, edges=[{"source": 0, "target": 9}]), "an edge ends at 9, which is no node"),
+    "unknown end": (entry(2, edges=[{"source": 0, "target": 9}]), "an edge ends at 9, which is not a node"),
     "no end": (entry(2, edges=[{"source": 0}]), 'an edge has no "target"'),
     "NaN": ('{"nodes": [{"attributes": NaN}]}', "NaN is not a finite number"),
     "overflow": ('{"nodes": [{"attributes": 1e999}], "edges": []}', "must be a finite number"),
@@ -145,11 +145,11 @@ BAD: dict[str, tuple[Any, str]] = {
     "text as attribute": (entry(2, nodes=[{"attributes": "a"}], edges=[]), "must be a finite number"),
     "two weights": (
         entry(2, edges=[{"source": a, "target": 1 - a, "label": "a", "weight": 1 + a} for a in (0, 1)]),
-        "between nodes 0 and 1 has two weights",
+        "between nodes 0 and 1 has two different weights",
     ),
     "no target": ({key: value for key, value in entry(2).items() if key != "target"}, "has no target, unlike"),
-    "text among numbers": (entry(2, target="a"), "target: both numbers and text"),
-    "number among text": (entry(2, id=7), "id: both integers and text"),
+    "text among numbers": (entry(2, target="a"), "target: mixes numbers and text"),
+    "number among text": (entry(2, id=7), "id: mixes integers and text"),
     "no weights": (entry(2, edges=[{"source": 0, "target": 1, "label": "a"}]), "has 0 edge weights per edge"),
     "deep": ("[" * 100_000, "nested too deeply"),
     "empty list": (entry(2, target=[]), "target is an empty list"),
@@ -168,7 +168,7 @@ def test_other_errors_name_the_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"empty\.jsonl: the file is empty"):
         read_json_lines(write(tmp_path / "empty.jsonl", "", ""))
     (tmp_path / "bytes.jsonl").write_bytes(b'{"nodes": "\xff"}\n')
-    with pytest.raises(ValueError, match=r"bytes\.jsonl, line 1: not text in UTF-8"):
+    with pytest.raises(ValueError, match=r"bytes\.jsonl, line 1: not UTF-8 text"):
         read_json_lines(tmp_path / "bytes.jsonl")
     unlabelled = write(tmp_path / "none.jsonl", {"nodes": [{}], "edges": []})
     with pytest.raises(ValueError, match='the graphs have no "target"'):

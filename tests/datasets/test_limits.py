@@ -63,7 +63,7 @@ def test_the_limit_is_exact_and_can_be_moved(
 @pytest.mark.parametrize("value", ["much", "0", "-1", "nan"])
 def test_a_limit_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv(VARIABLE, value)
-    with pytest.raises(ValueError, match=f"^{VARIABLE}={value!r}: must be a number above 0"):
+    with pytest.raises(ValueError, match=f"^{VARIABLE}={value!r}: must be a positive number"):
         check_array(1, itemsize=1, what="", instead="")
 
 

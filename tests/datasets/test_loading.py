@@ -47,7 +47,7 @@ def test_unknown_name_says_what_to_do(tmp_path: Path) -> None:
     message = f"no dataset 'MINE': {tmp_path} has neither MINE.zip nor MINE_A.txt, and only MUTAG, "
     with pytest.raises(FileNotFoundError, match=re.escape(message)) as caught:
         load("MINE", data_dir=tmp_path)
-    assert "given as a path, ./MINE" in str(caught.value)
+    assert "use a path: ./MINE" in str(caught.value)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_download_with_another_content_is_discarded(
     path = write_zip(tiny, name="MUTAG", path=site / "MUTAG.zip")
     if content == "no zip":
         path.write_text("<html>moved</html>")
-    message = f"{site.as_uri()}/MUTAG.zip: the content's SHA-256 is "
+    message = f"{site.as_uri()}/MUTAG.zip: the SHA-256 of the content is "
     with pytest.raises(ValueError, match=re.escape(message)):
         load("MUTAG", data_dir=tmp_path / "data")
     assert list((tmp_path / "data").iterdir()) == []
@@ -98,6 +98,6 @@ def test_without_network_one_sentence_says_what_to_do(site: Path, tmp_path: Path
         load("IMDB-B", data_dir=folder)
     message = str(caught.value)
     assert message.startswith(f"IMDB-BINARY is not in {folder} and cannot be downloaded from {site.as_uri()}")
-    assert "put IMDB-BINARY.zip into a folder and name that folder with data_dir= or " in message
-    assert message.endswith("the environment variable TFGW_DATA")
+    assert "put IMDB-BINARY.zip into a folder, and set data_dir= or " in message
+    assert message.endswith("the environment variable TFGW_DATA to that folder")
     assert caught.value.__suppress_context__

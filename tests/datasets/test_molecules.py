@@ -62,13 +62,13 @@ def test_other_smiles_of_a_molecule_give_the_same_graph() -> None:
         ("", "no SMILES"),
         (None, "no SMILES"),
         (5, "expected text, found int"),
-        ("CC(", "not SMILES: 'CC\\('"),
-        ("C1CC", "not SMILES"),
-        ("C(C)(C)(C)(C)C", "no molecule, Explicit valence for atom # 0 C, 5"),
-        ("c1cccc1", "no molecule, Can't kekulize"),
-        ("CC ethane", "more than a molecule"),
-        ("C\0C", "more than a molecule"),
-        ("C" * (MAX_ATOMS + 1), "1,001 atoms, at most 1,000"),
+        ("CC(", "not valid SMILES: 'CC\\('"),
+        ("C1CC", "not valid SMILES"),
+        ("C(C)(C)(C)(C)C", "not a valid molecule, Explicit valence for atom # 0 C, 5"),
+        ("c1cccc1", "not a valid molecule, Can't kekulize"),
+        ("CC ethane", "more than one molecule"),
+        ("C\0C", "more than one molecule"),
+        ("C" * (MAX_ATOMS + 1), "1,001 atoms, more than the maximum of 1,000"),
         ("C" * 100_000, "100,000 characters, too many"),
     ],
 )
@@ -94,9 +94,11 @@ def test_rows_that_cannot_be_read_are_counted_and_named(write: Callable[..., Pat
     rows = molecules(12)
     for number, smiles in ((2, "C(C)(C)(C)(C)C"), (5, None), (6, "rubbish"), (9, "C" * 100_000)):
         rows = with_(rows, number, SMILES=smiles)
-    with pytest.warns(UserWarning, match="4 of 12 rows cannot be read and are left out: row 2: no molecule") as said:
+    with pytest.warns(
+        UserWarning, match="4 of 12 rows cannot be read and are skipped: row 2: not a valid molecule"
+    ) as said:
         dataset = load(write(rows), columns=COLUMNS)
-    assert "row 5: no SMILES; row 6: not SMILES: 'rubbish'; ..." in str(said[0].message)
+    assert "row 5: no SMILES; row 6: not valid SMILES: 'rubbish'; ..." in str(said[0].message)
     assert dataset.identifiers == [row["name"] for i, row in enumerate(rows) if i not in (2, 5, 6, 9)]
     with pytest.raises(ValueError, match="no molecules; 3 of 3 rows cannot be read"):
         load(write([row | {"SMILES": "?"} for row in rows[:3]]), columns=COLUMNS)
@@ -104,7 +106,7 @@ def test_rows_that_cannot_be_read_are_counted_and_named(write: Callable[..., Pat
 
 def test_rows_without_a_target(write: Callable[..., Path]) -> None:
     path = write(with_(molecules(6), 4, aromatic=None))
-    with pytest.warns(UserWarning, match="1 of 6 row has no target and is left out"):
+    with pytest.warns(UserWarning, match="1 of 6 rows has no target and is skipped"):
         dataset = load(path, columns=COLUMNS)
     assert len(dataset) == 5
     others = load(path, columns=COLUMNS, encoding=dataset.encoding)
@@ -137,7 +139,7 @@ def test_kinds_of_targets(write: Callable[..., Path]) -> None:
 def test_mixed_targets_are_an_error(tmp_path: Path) -> None:
     rows = [{"SMILES": "CCO", "y": value} for value in (1, 0, "yes", 1)]
     columns = TableColumns(smiles="SMILES", target="y")
-    with pytest.raises(ValueError, match="column 'y': row 2 has text and row 0 a number; targets are one or the other"):
+    with pytest.raises(ValueError, match="column 'y': row 2 is text and row 0 is a number; targets must not mix both"):
         load(write_csv(tmp_path / "mixed.csv", rows), columns=columns)
     rows[2]["y"] = "inf"
     with pytest.raises(ValueError, match="row 2 is inf, not a finite number"):

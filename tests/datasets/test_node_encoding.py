@@ -102,26 +102,28 @@ def test_a_vocabulary_that_hardly_overlaps_is_refused() -> None:
     half[:4, 0] += 100
     assert encoding.encode(tables(half)).unseen.nodes == 4
     half[4, 0] += 100
-    with pytest.raises(ValueError, match=r"5 of 9 nodes .* have a label unknown to the model: 103, 107, 109; these"):
+    with pytest.raises(
+        ValueError, match=r"5 of 9 nodes .* have a label unknown to the model: 103, 107, 109; the graphs"
+    ):
         encoding.encode(tables(half))
 
 
 @pytest.mark.parametrize(
     ("kind", "other", "message"),
     [
-        ("labels", tables(), "the model takes node labels, the graphs have none"),
+        ("labels", tables(), "the model requires node labels, but the graphs have none"),
         (
             "labels",
             tables(attributes=ATTRIBUTES),
-            "the model takes node labels, the graphs have only attributes",
+            "the model requires node labels, but the graphs have only attributes",
         ),
-        ("both", tables(LABELS), "the model takes node attributes, the graphs have only labels"),
+        ("both", tables(LABELS), "the model requires node attributes, but the graphs have only labels"),
         (
             "attributes",
             tables(attributes=ATTRIBUTES[:, :2]),
-            "the model takes 3 columns of node attributes, the graphs have 2",
+            "the model requires 3 columns of node attributes, but the graphs have 2",
         ),
-        ("labels", tables(LABELS[:, :1]), "the model takes 2 columns of node labels, the graphs have 1"),
+        ("labels", tables(LABELS[:, :1]), "the model requires 2 columns of node labels, but the graphs have 1"),
     ],
 )
 def test_features_of_another_kind_are_refused(kind: str, other: GraphTables, message: str) -> None:

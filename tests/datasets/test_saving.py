@@ -69,7 +69,7 @@ def test_graphs_without_any_edge_come_back(tmp_path: Path) -> None:
 
 def test_a_dataset_is_not_overwritten(tiny: dict[str, str], write_folder: WriteTables) -> None:
     folder = write_folder(tiny)
-    with pytest.raises(FileExistsError, match="has a dataset TINY already"):
+    with pytest.raises(FileExistsError, match="already contains a dataset TINY"):
         save(load(folder), folder, name="TINY")
 
 

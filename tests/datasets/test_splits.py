@@ -43,14 +43,14 @@ def test_no_validation_graphs() -> None:
 
 @pytest.mark.parametrize(("val", "test"), [(0.5, 0.5), (-0.1, 0.2), (0.0, 1.0)])
 def test_shares_without_meaning_are_refused(val: float, test: float) -> None:
-    with pytest.raises(ValueError, match="shares are at least 0 and leave something to train on"):
+    with pytest.raises(ValueError, match="shares must be non-negative and sum to less than 1"):
         random_split(make_dataset([0, 1] * 10), val=val, test=test)
 
 
 def test_parts_that_cannot_hold_all_classes() -> None:
-    with pytest.raises(ValueError, match="test: 3 of 10 graphs cannot be of all 10 classes"):
+    with pytest.raises(ValueError, match="test: 3 of 10 graphs cannot include all 10 classes"):
         random_split(make_dataset(list(range(10))), val=0, test=0.3)
     few = make_dataset([5] + [7] * 9)
-    with pytest.raises(ValueError, match="class 5 has one graph alone"):
+    with pytest.raises(ValueError, match="class 5 has only one graph"):
         random_split(few, val=0, test=0.3)
     assert len(random_split(few, val=0, test=0).train) == 10

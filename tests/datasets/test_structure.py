@@ -56,7 +56,7 @@ def test_edges_of_length_zero_and_parallel_edges() -> None:
 
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
 def test_weights_without_meaning_are_refused(weight: float) -> None:
-    with pytest.raises(ValueError, match="edge weights must be finite and at least 0"):
+    with pytest.raises(ValueError, match="edge weights must be finite and non-negative"):
         shortest_paths(torch.tensor([[0], [1]]), 2, edge_weight=torch.tensor([weight]))
 
 

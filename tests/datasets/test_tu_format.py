@@ -80,7 +80,7 @@ def test_missing_file_is_named(tiny: dict[str, str], write_folder: WriteTables, 
     folder = write_folder(tiny)
     (folder / f"TINY_{missing}.txt").unlink()
     with pytest.raises(
-        (ValueError, FileNotFoundError), match=f"TINY_{missing}.txt: this file is missing|no file NAME_A"
+        (ValueError, FileNotFoundError), match=f"TINY_{missing}.txt: the file is missing|no file NAME_A"
     ):
         load(folder)
 
@@ -88,12 +88,12 @@ def test_missing_file_is_named(tiny: dict[str, str], write_folder: WriteTables, 
 @pytest.mark.parametrize(
     ("table", "text", "message"),
     [
-        ("A", "1, 2\n2, 10\n", "TINY_A.txt, line 2: node 10 does not exist, nodes are numbered 1 to 9"),
+        ("A", "1, 2\n2, 10\n", "TINY_A.txt, line 2: node 10 does not exist; nodes are numbered 1 to 9"),
         ("A", "0, 2\n", "TINY_A.txt, line 1: node 0 does not exist"),
         (
             "A",
             "1, 2\n2, 1\n3, 4\n",
-            "TINY_A.txt, line 3: the edge from node 3 to node 4 joins two graphs, 1 and 2",
+            "TINY_A.txt, line 3: the edge from node 3 to node 4 connects two graphs, 1 and 2",
         ),
         ("A", "1, 2\n2, one\n", "TINY_A.txt, line 2: expected 2 comma-separated integers, found '2, one'"),
         ("A", "1 2,\n2, 1\n", "TINY_A.txt, line 1: expected 2 comma-separated integers, found '1 2,'"),
@@ -104,11 +104,11 @@ def test_missing_file_is_named(tiny: dict[str, str], write_folder: WriteTables, 
         ("graph_indicator", "1\n2\n1\n", "TINY_graph_indicator.txt, line 3: graph 1 after graph 2"),
         ("graph_indicator", "0\n1\n3\n", "TINY_graph_indicator.txt, line 1: graph 0 after the start"),
         ("graph_indicator", "2\n2\n", "TINY_graph_indicator.txt, line 1: graph 2 after the start"),
-        ("graph_labels", "5\n5\n", "TINY_graph_labels.txt: 2 lines, but the dataset has 3 graphs"),
+        ("graph_labels", "5\n5\n", "TINY_graph_labels.txt: has 2 lines, but the dataset has 3 graphs"),
         ("graph_labels", "5\n5\nred\n", "TINY_graph_labels.txt, line 3: expected one integer, found 'red'"),
         ("graph_labels", "5, 1\n5, 1\n5, 1\n", "TINY_graph_labels.txt, line 1: expected one integer"),
-        ("node_labels", "1\n" * 10, "TINY_node_labels.txt: 10 lines, but the dataset has 9 nodes"),
-        ("node_attributes", "1.5\n" * 8, "TINY_node_attributes.txt: 8 lines, but the dataset has 9 nodes"),
+        ("node_labels", "1\n" * 10, "TINY_node_labels.txt: has 10 lines, but the dataset has 9 nodes"),
+        ("node_attributes", "1.5\n" * 8, "TINY_node_attributes.txt: has 8 lines, but the dataset has 9 nodes"),
         (
             "node_attributes",
             "1, 2\n1\n",
@@ -117,7 +117,7 @@ def test_missing_file_is_named(tiny: dict[str, str], write_folder: WriteTables, 
         ("edge_labels", "1\n" * 13 + f"{2**63}\n", "TINY_edge_labels.txt, line 14: integers have at most 64 bits"),
         ("node_labels", "1\n" * 8 + f"{-(2**63) - 1}\n", "TINY_node_labels.txt, line 9: integers have at most 64 bits"),
         ("graph_labels", f"1\n2\n{10**30}\n", "TINY_graph_labels.txt, line 3: integers have at most 64 bits"),
-        ("edge_labels", "1\n" * 13, "TINY_edge_labels.txt: 13 lines, but the dataset has 14 edges"),
+        ("edge_labels", "1\n" * 13, "TINY_edge_labels.txt: has 13 lines, but the dataset has 14 edges"),
     ],
 )
 def test_malformed_file_gives_one_clear_sentence(
@@ -148,5 +148,5 @@ def test_graphs_without_any_edge(tiny: dict[str, str], write_folder: WriteTables
         assert [graph.num_nodes for graph in dataset] == [3, 2, 4]
         assert [tuple(graph.edge_index.shape) for graph in dataset] == [(2, 0)] * 3
         assert dataset.x.tolist() == [[1.0]] * 9  # the degree 0
-    with pytest.raises(ValueError, match=r"TINY_edge_labels\.txt: 14 lines, but the dataset has 0 edges"):
+    with pytest.raises(ValueError, match=r"TINY_edge_labels\.txt: has 14 lines, but the dataset has 0 edges"):
         load(write_folder(tiny | {"A": ""}))

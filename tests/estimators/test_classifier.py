@@ -98,7 +98,7 @@ def test_validation_and_patience() -> None:
     model = fitted(validation_fraction=0.25, patience=5, epochs=30)
     assert model.history_[4].validation_score is not None
     assert model.n_iter_ <= 30
-    with pytest.raises(ValueError, match="patience: early stopping needs validation"):
+    with pytest.raises(ValueError, match="patience: early stopping requires validation"):
         fitted(patience=5)
 
 
@@ -130,11 +130,11 @@ def test_bad_validation_graphs() -> None:
         model.fit(graphs, names, validation=(graphs[:1], ["knot"]))
     with pytest.raises(ValueError, match=r"validation: graph 0: 2 features per node, but .* with 3"):
         model.fit(graphs, names, validation=([(C, F[:, :2]) for C, F in graphs], names))
-    with pytest.raises(ValueError, match="validation: X: an empty list of graphs"):
+    with pytest.raises(ValueError, match="validation: X: the list of graphs is empty"):
         model.fit(graphs, names, validation=([], []))
     with pytest.raises(ValueError, match="validation: expected a pair"):
         model.fit(graphs, names, validation=graphs)
-    with pytest.raises(ValueError, match=r"validation: given, but validation_fraction=0\.5"):
+    with pytest.raises(ValueError, match=r"validation: cannot be combined with validation_fraction=0\.5"):
         TFGWClassifier(**QUICK, validation_fraction=0.5).fit(graphs, names, validation=(graphs, names))
 
 
@@ -246,5 +246,5 @@ def test_a_graph_of_weight_0_is_not_there() -> None:
 def test_several_labels_have_no_class_weights() -> None:
     graphs, names = rings_and_stars(6)
     y = np.stack([names == "ring", names == "star"], axis=1).astype(int)
-    with pytest.raises(ValueError, match="class_weight: needs one class per graph"):
+    with pytest.raises(ValueError, match="class_weight: requires one class per graph"):
         TFGWClassifier(**QUICK, class_weight="balanced").fit(graphs, y)

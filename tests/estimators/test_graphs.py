@@ -71,7 +71,7 @@ def test_input_is_left_alone() -> None:
 
 def test_directed() -> None:
     graph = nx.DiGraph([(0, 1), (1, 2)])
-    with pytest.raises(ValueError, match="graph 0: the structure is not symmetric; directed=True"):
+    with pytest.raises(ValueError, match="graph 0: the structure is not symmetric; use directed=True"):
         as_graphs([graph])
     assert as_graphs([graph], directed=True)[0].edge_index.tolist() == [[0, 1], [1, 2]]
 
@@ -86,14 +86,14 @@ def test_directed() -> None:
         ((PATH, F[:2]), r"F: expected one row for each of 3 nodes, got shape \(2, 2\)"),
         ((PATH, F[:, :1]), "1 features per node, but graph 0 has 2 features per node"),
         ((PATH, None), "no features, but graph 0 has 2 features per node"),
-        ((PATH, F * np.nan), "F: has a value that is not finite"),
-        ((np.full((3, 3), np.inf), F), "C: has a value that is not finite"),
+        ((PATH, F * np.nan), "F: contains a value that is not finite"),
+        ((np.full((3, 3), np.inf), F), "C: contains a value that is not finite"),
         ((PATH, F.astype(complex)), "F: expected an array of numbers"),
         ((PATH, [["a", "b"]] * 3), "F: expected an array of numbers"),
-        ((PATH, F, [0.5, 0.5]), "node weights: 2 of them for 3 nodes"),
-        ((PATH, F, [0.5, 0.6, -0.1]), "node weights: must not be negative, and sum to 1"),
-        ((PATH, F, [1, 1, 1]), "node weights: must not be negative, and sum to 1"),
-        ((PATH + np.eye(3), F), "C: an adjacency matrix has no diagonal"),
+        ((PATH, F, [0.5, 0.5]), "node weights: 2 weights for 3 nodes"),
+        ((PATH, F, [0.5, 0.6, -0.1]), "node weights: must be non-negative and sum to 1"),
+        ((PATH, F, [1, 1, 1]), "node weights: must be non-negative and sum to 1"),
+        ((PATH + np.eye(3), F), "C: an adjacency matrix must have a zero diagonal"),
         ((np.triu(PATH), F), "the structure is not symmetric"),
         ((np.zeros((0, 0)), np.zeros((0, 2))), "no nodes"),
     ],
@@ -108,11 +108,11 @@ def test_errors_name_the_graph(graph: Any, message: str) -> None:
     [
         (Data(), "no nodes"),
         (Data(x=torch.ones(3, 2)), "edge_index: must be an int64 tensor"),
-        (Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 3], [3, 0]])), "points to a node outside 0 to 2"),
+        (Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 3], [3, 0]])), "contains a node outside 0 to 2"),
         (Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0], [1]])), "the structure is not symmetric"),
         (
             Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1], [1, 0]]), edge_weight=torch.ones(3)),
-            "edge_weight: 3 weights for 2 edges",
+            "edge_weight: has 3 weights for 2 edges",
         ),
     ],
 )
@@ -136,9 +136,9 @@ def test_errors_in_networkx() -> None:
 
 
 def test_errors_of_structures() -> None:
-    with pytest.raises(ValueError, match="graph 0: edge_weight: an edge of negative length"):
+    with pytest.raises(ValueError, match="graph 0: edge_weight: shortest paths require non-negative weights"):
         as_graphs([(-PATH, F)], structure="shortest_path")
-    with pytest.raises(ValueError, match="graph 0: structure: missing"):
+    with pytest.raises(ValueError, match="graph 0: structure: required"):
         as_graphs(as_data([(PATH, F)]), structure="precomputed")
     with pytest.raises(ValueError, match=r"graph 0: .*got a networkx graph"):
         as_graphs([nx.path_graph(2)], structure="precomputed")
@@ -153,5 +153,5 @@ def test_no_list_of_graphs(X: Any) -> None:
 
 
 def test_empty_list() -> None:
-    with pytest.raises(ValueError, match="X: an empty list of graphs"):
+    with pytest.raises(ValueError, match="X: the list of graphs is empty"):
         as_graphs([])

@@ -89,7 +89,7 @@ def test_errors() -> None:
         TFGWTransformer().transform(graphs)
     with pytest.raises(ValueError, match="num_templates: must be at least 1"):
         TFGWTransformer(num_templates=0).fit(graphs)
-    with pytest.raises(ValueError, match=r"alpha: must lie in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"alpha: must be in \[0, 1\]"):
         TFGWTransformer(alpha=2.0).fit(graphs)
     with pytest.raises(ValueError, match="start_kinds: 'random' is none of uniform, anchored, perturbed"):
         TFGWTransformer(start_kinds=["random"]).fit(graphs)

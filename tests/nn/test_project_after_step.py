@@ -72,7 +72,7 @@ def test_projection_after_every_step() -> None:
 
 def test_projection_needs_a_layer_to_project() -> None:
     model = nn.Linear(2, 3)
-    with pytest.raises(ValueError, match="model: has no layer with templates"):
+    with pytest.raises(ValueError, match="model: has no template layer"):
         project_after_step(torch.optim.SGD(model.parameters(), lr=0.1), model)
 
 

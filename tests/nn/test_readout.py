@@ -32,6 +32,6 @@ def test_padding_counts_for_nothing() -> None:
 def test_a_padded_batch_needs_its_size() -> None:
     with (
         use_padding(Rows.where(torch.ones(7, 1))),
-        pytest.raises(ValueError, match=r"^batch_size: missing; the graphs of a padded batch"),
+        pytest.raises(ValueError, match=r"^batch_size: required for a padded batch"),
     ):
         sum_over_graphs(torch.zeros(7, 3), BATCH)

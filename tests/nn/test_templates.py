@@ -209,9 +209,9 @@ def test_directed_templates_stay_asymmetric() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"graphs": []}, "graphs: needs at least one graph"),
+        ({"graphs": []}, "graphs: at least one graph is required"),
         ({"structure": "hops"}, "structure: must be one of adjacency, shortest_path, precomputed, got 'hops'"),
-        ({"structure": "precomputed"}, "graphs: structure='precomputed' needs graphs with a structure"),
+        ({"structure": "precomputed"}, "graphs: structure='precomputed' requires graphs with a structure"),
     ],
 )
 def test_bad_requests_are_refused(change: dict[str, Any], message: str) -> None:

@@ -199,10 +199,10 @@ def test_set_templates_round_trip(structure: str, directed: bool) -> None:
             {"features": torch.full((K, M, CHANNELS), float("nan"))},
             "features: has an entry that is not finite",
         ),
-        ({"weights": torch.full((K, M), 1.0)}, "weights: each template's must be non-negative and sum to 1"),
+        ({"weights": torch.full((K, M), 1.0)}, "weights: must be non-negative and sum to 1 for each template"),
         (
             {"weights": torch.eye(K, M) * 2 - torch.eye(K, M).roll(1, 1)},
-            "weights: each template's must be non-neg",
+            "weights: must be non-neg",
         ),
         ({"weights": torch.full((K, M - 1), 1 / (M - 1))}, "weights: expected shape"),
     ],
@@ -217,9 +217,9 @@ def test_bad_templates_are_refused(bad: dict[str, Tensor], message: str) -> None
     ("options", "message"),
     [
         ({"structure": "laplacian"}, "structure: must be one of adjacency, shortest_path, precomputed"),
-        ({"alpha": 1.1}, r"alpha: must lie in \[0, 1\]"),
-        ({"alpha": torch.rand(K + 1)}, "alpha: expected a number or 3 of them"),
-        ({"alpha_init": -0.1}, r"alpha_init: must lie in \[0, 1\]"),
+        ({"alpha": 1.1}, r"alpha: must be in \[0, 1\]"),
+        ({"alpha": torch.rand(K + 1)}, "alpha: expected one or 3 numbers"),
+        ({"alpha_init": -0.1}, r"alpha_init: must be in \[0, 1\]"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
@@ -292,9 +292,9 @@ def test_precomputed_structure_is_needed_in_every_call() -> None:
     layer, data = make_layer(structure="precomputed"), random_batch()
     structure = batched_shortest_paths(data.edge_index, data.num_nodes, data.batch).double()
     assert layer(data.x, batch=data.batch, structure=structure).shape == (len(SIZES), K)
-    with pytest.raises(ValueError, match="structure: missing"):
+    with pytest.raises(ValueError, match="structure: required"):
         layer(data.x, data.edge_index, data.batch)
-    with pytest.raises(ValueError, match="edge_index: missing"):
+    with pytest.raises(ValueError, match="edge_index: required"):
         make_layer()(data.x, batch=data.batch)
 
 
@@ -419,7 +419,7 @@ def test_refused_templates_leave_the_old_ones() -> None:
     layer = TFGWPooling(2, 3, 5)
     before = {name: tensor.clone() for name, tensor in layer.state_dict().items()}
     structure = torch.zeros(3, 5, 5)
-    with pytest.raises(ValueError, match=r"^weights: each template's must be non-negative and sum to 1"):
+    with pytest.raises(ValueError, match=r"^weights: must be non-negative and sum to 1 for each template"):
         layer.set_templates(structure, torch.ones(3, 5, 2), torch.full((3, 5), 5))
     with pytest.raises(ValueError, match=r"^features: expected shape"):
         layer.set_templates(structure, torch.ones(3, 5, 4))
@@ -431,7 +431,7 @@ def test_half_precision_accepts_the_weights_that_the_solver_accepts(dtype: torch
     layer, structure, features = TFGWPooling(2, 3, 5).to(dtype), torch.zeros(3, 5, 5), torch.ones(3, 5, 2)
     layer.set_templates(structure, features, torch.full((3, 5), 0.204))
     layer(torch.ones(4, 2, dtype=dtype), torch.tensor([[0, 1], [1, 0]]))
-    with pytest.raises(ValueError, match=r"^weights: each template's must be non-negative and sum to 1"):
+    with pytest.raises(ValueError, match=r"^weights: must be non-negative and sum to 1 for each template"):
         layer.set_templates(structure, features, torch.full((3, 5), 0.215))
 
 

@@ -60,7 +60,7 @@ def test_set_templates_round_trip_and_errors() -> None:
     assert layer.template_weights.tolist() == [[1 / M] * M] * K
     with pytest.raises(ValueError, match="features: expected shape"):
         layer.set_templates(features[:, 1:])
-    with pytest.raises(ValueError, match="weights: each template's"):
+    with pytest.raises(ValueError, match="weights: must be non-negative and sum to 1 for each template"):
         layer.set_templates(features, 2 * random_weights(0))
 
 

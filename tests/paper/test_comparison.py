@@ -129,7 +129,7 @@ def test_the_command_compares(
     assert "model 'nobody': not in this experiment" in capsys.readouterr().err
     empty = [*options[:3], str(tmp_path / "nowhere")]
     assert main(["paper", "compare", str(path), "it", "other", *empty]) == 1
-    assert "no records of it yet: tfgw paper run" in capsys.readouterr().err
+    assert "no records of it; run: tfgw paper run" in capsys.readouterr().err
 
 
 def test_a_diagram_names_every_model() -> None:

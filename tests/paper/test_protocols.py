@@ -31,7 +31,7 @@ def test_registry() -> None:
         "timing": "timing",
         "train-all": "train-all",
     }
-    with pytest.raises(ValueError, match="protocol 'kfold': unknown; there are fair, paper"):
+    with pytest.raises(ValueError, match="protocol 'kfold': unknown; choose one of fair, paper"):
         get_protocol("kfold")
 
 
@@ -53,7 +53,7 @@ def test_train_all_trains_on_all_graphs_outside_of_the_folds_of_fair() -> None:
 
 def test_train_all_can_select_no_configuration(tmp_path: Path) -> None:
     mine = experiment(tmp_path, GRID, protocol="train-all")
-    with pytest.raises(ValueError, match="has several configurations, of which train-all can select none"):
+    with pytest.raises(ValueError, match="has several configurations, but the protocol train-all does not select one"):
         plan(mine, Options(preset="smoke"))[0].first_cells()
 
 
@@ -149,7 +149,7 @@ def test_published_splits(tmp_path: Path) -> None:
 def test_wrong_splits_are_refused(tmp_path: Path) -> None:
     folds = Fair().folds(LABELS, seed=3)
     path = tmp_path / "splits.json"
-    with pytest.raises(ValueError, match="fold 0: a graph outside 0 to 99"):
+    with pytest.raises(ValueError, match="fold 0: contains a graph outside 0 to 99"):
         read_splits(write_splits(path, folds), num_graphs=100)
     with pytest.raises(ValueError, match="expected 10 folds, found 9"):
         read_splits(write_splits(path, folds[:9]), num_graphs=120)

@@ -122,11 +122,11 @@ def test_damage_costs_one_record_and_names_its_place(tmp_path: Path) -> None:
     records.put(record(cell(fold=9)))
     (loose,) = tmp_path.rglob("*.json")
     loose.write_text('{"cell": {}, "status": "done"}')
-    with pytest.warns(UserWarning, match="not a record, left out") as told:
+    with pytest.warns(UserWarning, match="ignored, because it is not a valid record") as told:
         assert len(list(Records(tmp_path))) == 3
     texts = [str(warning.message) for warning in told]
-    assert any(f"{pack}, line 2: not a record" in text for text in texts)
-    assert any(f"{loose}: not a record" in text for text in texts)
+    assert any(f"{pack}, line 2: ignored" in text for text in texts)
+    assert any(f"{loose}: ignored" in text for text in texts)
 
 
 def test_a_byte_that_is_no_text_costs_one_record(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_byte_that_is_no_text_costs_one_record(tmp_path: Path) -> None:
     (pack,) = tmp_path.rglob("*.jsonl")
     lines = pack.read_bytes().split(b"\n")
     pack.write_bytes(b"\n".join([lines[0], lines[1].replace(b"fair", b"f\xffir"), *lines[2:]]))
-    with pytest.warns(UserWarning, match="line 2: not a record"):
+    with pytest.warns(UserWarning, match="line 2: ignored, because it is not a valid record"):
         assert len(list(Records(tmp_path))) == 2
 
 
@@ -146,7 +146,7 @@ def test_a_file_with_the_record_of_another_cell_is_left_out(tmp_path: Path) -> N
     records.put(record(cell(fold=1)))
     (loose,) = tmp_path.rglob("*.json")
     loose.write_text(loose.read_text().replace('"fold": 1', '"fold": 2'))
-    with pytest.warns(UserWarning, match="the record of another cell, left out"):
+    with pytest.warns(UserWarning, match="ignored, because it is the record of another cell"):
         assert Records(tmp_path).get(cell(fold=1)) is None
 
 
@@ -155,7 +155,7 @@ def test_a_file_with_the_record_of_another_cell_is_left_out(tmp_path: Path) -> N
 )
 def test_a_record_stays_in_its_folder(tmp_path: Path, change: dict[str, str]) -> None:
     foreign = record(cell(**change))
-    with pytest.raises(ValueError, match="is not the name of a dataset or a class"):
+    with pytest.raises(ValueError, match="is not a valid name of a dataset or class"):
         Records(tmp_path / "records").put(foreign)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 

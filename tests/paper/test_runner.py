@@ -113,7 +113,7 @@ def test_a_failing_cell_stops_no_other(tmp_path: Path) -> None:
     outcome = run(series, context(tmp_path), TWO)
     errors = sorted(record["error"] for record in outcome.failed)
     assert outcome.done == 0
-    assert errors == ["ValueError: no luck", "its process was killed; perhaps memory ran out"]
+    assert errors == ["ValueError: no luck", "its process was killed, possibly because it ran out of memory"]
     assert [cell.configuration["error"] for cell in missing(series, Records(tmp_path / "results"))] == ["exit"]
     assert len(missing(series, Records(tmp_path / "results"), retry_failed=True)) == 2
 
@@ -155,7 +155,7 @@ def test_remaining_time(tmp_path: Path) -> None:
         progress.end({"cell": one.as_dict(), "status": "done", "run": {"seconds": 30.0}})
     assert progress.remaining() == "time left: about 4 min"  # (8 + 10) · 30 s / 2
     progress.begin([*cells[2:], cell(configuration={"mode": "other"})], recorded=11)
-    assert progress.remaining() == "time left: about 2 min and 1 cells of unknown length"
+    assert progress.remaining() == "time left: about 2 min and 1 cells of unknown duration"
 
 
 def test_a_machine_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:

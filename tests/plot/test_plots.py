@@ -85,7 +85,7 @@ def test_the_map_is_a_pca_of_the_distances(classifier: TFGWClassifier) -> None:
     for name in ("ring", "star"):
         np.testing.assert_allclose(found[name], expected[names == name], atol=1e-12)
     assert plot.embedding(classifier, graphs, method="tsne").axes[0].get_xlabel() == "t-SNE 1"
-    with pytest.raises(ValueError, match="labels: 3 labels for 14 graphs"):
+    with pytest.raises(ValueError, match="labels: got 3 labels for 14 graphs"):
         plot.embedding(classifier, graphs, names[:3])
     with pytest.raises(ValueError, match="method: must be"):
         plot.embedding(classifier, graphs, method="umap")

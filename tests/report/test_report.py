@@ -101,10 +101,10 @@ def test_names_are_text_whatever_they_are() -> None:
 
 def test_sums_are_shown_and_exact() -> None:
     found = tables(page_of())
-    values = {str(name): value for name, value in found["It adds up"].rows}
-    assert abs(values["what is missing in the sum"]) < 1e-9
+    values = {str(name): value for name, value in found["Sum of the contributions"].rows}
+    assert abs(values["residual of the sum"]) < 1e-9
     total = sum(
-        value for name, value in values.items() if not name.startswith(("score of star", "score of cycle", "what"))
+        value for name, value in values.items() if not name.startswith(("score of star", "score of cycle", "residual"))
     )
     score = next(value for name, value in values.items() if name.startswith(("score of star", "score of cycle")))
     assert total == pytest.approx(score, abs=1e-9)
@@ -112,8 +112,8 @@ def test_sums_are_shown_and_exact() -> None:
 
 def test_graphs_that_were_asked_for() -> None:
     subjects = small_subjects()
-    assert chosen_graphs(subjects, ["17", "3"]) == {17: "as asked for", 3: "as asked for"}
-    with pytest.raises(ValueError, match="--graph 99: there is no such graph"):
+    assert chosen_graphs(subjects, ["17", "3"]) == {17: "requested", 3: "requested"}
+    with pytest.raises(ValueError, match="--graph 99: no such graph"):
         chosen_graphs(subjects, ["99"])
 
 
@@ -122,7 +122,7 @@ def test_telling_graphs_are_explained() -> None:
     page = page_of()
     (section,) = [section for section in page.sections if section.name == "explanations"]
     reasons = [part.title.rpartition(" – ")[2] for part in section.parts]
-    assert "most uncertain" in reasons or "wrong, and most certain" in reasons
+    assert "most uncertain" in reasons or "most certain wrong prediction" in reasons
     numbers = [int(re.findall(r"Graph (\d+)", part.title)[0]) for part in section.parts]
     assert len(set(numbers)) == len(numbers)
     assert all(14 <= number < 20 for number in numbers)

@@ -68,18 +68,18 @@ def test_a_resumed_run_still_has_the_weights_that_it_kept(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda tensors, about: about.pop("config"), "not that of a checkpoint"),
-        (lambda tensors, about: about.update(epoch="two"), "not that of a checkpoint"),
-        (lambda tensors, about: about["records"].pop(), "not one record for each epoch"),
-        (lambda tensors, about: about["records"][0].update(loss="small"), "loss: not of type float"),
+        (lambda tensors, about: about.pop("config"), "not a valid checkpoint"),
+        (lambda tensors, about: about.update(epoch="two"), "not a valid checkpoint"),
+        (lambda tensors, about: about["records"].pop(), "the number of records differs from the number of epochs"),
+        (lambda tensors, about: about["records"][0].update(loss="small"), "loss: expected float"),
         (lambda tensors, about: about["kept"].update(epoch=9), "kept epoch 9 of 2"),
         (
             lambda tensors, about: tensors.pop(next(name for name in tensors if name.startswith("kept/"))),
-            "another arch",
+            "a different arch",
         ),
-        (lambda tensors, about: tensors.pop("optimizer/0/step"), "state of another optimiser"),
-        (lambda tensors, about: tensors.update({"optimizer/0/exp_avg": torch.zeros(0)}), "of other parameters"),
-        (lambda tensors, about: tensors.update({"optimizer/x": torch.zeros(1)}), "not that of a checkpoint"),
+        (lambda tensors, about: tensors.pop("optimizer/0/step"), "state is of another optimiser"),
+        (lambda tensors, about: tensors.update({"optimizer/0/exp_avg": torch.zeros(0)}), "does not fit the parameters"),
+        (lambda tensors, about: tensors.update({"optimizer/x": torch.zeros(1)}), "not a valid checkpoint"),
     ],
 )
 def test_a_crafted_checkpoint_is_refused(change: Callable, message: str, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_crafted_checkpoint_is_refused(change: Callable, message: str, tmp_pat
 def test_other_settings_cannot_go_on_from_a_checkpoint(tmp_path: Path) -> None:
     data = cycles_and_stars()
     fit(small_model(data), data, config=TrainConfig(epochs=1, accelerator="cpu"), folder=tmp_path)
-    with pytest.raises(FileError, match=r"made with lr=0\.01"):
+    with pytest.raises(FileError, match=r"created with lr=0\.01"):
         fit(
             small_model(data),
             data,
@@ -103,7 +103,7 @@ def test_other_settings_cannot_go_on_from_a_checkpoint(tmp_path: Path) -> None:
             folder=tmp_path,
             resume=True,
         )
-    with pytest.raises(FileError, match="another architecture"):
+    with pytest.raises(FileError, match="a different architecture"):
         fit(
             small_model(data, layers=2),
             data,

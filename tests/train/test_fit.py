@@ -187,7 +187,7 @@ def test_hints_about_tensor_cores_are_not_shown(caplog: pytest.LogCaptureFixture
 def test_validation_graphs_need_targets() -> None:
     data = cycles_and_stars()
     bare = type(data).from_graphs([Data(x=graph.x, edge_index=graph.edge_index) for graph in data], name="bare")
-    with pytest.raises(ValueError, match="validation: the graphs have no target y"):
+    with pytest.raises(ValueError, match="validation: the graphs have no targets y"):
         fit(small_model(data), data, bare, config=TrainConfig(epochs=1, validate_every=1, accelerator="cpu"))
 
 

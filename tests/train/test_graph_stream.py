@@ -108,7 +108,7 @@ def test_tables_of_molecules(tmp_path: Path) -> None:
         embedded = joined(trained.embed_stream(path, columns=columns, batch_size=2))
     assert torch.equal(distances(embedded), expected)
     path.write_text("smiles,name\n!,a\n")
-    with pytest.raises(ValueError, match="molecules: no graphs; 1 of 1 row cannot be read"):
+    with pytest.raises(ValueError, match="molecules: no graphs; 1 of 1 rows cannot be read"):
         list(trained.embed_stream(path, columns=columns))
 
 
@@ -213,7 +213,7 @@ def test_too_many_unknown_labels_are_refused_in_the_end(trained: TrainedModel, t
         found = joined(trained.embed_stream(few, batch_size=3))
         assert torch.equal(distances(found), trained.embed(trained.load(few)))
     many = write_tu(dataclasses.replace(TABLES, node_labels=labels + 10), tmp_path / "many")
-    with pytest.raises(ValueError, match=r"trees: .* graphs of another kind"):
+    with pytest.raises(ValueError, match=r"trees: .* the graphs are of a different kind"):
         list(trained.embed_stream(many, batch_size=3))
 
 

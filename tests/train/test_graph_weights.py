@@ -95,7 +95,7 @@ def test_weights_of_classes() -> None:
     balanced = weights_of_classes("balanced", codes, classes)
     np.testing.assert_allclose(balanced, compute_sample_weight("balanced", codes))
     assert weights_of_classes({"c": 3}, codes, classes).tolist() == [1, 3, 3, 1, 3, 3, 3]
-    with pytest.raises(ValueError, match="class_weight: has the label 'd', which no graph has"):
+    with pytest.raises(ValueError, match="class_weight: no graph has the label 'd'"):
         weights_of_classes({"d": 1}, codes, classes)
     with pytest.raises(ValueError, match="class_weight: must be 'balanced' or a mapping"):
         weights_of_classes("fair", codes, classes)  # type: ignore[arg-type]
@@ -104,8 +104,8 @@ def test_weights_of_classes() -> None:
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1, -1, 1], "that of graph 1 is -1.0"),
-        ([1, 1, np.nan], "that of graph 2 is nan"),
+        ([1, -1, 1], "graph 1 has -1.0"),
+        ([1, 1, np.nan], "graph 2 has nan"),
         ([1, 1], r"each of 3 graphs, got shape \(2,\)"),
         (["a", "b", "c"], "expected numbers"),
         ([0, 0, 0], "at least one non-zero"),

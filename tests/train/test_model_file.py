@@ -81,7 +81,7 @@ def test_classes_of_other_data_are_matched_by_their_names(saved: tuple[Path, Tra
 
 def test_features_of_another_width_are_refused(saved: tuple[Path, TrainedModel]) -> None:
     wider = cycles_and_stars().with_node_features(lambda x: torch.cat([x, x], 1))
-    with pytest.raises(ValueError, match="6 features, the model takes 3"):
+    with pytest.raises(ValueError, match="6 features, but the model expects 3"):
         saved[1].predict(wider)
 
 
@@ -115,7 +115,7 @@ def test_other_files_are_refused(saved: tuple[Path, TrainedModel], tmp_path: Pat
         load_model(foreign)
     newer = tmp_path / "newer.safetensors"
     save_file(load_file(saved[0]), newer, metadata={"tfgw": '{"kind": "model", "format": 2}'})
-    with pytest.raises(FileError, match="has format 2, this version reads up to 1"):
+    with pytest.raises(FileError, match="has format 2, but this version of tfgw reads formats up to 1"):
         load_model(newer)
 
 
@@ -132,7 +132,7 @@ def test_graphs_without_targets_are_not_measured(saved: tuple[Path, TrainedModel
     data = cycles_and_stars()
     bare = type(data).from_graphs([Data(x=graph.x, edge_index=graph.edge_index) for graph in data], name="bare")
     assert saved[1].outputs(bare).equal(saved[1].outputs(data))
-    with pytest.raises(ValueError, match="no classes to compare with"):
+    with pytest.raises(ValueError, match="the graphs have no classes"):
         saved[1].measure(bare)
     measured = saved[1].measure(data)
     assert (measured["loss"], measured["accuracy"]) == saved[1].evaluate(data)
@@ -146,7 +146,7 @@ def test_a_model_with_an_encoder_of_its_own_is_given_it_again(tmp_path: Path) ->
         model=model, task="classification", classes=("star", "cycle"), preprocessing=steps, source={}
     )
     save_model(trained, tmp_path / "own.safetensors")
-    with pytest.raises(ValueError, match="encoder: missing"):
+    with pytest.raises(ValueError, match="encoder: required"):
         load_model(tmp_path / "own.safetensors")
     loaded = load_model(tmp_path / "own.safetensors", encoder=GCN(3, 6, num_layers=2))
     assert same_weights(loaded.model, model)
@@ -219,7 +219,7 @@ def test_a_crafted_description_is_refused(
     tensors, description = read_tensors(saved[0], kind=KIND)
     crafted = tmp_path / "crafted.safetensors"
     write_tensors(crafted, tensors, _changed(description, path, value), kind=KIND)
-    with pytest.raises(FileError, match=r"crafted\.safetensors: its (description|weights)"):
+    with pytest.raises(FileError, match=r"crafted\.safetensors: (not a valid model|the weights do not match)"):
         load_model(crafted)
 
 

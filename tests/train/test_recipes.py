@@ -167,7 +167,7 @@ def test_small_batches_need_fewer_epochs_for_as_many_steps() -> None:
 def test_only_classes_have_labels_to_smooth() -> None:
     assert "label_smoothing" in complete({}, "default", num_graphs=9)
     assert "label_smoothing" not in complete({}, "default", num_graphs=9, task="regression")
-    with pytest.raises(ValueError, match="label_smoothing: needs classes"):
+    with pytest.raises(ValueError, match="label_smoothing: only for classification"):
         TrainConfig(task="regression", label_smoothing=0.1)
 
 

@@ -31,5 +31,5 @@ def test_regression_scores_by_minus_the_squared_error() -> None:
 
 
 def test_targets_of_another_width_are_refused() -> None:
-    with pytest.raises(ValueError, match="y: 3 values"):
+    with pytest.raises(ValueError, match="y: has 3 values"):
         sums("regression", torch.zeros(2, 1), torch.zeros(2, 3))

@@ -19,7 +19,7 @@ def test_the_median_up_to_a_limit() -> None:
         warnings.simplefilter("error")
         assert default_template_nodes(cycles(3, 64, 90)) == 64
         assert default_template_nodes(cycles(3, 5, 900)) == 5
-    with pytest.warns(UserWarning, match="have 65 nodes or more; templates have 64 unless template_nodes"):
+    with pytest.warns(UserWarning, match="have a median of 65 nodes; templates have 64 nodes; set template_nodes"):
         assert default_template_nodes(cycles(3, 65, 90)) == MAX_DEFAULT_NODES == 64
 
 
@@ -33,7 +33,7 @@ def test_estimators_say_so_and_do_as_told() -> None:
 
 
 def test_ten_thousand_classes_are_probably_values() -> None:
-    with pytest.raises(ValueError, match="10,000 classes would have 20,000 templates; choose a number of templates"):
+    with pytest.raises(ValueError, match="10,000 classes would need 20,000 templates; set the number of templates"):
         number_of_templates({"templates_per_class": 2}, 10_000)
     assert number_of_templates({"num_templates": 5000}, 10_000) == 5000
     assert number_of_templates({"templates_per_class": 2}, 500) == 1000

@@ -1,9 +1,9 @@
-"""The methods that the paper compares with, each a scikit-learn classifier over lists of graphs.
+"""The methods that the paper compares with, as scikit-learn classifiers for lists of graphs.
 
 >>> model = GIN(epochs=100, random_state=0).fit(graphs, labels, validation=(other_graphs, other_labels))
 >>> model.validation_score_, model.score(test_graphs, test_labels)
 
-docs/baselines.md says where each comes from, what was measured, and what its own paper reports.
+docs/baselines.md gives the source of each method, our results, and those of its own paper.
 """
 
 from tfgw.baselines.diffpool import DiffPool

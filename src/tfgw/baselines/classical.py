@@ -1,4 +1,4 @@
-"""What the baselines without epochs share: graphs and labels checked, and validation graphs that only measure."""
+"""Base class of baselines that are not trained in epochs."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -20,10 +20,10 @@ ADJACENCY: Structure = "adjacency"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClassicalBaseline(ClassifierMixin, GraphEstimator):
-    """A classifier over the features and edges of undirected graphs; subclasses say how to fit and predict.
+    """A classifier on the features and edges of undirected graphs; subclasses implement ``_fit`` and ``_predict``.
 
     Args:
-        random_state: Seed of whatever is random.
+        random_state: Random seed.
     """
 
     random_state: int | np.random.RandomState | None = None
@@ -34,8 +34,8 @@ class ClassicalBaseline(ClassifierMixin, GraphEstimator):
     def fit(self, X: Any, y: Any, *, validation: Validation | None = None) -> Self:
         """Train on the graphs ``X`` with labels ``y``.
 
-        ``validation``, a pair of graphs and labels, is not used for training: ``validation_score_`` is the accuracy
-        on it.
+        ``validation``, a pair of graphs and labels, is not used for training; ``validation_score_`` is the accuracy on
+        it.
         """
         self._require_targets(y)
         check_consistent_length(X, y)
@@ -44,14 +44,14 @@ class ClassicalBaseline(ClassifierMixin, GraphEstimator):
         labels = column_or_1d(y, warn=True)
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
-            raise ValueError(f"y: needs graphs of at least two classes, all are {self.classes_[0]!r}")
+            raise ValueError(f"y: at least two classes are required, but all labels are {self.classes_[0]!r}")
         self._fit(graphs, labels)
         if validation is not None:
             self.validation_score_ = self.score(*validation)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label of each graph."""
+        """Predict the label of each graph."""
         return self._predict(self._read_graphs(X))
 
     def _fit(self, graphs: list[Data], labels: np.ndarray) -> None:

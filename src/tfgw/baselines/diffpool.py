@@ -1,4 +1,4 @@
-"""DIFFPOOL: networks that learn which nodes to merge.
+"""DIFFPOOL: hierarchical pooling with learned clusters.
 
 Ying, You, Morris, Ren, Hamilton, Leskovec: Hierarchical Graph Representation Learning with Differentiable Pooling.
 NeurIPS 2018.
@@ -21,18 +21,19 @@ from tfgw.train import TrainConfig, num_outputs
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DiffPool(NeuralBaseline):
-    """Dense GraphSAGE networks, between which nodes are merged softly into fewer and fewer clusters.
+    """Dense GraphSAGE networks, between which nodes are softly merged into fewer and fewer clusters.
 
-    Of every level the largest value of each feature is read out. The link and entropy losses of the original are part
-    of the training loss. Adjacency matrices are dense, so that memory grows with ``batch_size`` × nodes² of the largest
-    graph in a batch. Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
+    The readout is the maximum of each feature on every level. The link and entropy losses of the original are part of
+    the training loss. Adjacency matrices are dense, so memory grows with ``batch_size`` × nodes² of the largest graph
+    in a batch. Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
 
     Args:
-        num_pools: How often nodes are merged.
-        ratio: Clusters of a level, as a share of the nodes of the largest training graph, or of the clusters before.
-        num_layers: Layers of each network.
-        width: Features that each layer computes.
-        dropout: Share of the head's hidden units that is dropped in training; ``None``: as in the recipe.
+        num_pools: Number of pooling levels.
+        ratio: Number of clusters of a level, as a share of the nodes of the largest training graph or of the previous
+            clusters.
+        num_layers: Number of layers of each network.
+        width: Number of features per layer.
+        dropout: Dropout rate of the head (default: as in the recipe).
     """
 
     num_pools: int = 1
@@ -110,7 +111,7 @@ class DiffPoolModel(nn.Module):
 
 
 class DenseSAGE(nn.Module):
-    """GraphSAGE layers on dense adjacency matrices; all layers' outputs side by side, or a linear map of them."""
+    """GraphSAGE layers on dense adjacency matrices; the output is all layers, concatenated, or a linear map of it."""
 
     def __init__(self, in_channels: int, width: int, num_layers: int, *, out_channels: int | None = None) -> None:
         super().__init__()
@@ -120,12 +121,12 @@ class DenseSAGE(nn.Module):
         self.last = nn.Identity() if out_channels is None else nn.Linear(num_layers * width, out_channels)
 
     def forward(self, x: Tensor, adjacency: Tensor, mask: Tensor | None) -> Tensor:
-        """Features ``(batch, nodes, channels)``; those of nodes outside ``mask`` are 0 before the last map."""
+        """Compute features ``(batch, nodes, channels)``; those of nodes outside ``mask`` are 0 before the last map."""
         mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask
         levels = []
         for conv, norm in zip(self.convs, self.norms, strict=True):
             x = conv(x, adjacency, mask)
-            # Statistics of real nodes alone: a graph's answer does not depend on how much its batch is padded.
+            # Use statistics of real nodes only, so that the result of a graph does not depend on padding.
             x = torch.zeros_like(x).masked_scatter(mask.unsqueeze(2), norm(x[mask]).relu())
             levels.append(x)
         encoded: Tensor = self.last(torch.cat(levels, dim=2))

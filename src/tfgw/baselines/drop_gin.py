@@ -1,4 +1,4 @@
-"""DropGIN: GIN on several copies of a graph, from each of which random nodes are dropped.
+"""DropGIN: GIN on several copies of a graph, with random nodes dropped from each copy.
 
 Papp, Martinkus, Faber, Wattenhofer: DropGNN: Random Dropouts Increase the Expressiveness of Graph Neural Networks.
 NeurIPS 2021.
@@ -21,21 +21,21 @@ from tfgw.train import TrainConfig, num_outputs
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DropGIN(NeuralBaseline):
-    """GIN whose node features are averaged over runs, in each of which random nodes have all features set to 0.
+    """GIN whose node features are averaged over runs; in each run, the features of random nodes are set to 0.
 
-    Which nodes are dropped is random in predictions too, as in the original; a fitted model always draws the same
-    numbers, so that equal calls give equal answers. Permuting the nodes of a graph leaves the distribution of the
-    answer as it is, not the answer.
+    Nodes are dropped in predictions too, as in the original. A fitted model always draws the same numbers, so that
+    equal calls give equal results. A permutation of the nodes does not change the distribution of the result, but may
+    change the result.
 
     Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`. Memory and time grow with
     ``num_runs`` × nodes.
 
     Args:
-        num_layers: GIN layers.
-        width: Features that each layer computes.
-        dropout: Share of the head's hidden units that is dropped in training; ``None``: as in the recipe.
-        num_runs: Copies of each graph; ``None``: the mean number of nodes m of the training graphs.
-        drop_probability: Of each node in each run; ``None``: 2/m, at most one half.
+        num_layers: Number of GIN layers.
+        width: Number of features per layer.
+        dropout: Dropout rate of the head (default: as in the recipe).
+        num_runs: Number of copies of each graph (default: the mean number of nodes m of the training graphs).
+        drop_probability: Probability to drop a node in a run (default: 2/m, at most one half).
     """
 
     num_layers: int = GIN_LAYERS
@@ -58,15 +58,15 @@ class DropGIN(NeuralBaseline):
 
 
 class DropGINModel(GINModel):
-    """The network: GIN's own layers and head, so that both have equally many parameters.
+    """The network: the layers and head of GIN, with the same number of parameters.
 
     Args:
         in_channels: Features per node.
         out_channels: Number of classes.
-        num_runs: Copies of each graph.
-        drop_probability: Of each node in each run.
-        seed: Random seed of the nodes that are dropped when the network is not training.
-        **gin: As in :class:`tfgw.nn.GINModel`.
+        num_runs: Number of copies of each graph.
+        drop_probability: Probability to drop a node in a run.
+        seed: Random seed for dropped nodes in evaluation mode.
+        **gin: Options of :class:`tfgw.nn.GINModel`.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class DropGINModel(GINModel):
         if num_runs < 1:
             raise ValueError(f"num_runs: must be at least 1, got {num_runs}")
         if not 0 <= drop_probability < 1:
-            raise ValueError(f"drop_probability: must be at least 0 and below 1, got {drop_probability}")
+            raise ValueError(f"drop_probability: must be at least 0 and less than 1, got {drop_probability}")
         self.num_runs = num_runs
         self.drop_probability = drop_probability
         self.seed = seed
@@ -95,10 +95,10 @@ class DropGINModel(GINModel):
         return global_add_pool(self._encode_runs(x, edge_index).mean(1), batch, size=batch_size)
 
     def _encode_runs(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """The layers of :class:`tfgw.nn.GINEncoder` for all runs at once, ``(num_nodes, num_runs, channels)``.
+        """Apply the layers of :class:`tfgw.nn.GINEncoder` to all runs at once, ``(num_nodes, num_runs, channels)``.
 
-        Neighbours are summed by one sparse product for all runs: messages along each edge in each run would take
-        edges × runs × width numbers, 24 GB for a batch of COLLAB.
+        A single sparse product sums over the neighbours in all runs. Explicit messages would need memory for edges ×
+        runs × width numbers, 24 GB for a batch of COLLAB.
         """
         adjacency = _adjacency(edge_index, len(x)).to(x.dtype)
         levels = [x.unsqueeze(1) * self._is_kept(x).unsqueeze(2)]
@@ -116,9 +116,9 @@ class DropGINModel(GINModel):
 
 
 def _adjacency(edge_index: Tensor, nodes: int) -> Tensor:
-    """Entry (target, source) of each edge, as a sparse matrix."""
+    """Return a sparse matrix with an entry (target, source) for each edge."""
     ones = torch.ones(edge_index.shape[1], device=edge_index.device)
     entries = torch.sparse_coo_tensor(edge_index.flip(0), ones, (nodes, nodes), check_invariants=False)
-    with warnings.catch_warnings():  # PyTorch calls these rows beta; they halve the time of the product
+    with warnings.catch_warnings():  # PyTorch warns that CSR is in beta; it halves the time of the product
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
         return entries.to_sparse_csr()

@@ -1,4 +1,4 @@
-"""GIN: message passing as strong as the Weisfeiler–Lehman test, and a sum over the nodes.
+"""GIN: message passing as powerful as the Weisfeiler–Lehman test, with sum pooling.
 
 Xu, Hu, Leskovec, Jegelka: How Powerful are Graph Neural Networks? ICLR 2019.
 """
@@ -15,16 +15,16 @@ from tfgw.train import TrainConfig, num_outputs
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GIN(NeuralBaseline):
-    """GIN as the paper compares with it: the layers and the head of TFGW, and the sum over nodes as readout.
+    """The GIN baseline of the paper: the layers and the head of TFGW, with sum pooling as readout.
 
     >>> GIN(epochs=100, random_state=0).fit(graphs, labels).predict(others)
 
     Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
 
     Args:
-        num_layers: GIN layers.
-        width: Features that each layer computes; ``None``: as in the recipe.
-        dropout: Share of the head's hidden units that is dropped in training; ``None``: as in the recipe.
+        num_layers: Number of GIN layers.
+        width: Number of features per layer (default: as in the recipe).
+        dropout: Dropout rate of the head (default: as in the recipe).
     """
 
     num_layers: int = GIN_LAYERS

@@ -1,4 +1,4 @@
-"""Support vector machines on precomputed kernels, positive definite or not, and the choice of their parameters."""
+"""Support vector machines on precomputed kernels, definite or indefinite, and their model selection."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 MAX_ITER = 100_000
-"""Iterations of libsvm. With a large C on graphs that it cannot separate, it would run for hours."""
+"""Maximum number of libsvm iterations. With a large C on inseparable graphs, it would otherwise run for hours."""
 
 
 class KernelSVM:
@@ -19,9 +19,9 @@ class KernelSVM:
     Args:
         cost: The parameter C.
         indefinite: Whether to solve in a Kreĭn space (Loosli, Canu, Ong: Learning SVM in Kreĭn Spaces. PAMI 2016), as
-            the authors of the continuous WWL kernel do: for training the negative eigenvalues of the kernel change
-            their sign, and the coefficients are carried back. Both is done by :func:`signs`, applied to the kernels
-            of training and of prediction.
+            the authors of the continuous WWL kernel do: training uses the absolute eigenvalues of the kernel, and the
+            coefficients are transformed back. Multiplication by :func:`signs` does both, for the kernels of training
+            and of prediction.
     """
 
     def __init__(self, cost: float, *, indefinite: bool = False) -> None:
@@ -35,7 +35,7 @@ class KernelSVM:
         return self
 
     def predict(self, kernel: np.ndarray) -> np.ndarray:
-        """Labels, from the kernel between other graphs (rows) and the training graphs."""
+        """Predict labels from the kernel between other graphs (rows) and the training graphs."""
         return self.svc.predict(self._flipped(kernel))
 
     def decision_function(self, kernel: np.ndarray) -> np.ndarray:
@@ -47,13 +47,13 @@ class KernelSVM:
 
 
 def signs(kernel: np.ndarray) -> np.ndarray:
-    """U sign(Λ) Uᵀ of the eigenvectors U and eigenvalues Λ of a kernel K; K times it has the eigenvalues |Λ|."""
+    """Return U sign(Λ) Uᵀ for a kernel K = U Λ Uᵀ; its product with K has the eigenvalues |Λ|."""
     eigenvalues, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
     return (vectors * np.where(eigenvalues < 0, -1, 1)) @ vectors.T
 
 
 class Choice(NamedTuple):
-    """Which kernel and which C to take; ``score`` is their accuracy in cross-validation, where there was any."""
+    """Selected kernel and C; ``score`` is their accuracy in cross-validation, if there was one."""
 
     kernel: Any
     cost: float
@@ -69,9 +69,9 @@ def choose(
     indefinite: bool = False,
     seed: int,
 ) -> Choice:
-    """The best pair of a kernel (named by the first of each pair) and a C in a stratified cross-validation.
+    """Select the best kernel (identified by the first entry of each pair) and C in a stratified cross-validation.
 
-    Of equally good ones it is the first.
+    Ties are broken in favour of the first.
     """
     parts = _parts(labels, folds, seed)
     candidates = (
@@ -86,8 +86,8 @@ def _parts(labels: np.ndarray, folds: int, seed: int) -> list[tuple[np.ndarray, 
     smallest = int(np.unique(labels, return_counts=True)[1].min())
     if min(folds, smallest) < 2:
         raise ValueError(
-            f"inner_folds: parameters are chosen by cross-validation, but {folds} folds and a class of {smallest}"
-            " do not make one; give every parameter a single value"
+            f"inner_folds: cross-validation with {folds} folds and a class of {smallest} graphs is not possible;"
+            " give every parameter a single value"
         )
     splitter = StratifiedKFold(min(folds, smallest), shuffle=True, random_state=seed)
     return list(splitter.split(labels, labels))
@@ -100,7 +100,7 @@ def _scores(
     parts: list[tuple[np.ndarray, np.ndarray]],
     indefinite: bool,
 ) -> np.ndarray:
-    """Mean accuracy of each C over the folds."""
+    """Return the mean accuracy of each C over the folds."""
     scores = np.zeros(len(costs))
     for train, test in parts:
         within, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
@@ -116,5 +116,5 @@ def _scores(
 def _fitted(cost: float, kernel: np.ndarray, labels: np.ndarray) -> SVC:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # Nothing is random here, but without a seed scikit-learn draws one from NumPy's global state.
+        # Nothing is random here, but without a seed scikit-learn would use NumPy's global state.
         return SVC(C=cost, kernel="precomputed", max_iter=MAX_ITER, random_state=0).fit(kernel, labels)

@@ -1,7 +1,7 @@
-"""A perceptron that is blind to structure: what a graph network has to beat.
+"""An MLP that ignores structure, as a baseline for graph neural networks.
 
-In the spirit of the baselines of Errica, Podda, Bacciu, Micheli: A Fair Comparison of Graph Neural Networks for Graph
-Classification. ICLR 2020.
+It follows the structure-agnostic baselines of Errica, Podda, Bacciu, Micheli: A Fair Comparison of Graph Neural
+Networks for Graph Classification. ICLR 2020.
 """
 
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from tfgw.train import TrainConfig, num_outputs
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MLP(NeuralBaseline):
-    """TFGW's head on the number of nodes, the number of edges and the summed node features, standardised.
+    """The head of TFGW on the standardised number of nodes, number of edges and summed node features.
 
     Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
 
     Args:
-        dropout: Share of the hidden units that is dropped in training; ``None``: as in the recipe.
+        dropout: Dropout rate of the hidden units (default: as in the recipe).
     """
 
     dropout: float | None = None
@@ -34,7 +34,7 @@ class MLP(NeuralBaseline):
     recipe_options: ClassVar = ("hidden_layers", "normalize")
 
     def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
-        """Every graph replaced by a single node, whose features are the graph's summary."""
+        """Replace every graph by a single node whose features are the summary of the graph."""
         no_edges = torch.zeros(2, 0, dtype=torch.int64)
         nodes = [Data(x=row[None], edge_index=no_edges) for row in summaries(graphs)]
         return as_dataset(nodes, y, classes=classes)
@@ -54,5 +54,5 @@ class MLPModel(nn.Module):
 
     def forward(self, x: Tensor, *, batch_size: int | None = None, **_: Any) -> Tensor:
         """Class scores, ``(batch_size, out_channels)``."""
-        scores: Tensor = self.head(x[:batch_size])  # further rows are padding
+        scores: Tensor = self.head(x[:batch_size])  # trailing rows are padding
         return scores

@@ -1,4 +1,4 @@
-"""What the neural baselines share: the parameters of training, and plain undirected graphs as input."""
+"""Base class of neural baselines: training parameters, and undirected graphs as input."""
 
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -11,27 +11,28 @@ from tfgw.train.recipes import Recipe
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NeuralBaseline(NeuralClassifier):
-    """A network over the features and edges of undirected graphs, trained like :class:`tfgw.estimators.TFGWClassifier`.
+    """A network on the features and edges of undirected graphs, trained like :class:`tfgw.estimators.TFGWClassifier`.
 
     Args:
-        standardize: Whether features are brought to mean 0 and variance 1 over the training graphs; ``None``: unless
-            all are 0 or 1.
-        recipe: How to train, as in :class:`tfgw.estimators.TFGWClassifier`; it also decides the parameters below that
-            are ``None``.
-        n_estimators: Networks that are trained side by side, and whose outputs are averaged.
+        standardize: Whether to scale features to mean 0 and variance 1 over the training graphs (default: unless all
+            are 0 or 1).
+        recipe: Training settings, as in :class:`tfgw.estimators.TFGWClassifier`. It also sets the following parameters
+            if they are ``None``.
+        n_estimators: Number of networks in the ensemble, whose outputs are averaged.
         epochs: Passes over the training graphs.
         batch_size: Graphs per optimiser step.
-        lr: Learning rate of Adam; with a schedule, the largest.
+        lr: Learning rate of Adam; with a schedule, the maximum.
         weight_decay: Decoupled weight decay.
-        label_smoothing: Share of a target that is spread evenly over all classes.
-        class_weight: How much each class counts in the loss: ``"balanced"``, a mapping of labels to weights, or
-            ``None``: all graphs equally.
-        validation_fraction: Share of the graphs that is set aside to choose the epoch whose weights are kept; 0:
-            those of the last epoch, unless ``fit`` is given graphs to choose it by.
-        patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
-        precision: ``"float64"``, ``"float32"`` or ``"bf16"``.
-        accelerator: Where to train: ``"cpu"``, ``"cuda"`` or ``"auto"``. A fitted classifier is on the CPU.
-        random_state: Seed of weights, batches and validation graphs.
+        label_smoothing: Label smoothing of the cross-entropy loss.
+        class_weight: Weights of the classes in the loss: ``"balanced"``, a mapping of labels to weights, or ``None`` to
+            weight all graphs equally.
+        validation_fraction: Share of the graphs held out to select the best epoch. With 0, the weights of the last
+            epoch are kept, unless ``fit`` is given validation graphs.
+        patience: Number of epochs without improvement on the validation graphs after which training stops (default:
+            never).
+        precision: Precision of the network: ``"float64"``, ``"float32"`` or ``"bf16"``.
+        accelerator: Device for training: ``"cpu"``, ``"cuda"`` or ``"auto"``. A fitted classifier is on the CPU.
+        random_state: Random seed for weights, batches and validation graphs.
         verbose: Whether to show a progress bar.
     """
 
@@ -39,20 +40,19 @@ class NeuralBaseline(NeuralClassifier):
     directed = False
 
     original_settings: ClassVar[Recipe] = {}
-    """Settings of the publication where they differ from those of the recipe ``"paper"``, which are TFGW's."""
+    """Settings of the publication that differ from the recipe ``"paper"``, which is that of TFGW."""
     recipe_options: ClassVar[tuple[str, ...]] = ()
-    """Arguments of the network that a recipe may have, besides the parameters of the class."""
+    """Arguments of the network that a recipe may set, besides the parameters of the class."""
 
     def _recipe(self) -> Recipe:
         return self.original_settings if self.recipe == "paper" else super()._recipe()
 
     def _architecture(self, settings: Recipe) -> dict[str, Any]:
-        """Arguments of the network: the parameters that a subclass has besides those of training, and what it takes
-        from the recipe."""
+        """Return the arguments of the network: additional parameters of a subclass, and settings from the recipe."""
         shared = {field.name for field in fields(NeuralBaseline)}
         own = {field.name for field in fields(self)} - shared
         return {name: value for name, value in settings.items() if name in own or name in self.recipe_options}
 
     def _as_graphs(self, X: Any) -> list[Data]:
-        """Features and edges alone: no baseline knows what to do with weights of edges or nodes."""
+        """Keep only features and edges, because the baselines do not support edge or node weights."""
         return [Data(x=graph.x, edge_index=graph.edge_index) for graph in super()._as_graphs(X)]

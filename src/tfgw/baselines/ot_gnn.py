@@ -20,19 +20,19 @@ from tfgw.train.template_size import default_template_nodes
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OTGNN(NeuralBaseline):
-    """GIN, exact squared Wasserstein distances to learned clouds of points, and TFGW's head on the distances.
+    """GIN, exact squared Wasserstein distances to learned point clouds, and the head of TFGW on the distances.
 
-    The clouds start at the encoded nodes of training graphs, drawn class by class like TFGW's templates. Training
-    parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
+    The clouds are initialised with the encoded nodes of training graphs, sampled class by class like the templates of
+    TFGW. Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
 
     Args:
-        num_templates: Number of clouds.
-        template_nodes: Points per cloud; ``None``: the median number of nodes of the training graphs.
-        num_layers: GIN layers; ``None``: as in the recipe.
-        width: Features that each layer computes; ``None``: as in the recipe.
-        dropout: Share of the head's hidden units that is dropped in training; ``None``: as in the recipe.
-        learn_weights: Whether the points' weights are learned.
-        num_threads: Threads of the solver; ``None`` follows :func:`torch.get_num_threads`.
+        num_templates: Number of point clouds.
+        template_nodes: Points per cloud (default: the median number of nodes of the training graphs).
+        num_layers: Number of GIN layers (default: as in the recipe).
+        width: Number of features per layer (default: as in the recipe).
+        dropout: Dropout rate of the head (default: as in the recipe).
+        learn_weights: Whether to learn the weights of the points.
+        num_threads: Number of solver threads (default: :func:`torch.get_num_threads`).
     """
 
     num_templates: int = 16
@@ -61,7 +61,7 @@ class OTGNN(NeuralBaseline):
 
 
 class OTGNNModel(nn.Module):
-    """The network: encoder, distances to clouds of points, and TFGW's head."""
+    """The network: encoder, distances to point clouds, and the head of TFGW."""
 
     supports_padding = True
 

@@ -1,4 +1,4 @@
-"""PATCHY-SAN: a convolutional network over neighbourhoods that were put in order.
+"""PATCHY-SAN: a convolutional network on ordered neighbourhoods.
 
 Niepert, Ahmed, Kutzkov: Learning Convolutional Neural Networks for Graphs. ICML 2016.
 """
@@ -17,21 +17,21 @@ from tfgw.estimators.graphs import as_dataset
 from tfgw.train import TrainConfig, num_outputs
 
 KERNEL = 10
-"""Of the second convolution."""
+"""Kernel size of the second convolution."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PatchySAN(NeuralBaseline):
     """Receptive fields around the most central nodes, two convolutions and a dense layer, as in the original.
 
-    There are as many fields as a training graph has nodes on average. ``fit`` and ``predict`` compute them for all of
-    their graphs first. Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
+    The number of fields is the mean number of nodes of the training graphs. ``fit`` and ``predict`` first compute the
+    fields of all graphs. Training parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
 
     Args:
-        field_size: Nodes of each field.
-        edge_channels: Whether the network also sees the edges between the nodes of a field, with ``edge_attr`` where
-            the graphs have it.
-        dropout: Share of the dense layer's units that is dropped in training.
+        field_size: Number of nodes per field.
+        edge_channels: Whether to use the edges between the nodes of a field as input, with ``edge_attr`` if the graphs
+            have it.
+        dropout: Dropout rate of the dense layer.
     """
 
     field_size: int = 10
@@ -45,7 +45,7 @@ class PatchySAN(NeuralBaseline):
         if self.edge_channels and isinstance(X[0], Data) and X[0].get("edge_attr") is not None:
             for number, (graph, given) in enumerate(zip(graphs, X, strict=True)):
                 if given.get("edge_attr") is None or len(given.edge_attr) != graph.num_edges:
-                    raise ValueError(f"graph {number}: edge_attr needs a row for each of {graph.num_edges} edges")
+                    raise ValueError(f"graph {number}: edge_attr must have one row for each of {graph.num_edges} edges")
                 graph.edge_attr = given.edge_attr.detach().cpu().double()
         return graphs
 
@@ -57,11 +57,13 @@ class PatchySAN(NeuralBaseline):
         return graphs
 
     def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
-        """Every graph replaced by one node per field, whose features are the field."""
+        """Replace every graph by one node per field, whose features are the values of the field."""
         no_edges = torch.zeros(2, 0, dtype=torch.int64)
         fields = [self._fields(graph) for graph in graphs]
         if all(bool(((field == 0) | (field == 1)).all()) for field in fields):
-            fields = [field.to(torch.uint8) for field in fields]  # an eighth of the memory; batches are floating-point
+            fields = [
+                field.to(torch.uint8) for field in fields
+            ]  # takes an eighth of the memory; batches are floating-point
         return as_dataset([Data(x=field, edge_index=no_edges) for field in fields], y, classes=classes)
 
     def _fields(self, graph: Data) -> Tensor:
@@ -85,16 +87,16 @@ class PatchySANModel(nn.Module):
     A convolution whose kernel and stride are both a field is a linear map of each field.
 
     Args:
-        field_values: How many values of a field come from its nodes and, where there are edge channels, from its edges.
+        field_values: Number of values of a field from its nodes and, with edge channels, from its edges.
         out_channels: Number of classes.
-        num_fields: Fields of each graph.
-        dropout: Share of the dense layer's units that is dropped in training.
+        num_fields: Number of fields per graph.
+        dropout: Dropout rate of the dense layer.
     """
 
     def __init__(self, field_values: tuple[int, ...], out_channels: int, *, num_fields: int, dropout: float) -> None:
         super().__init__()
         if not 0 <= dropout < 1:
-            raise ValueError(f"dropout: must be at least 0 and below 1, got {dropout}")
+            raise ValueError(f"dropout: must be at least 0 and less than 1, got {dropout}")
         self.field_values = field_values
         self.num_fields = num_fields
         kernel = min(KERNEL, num_fields)

@@ -1,4 +1,4 @@
-"""Provably powerful graph networks: products of matrices that are as strong as the 3-Weisfeiler–Lehman test.
+"""Provably powerful graph networks: matrix products that are as powerful as the 3-Weisfeiler–Lehman test.
 
 Maron, Ben-Hamu, Serviansky, Lipman: Provably Powerful Graph Networks. NeurIPS 2019.
 """
@@ -18,21 +18,21 @@ from tfgw.train import TrainConfig, num_outputs
 from tfgw.train.config import Precision
 
 VALUES = 2**24
-"""Values of one feature tensor, nodes² × graphs × width, that are worked on at a time, unless one graph has more."""
+"""Maximum size of a feature tensor, nodes² × graphs × width, that is processed at a time, unless one graph has more."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PPGN(NeuralBaseline):
-    """Blocks of two perceptrons on every pair of nodes, whose outputs are multiplied as matrices.
+    """Blocks of two MLPs on every pair of nodes, whose outputs are multiplied as matrices.
 
-    Cost grows with nodes³ and memory with nodes² × ``width``. A batch is worked on in parts that fit; where it has
-    several, they are computed again for the gradient, so that memory does not grow with the batch. Training
-    parameters and attributes are those of :class:`tfgw.estimators.TFGWClassifier`.
+    Time grows with nodes³ and memory with nodes² × ``width``. A batch is processed in parts that fit; several parts are
+    recomputed in the backward pass, so that memory does not grow with the batch. Training parameters and attributes are
+    those of :class:`tfgw.estimators.TFGWClassifier`.
 
     Args:
         num_blocks: Number of blocks.
-        width: Features of a pair of nodes that each block computes.
-        depth: Layers of each perceptron.
+        width: Number of features per pair of nodes in each block.
+        depth: Number of layers of each MLP.
     """
 
     num_blocks: int = 3
@@ -74,7 +74,7 @@ class PPGNModel(nn.Module):
         return torch.cat(scores)[torch.cat(parts).argsort()]
 
     def _parts(self, sizes: Tensor) -> Iterator[Tensor]:
-        """Graphs of similar size that are worked on together."""
+        """Yield graphs of similar size to process together."""
         part: list[int] = []
         for graph in sizes.argsort().tolist():
             if part and (len(part) + 1) * int(sizes[graph]) ** 2 * self.width > VALUES:
@@ -98,7 +98,7 @@ class PPGNModel(nn.Module):
 
 
 class Block(nn.Module):
-    """Two perceptrons on each pair of nodes, the product of their outputs, and a linear map of it beside the input."""
+    """Two MLPs on each pair of nodes, the product of their outputs, and a linear map of the product and the input."""
 
     def __init__(self, in_channels: int, width: int, depth: int) -> None:
         super().__init__()
@@ -107,21 +107,21 @@ class Block(nn.Module):
         self.skip = nn.Conv2d(in_channels + width, width, 1)
 
     def forward(self, features: Tensor, mask: Tensor) -> Tensor:
-        """From ``(graphs, in_channels, n, n)`` to ``(graphs, width, n, n)``; pairs outside the mask are 0."""
+        """Map ``(graphs, in_channels, n, n)`` to ``(graphs, width, n, n)``; pairs outside the mask are 0."""
         product = (self.left(features) * mask) @ (self.right(features) * mask)
         mapped: Tensor = self.skip(torch.cat([features, product], dim=1)) * mask
         return mapped
 
 
 class DenseGraphs:
-    """A batch, of which some graphs at a time are turned into dense tensors."""
+    """A batch whose graphs are converted to dense tensors in parts."""
 
     def __init__(self, x: Tensor, edge_index: Tensor, batch: Tensor, sizes: Tensor) -> None:
         self.x, self.edge_index, self.batch, self.sizes = x, edge_index, batch, sizes
         self.first = sizes.cumsum(0) - sizes
 
     def tensors(self, part: Tensor) -> tuple[Tensor, Tensor]:
-        """``(graphs, 1 + channels, n, n)``: adjacency, features on the diagonals; and which pairs are of real nodes."""
+        """Return adjacency and diagonal features, ``(graphs, 1 + channels, n, n)``, and the mask of real pairs."""
         nodes = int(self.sizes[part].max())
         place = torch.full_like(self.sizes, -1)
         place[part] = torch.arange(len(part), device=part.device)
@@ -137,7 +137,7 @@ class DenseGraphs:
 
 
 def largest(features: Tensor, mask: Tensor) -> Tensor:
-    """The largest value on the diagonal and off it, side by side; a graph of one node has 0 off the diagonal."""
+    """Return the maxima on and off the diagonal, concatenated; a graph of one node has 0 off the diagonal."""
     diagonal = features.diagonal(dim1=2, dim2=3).masked_fill(mask.diagonal(dim1=2, dim2=3) == 0, -torch.inf)
     is_off = (mask * (1 - torch.eye(mask.shape[-1], device=mask.device, dtype=mask.dtype))) > 0
     off = features.masked_fill(~is_off, -torch.inf).flatten(2).amax(2)

@@ -1,4 +1,4 @@
-"""A random forest on counts: what any method should beat before its complexity is worth it."""
+"""A random forest on counts, as a simple baseline."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,17 +15,17 @@ from tfgw.baselines.summaries import summaries
 class RandomForest(ClassicalBaseline):
     """scikit-learn's random forest on the number of nodes, the number of edges and the summed node features.
 
-    One-hot labels or degrees sum up to counts.
+    Sums of one-hot labels or degrees are counts.
 
     Args:
-        n_estimators: Trees.
-        min_samples_leaf: Graphs in a leaf, at least.
-        max_features: Share of the features, or how many, that each split may choose from.
-        class_weight: ``"balanced"`` weighs classes by their rarity.
-        random_state: Seed of the forest.
+        n_estimators: Number of trees.
+        min_samples_leaf: Minimum number of graphs in a leaf.
+        max_features: Share or number of features considered for each split.
+        class_weight: ``"balanced"`` weights classes inversely to their frequency.
+        random_state: Random seed for the forest.
 
     Attributes:
-        classes_: The labels.
+        classes_: Class labels.
         forest_: The fitted forest.
     """
 

@@ -1,4 +1,4 @@
-"""PATCHY-SAN's receptive fields: a fixed number of small neighbourhoods, whose nodes are put in order."""
+"""Receptive fields of PATCHY-SAN: a fixed number of small, ordered neighbourhoods."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,12 +21,12 @@ class Neighbourhood(NamedTuple):
 
 
 def receptive_fields(graph: Data, *, num_fields: int, field_size: int, edge_channels: bool) -> torch.Tensor:
-    """One row per field, ``(num_fields, field_size · d [+ field_size² · a])``: the features of its nodes one after the
-    other, then with ``edge_channels`` those of the edges between them (or 1 for an edge without features).
+    """Compute one row per field, ``(num_fields, field_size · d [+ field_size² · a])``.
 
-    Roots are the nodes with the largest betweenness. The nodes of a field are those nearest to its root, of equally
-    near ones the most central ones. What ties remain is decided by a canonical labelling of the neighbourhood, so
-    that fields do not depend on how nodes are numbered. Fields and places that a small graph cannot fill are 0.
+    A row contains the features of the nodes and, with ``edge_channels``, those of the edges between them (or 1 for an
+    edge without features). Roots are the nodes with the largest betweenness. The nodes of a field are those nearest to
+    its root, the most central first. Remaining ties are broken by a canonical labelling of the neighbourhood, so that
+    fields do not depend on the numbering of nodes. Entries that a small graph cannot fill are 0.
     """
     graph = CanonicalOrder(edge_attr=edge_channels)(graph)
     betweenness = _betweenness(graph)
@@ -42,7 +42,7 @@ def receptive_fields(graph: Data, *, num_fields: int, field_size: int, edge_chan
 
 
 def _betweenness(graph: Data) -> np.ndarray:
-    """Rounded, so that rounding errors do not tell equal nodes apart."""
+    """Return the betweenness, rounded so that rounding errors do not distinguish equivalent nodes."""
     source, target = graph.edge_index.numpy()
     edges = np.stack([source, target], axis=1)[source < target]
     values = require("igraph").Graph(n=graph.num_nodes, edges=edges.tolist()).betweenness()
@@ -56,7 +56,7 @@ def _neighbours(graph: Data) -> list[np.ndarray]:
 
 
 def _neighbourhood(root: int, neighbours: list[np.ndarray], betweenness: np.ndarray, size: int) -> Neighbourhood:
-    """Nodes layer by layer until there are enough; of the last layer, those that could be among the first ``size``."""
+    """Collect nodes layer by layer until there are ``size``; of the last layer, keep only candidates."""
     seen, layer, distance = {root}, [root], 0
     nodes, distances = [root], [0]
     while len(nodes) < size and layer:
@@ -77,7 +77,7 @@ def _neighbourhood(root: int, neighbours: list[np.ndarray], betweenness: np.ndar
 
 
 def _ordered(found: list[Neighbourhood], graph: Data, betweenness: np.ndarray, size: int) -> list[np.ndarray]:
-    """The nodes of each field in order: by distance, by betweenness, and what is tied in canonical order."""
+    """Return the nodes of each field, ordered by distance, then betweenness, then canonical order."""
     tied = [field for field in found if _has_ties(field, betweenness)]
     places = iter(_canonical_places(tied, graph, betweenness)) if tied else iter(())
     fields = []
@@ -94,7 +94,7 @@ def _has_ties(field: Neighbourhood, betweenness: np.ndarray) -> bool:
 
 
 def _canonical_places(fields: Sequence[Neighbourhood], graph: Data, betweenness: np.ndarray) -> list[np.ndarray]:
-    """For each neighbourhood, the place of each node in a canonical order of the graph that it induces."""
+    """Return the position of each node in a canonical order of the induced subgraph, for each neighbourhood."""
     adjacency = np.zeros((graph.num_nodes, graph.num_nodes), dtype=bool)
     adjacency[graph.edge_index[0].numpy(), graph.edge_index[1].numpy()] = True
     sizes = [len(field.nodes) for field in fields]

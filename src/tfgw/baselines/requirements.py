@@ -1,11 +1,11 @@
-"""Packages that only some baselines need, imported when they are used."""
+"""Optional packages of some baselines, imported on use."""
 
 import importlib
 from types import ModuleType
 
 
 def require(package: str) -> ModuleType:
-    """The package, or one sentence on how to get it."""
+    """Import a package, or raise an error that tells how to install it."""
     try:
         return importlib.import_module(package)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Graphs stacked one after the other."""
+"""Concatenated graphs."""
 
 from collections.abc import Sequence
 
@@ -7,5 +7,5 @@ from torch import Tensor
 
 
 def graph_of_each_node(sizes: Sequence[int]) -> Tensor:
-    """``batch`` as PyTorch Geometric knows it."""
+    """Return ``batch`` as in PyTorch Geometric."""
     return torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))

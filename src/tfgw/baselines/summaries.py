@@ -1,4 +1,4 @@
-"""Graphs as vectors that know nothing of which node is linked to which."""
+"""Vectors that summarise graphs without their structure."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from torch_geometric.data import Data
 def summaries(graphs: Sequence[Data]) -> Tensor:
     """Number of nodes, number of edges, sum of each feature: ``(num_graphs, 2 + num_features)``.
 
-    The sums of one-hot labels or degrees are counts. An edge counts once, whether it is listed in one direction or in
-    both; self-loops do not count.
+    Sums of one-hot labels or degrees are counts. An edge counts once, whether it is listed in one or both directions;
+    self-loops are ignored.
     """
     return torch.stack([_summary(graph) for graph in graphs])
 

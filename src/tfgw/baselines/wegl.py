@@ -1,4 +1,4 @@
-"""Wasserstein embedding for graph learning: how far a reference has to be moved to become the graph.
+"""Wasserstein embedding for graph learning: the displacement of a reference distribution towards the graph.
 
 Kolouri, Naderializadeh, Rohde, Hoffmann: Wasserstein Embedding for Graph Learning. ICLR 2021.
 """
@@ -28,22 +28,22 @@ class WEGL(ClassicalBaseline):
     """Random forest on linear Wasserstein embeddings of nodes whose features were diffused over the graph.
 
     Features are diffused by the symmetrically normalised adjacency with self-loops, and standardised over the nodes of
-    the training graphs. The reference consists of k-means centres of these nodes, as many as a training graph has on
-    average. A graph's vector is, for each centre, where optimal transport takes it on average (its barycentric
-    projection on the graph's nodes), minus the centre.
+    the training graphs. The reference consists of k-means centres of these nodes, as many as the mean number of nodes
+    of a training graph. The vector of a graph contains, for each centre, its barycentric projection onto the nodes of
+    the graph under optimal transport, minus the centre.
 
     Args:
-        num_layers: Steps of diffusion.
-        concatenate: Whether a node has the features of all steps, or of the last alone.
-        n_estimators: Trees of the forest, like everything that follows.
-        min_samples_leaf: Graphs in a leaf, at least.
-        min_samples_split: Graphs that may still be split, at least.
-        class_weight: ``"balanced"`` weighs classes by their rarity.
-        num_threads: Threads of the solver; ``None`` follows :func:`torch.get_num_threads`.
-        random_state: Seed of k-means and of the forest.
+        num_layers: Number of diffusion steps.
+        concatenate: Whether to use the features of all steps, or of the last step only.
+        n_estimators: Number of trees of the forest.
+        min_samples_leaf: Minimum number of graphs in a leaf.
+        min_samples_split: Minimum number of graphs to split a node.
+        class_weight: ``"balanced"`` weights classes inversely to their frequency.
+        num_threads: Number of solver threads (default: :func:`torch.get_num_threads`).
+        random_state: Random seed for k-means and the forest.
 
     Attributes:
-        classes_: The labels.
+        classes_: Class labels.
         reference_: The k-means centres, ``(points, features)``.
         forest_: The fitted forest.
     """
@@ -61,7 +61,7 @@ class WEGL(ClassicalBaseline):
         return self.forest_.predict_proba(self._embed(self._read_graphs(X)))
 
     def transform(self, X: Any) -> np.ndarray:
-        """The vectors of the graphs, ``(num_graphs, points × features)``."""
+        """Return the vectors of the graphs, ``(num_graphs, points × features)``."""
         return self._embed(self._read_graphs(X))
 
     def _fit(self, graphs: list[Data], labels: np.ndarray) -> None:
@@ -88,7 +88,7 @@ class WEGL(ClassicalBaseline):
         return diffused(x, graph.edge_index, self.num_layers, concatenate=self.concatenate)
 
     def _embed(self, graphs: Sequence[Data]) -> np.ndarray:
-        """In single precision: on COLLAB these are the largest arrays that there are."""
+        """Compute the vectors in single precision, because they are the largest arrays."""
         batches = [graphs[first : first + BATCH_SIZE] for first in range(0, len(graphs), BATCH_SIZE)]
         return np.concatenate([self._embed_batch(batch).numpy() for batch in batches])
 
@@ -107,7 +107,7 @@ class WEGL(ClassicalBaseline):
 
 
 def diffused(x: Tensor, edge_index: Tensor, num_layers: int, *, concatenate: bool) -> Tensor:
-    """Features after each step x ← D^(−½) (A + I) D^(−½) x, with D the degrees of A + I."""
+    """Return the features after each step x ← D^(−½) (A + I) D^(−½) x, where D contains the degrees of A + I."""
     nodes = torch.arange(len(x))
     source, target = torch.cat([edge_index, torch.stack([nodes, nodes])], dim=1)
     scale = degree(target, len(x), dtype=x.dtype).rsqrt()
@@ -119,6 +119,6 @@ def diffused(x: Tensor, edge_index: Tensor, num_layers: int, *, concatenate: boo
 
 
 def _centres(nodes: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """k-means centres; as many as there are different nodes, if these are fewer."""
+    """Return k-means centres, at most as many as there are distinct nodes."""
     count = min(count, len(np.unique(nodes, axis=0)))
     return KMeans(count, n_init=1, random_state=seed).fit(nodes).cluster_centers_

@@ -1,4 +1,4 @@
-"""Weisfeiler–Lehman subtree kernel, by GraKeL.
+"""Weisfeiler–Lehman subtree kernel, computed by GraKeL.
 
 Shervashidze, Schweitzer, van Leeuwen, Mehlhorn, Borgwardt: Weisfeiler-Lehman Graph Kernels. JMLR 2011.
 """
@@ -19,22 +19,22 @@ from tfgw.nn.refinement import row_labels
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WL(ClassicalBaseline):
-    """Support vector machine with the normalised subtree kernel; every row of features is a label.
+    """Support vector machine with the normalised subtree kernel; every distinct row of features is a label.
 
-    Real-valued features make nearly every node a label of its own, and the kernel blind: give it discrete ones, as
-    ``load(..., features="labels")`` does. Where a parameter has several values, the best ones are chosen by
-    cross-validation inside the training graphs.
+    With real-valued features, nearly every node has its own label, and the kernel is useless. Use discrete features,
+    such as those of ``load(..., features="labels")``. If a parameter has several values, the best ones are selected by
+    cross-validation on the training graphs.
 
     Args:
-        C: Cost of errors of the support vector machine: one value or several.
-        num_iterations: Steps of refinement: one number or several.
-        inner_folds: Folds of the cross-validation that chooses; classes with fewer graphs lower it.
-        random_state: Seed of the folds.
+        C: Cost parameter of the support vector machine: one value or several.
+        num_iterations: Number of refinement iterations: one number or several.
+        inner_folds: Number of folds of the inner cross-validation, reduced for classes with fewer graphs.
+        random_state: Random seed for the folds.
 
     Attributes:
-        classes_: The labels.
-        C_, num_iterations_: The values that were chosen.
-        inner_score_: Accuracy of the choice in cross-validation; ``None`` if there was nothing to choose.
+        classes_: Class labels.
+        C_, num_iterations_: Selected values.
+        inner_score_: Accuracy of the selected values in cross-validation; ``None`` if there was nothing to select.
     """
 
     C: float | Sequence[float] = COSTS
@@ -42,10 +42,10 @@ class WL(ClassicalBaseline):
     inner_folds: int = 10
 
     node_features = ("labels", "attributes", "degree")
-    """What experiments load of a dataset: the first of these that it has."""
+    """Node features in experiments: the first of these that a dataset has."""
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Distances to the margins; of two classes ``(num_graphs,)``."""
+        """Distances to the margins; ``(num_graphs,)`` for two classes."""
         return self.machine_.decision_function(self._between(self._read_graphs(X)))
 
     def _fit(self, graphs: list[Data], labels: np.ndarray) -> None:
@@ -65,7 +65,7 @@ class WL(ClassicalBaseline):
         return self.machine_.predict(self._between(graphs))
 
     def _between(self, graphs: list[Data]) -> np.ndarray:
-        """The kernel between graphs and the training graphs."""
+        """Return the kernel between graphs and the training graphs."""
         return self.refinement_.transform([_as_grakel(graph) for graph in graphs])
 
 
@@ -77,7 +77,7 @@ def _refinement(steps: int) -> Any:
 
 
 def _as_grakel(graph: Data) -> list[dict[int, Any]]:
-    """Neighbours of each node, and its label."""
+    """Return the neighbours and the label of each node."""
     neighbours: dict[int, Any] = {node: {} for node in range(graph.num_nodes)}
     for source, target in graph.edge_index.T.tolist():
         neighbours[source][target] = 1.0

@@ -1,7 +1,8 @@
 """The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``check``, ``report``, ``datasets`` and
 ``paper``.
 
-Commands parse, call the Python API, and return an answer that is printed here, as text or as JSON.
+Each command parses its options, calls the Python API, and returns an :class:`Answer <tfgw.cli.output.Answer>`, which is
+printed here as text or as JSON.
 """
 
 import json
@@ -16,7 +17,7 @@ INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Returns 0, 1 after a failure, or 130 after Ctrl-C; wrong usage exits with 2."""
+    """Run one command. Return 0 on success, 1 on failure, and 130 after Ctrl-C. Invalid options exit with 2."""
     args = build_parser().parse_args(argv)
     args.arguments = sys.argv[1:] if argv is None else list(argv)
     try:
@@ -28,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         print("; ".join(["tfgw: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of the output has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         if args.debug:
@@ -46,5 +47,5 @@ def _one_line(error: Exception) -> str:
     text = str(error).strip()
     if text and isinstance(error, ValueError | OSError | FloatingPointError | ImportError):
         return " ".join(text.split())
-    last = text.splitlines()[-1] if text else ""  # an error in another process brings its traceback along
-    return f"{type(error).__name__}: {last} (--debug shows where)"
+    last = text.splitlines()[-1] if text else ""  # the text of an error in a worker process ends with its traceback
+    return f"{type(error).__name__}: {last} (use --debug for the traceback)"

@@ -11,7 +11,7 @@ from tfgw.train.diagnostics import SAME, check_model, relative
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Say how far the distances of a model can be trusted."""
+    """Check how reliable the distances of a model are."""
     trained = find_model(args)
     graphs = find_graphs(args, trained)
     if args.graphs is not None:
@@ -57,15 +57,15 @@ def _text(data: dict[str, Any]) -> str:
         return f"median {percent(f'{key}_median')}, worst {percent(f'{key}_worst')}"
 
     graphs = f"{data['graphs']} graphs of {data['dataset']}, {data['templates']} templates"
-    order = "canonical node order" if data["canonical_order"] else "nodes in the order of the data"
+    order = "canonical node order" if data["canonical_order"] else "original node order"
     rows = [
-        ["renumbering the nodes changes", f"{percent('renumbered_changed')} of distances"],
+        ["renumbering nodes changes", f"{percent('renumbered_changed')} of distances"],
         ["  by at most", percent("renumbered_worst")],
-        ["converged", f"{percent('converged')}, largest gap {percent('gap_worst')} of the value"],
-        ["local minima", f"{percent('local_minima')} (no slope, no exchange of two entries leads down)"],
-        [f"{data['more_starts']} starts lower", f"{percent('lowered')} of distances"],
+        ["converged", f"{percent('converged')} of distances, largest relative gap {percent('gap_worst')}"],
+        ["verified local minima", f"{percent('local_minima')} of distances"],
+        [f"{data['more_starts']} starts improve", f"{percent('lowered')} of distances"],
         ["  by", both("lowered")],
-        ["  and end apart by", both("spread")],
-        ["above the optimum by at most", both("above_optimum_at_most")],
+        ["spread over these starts", both("spread")],
+        ["distance to the global minimum", f"at most: {both('above_optimum_at_most')}"],
     ]
-    return f"{graphs}; {order}, {data['starts']} start{'s' if data['starts'] > 1 else ''}\n\n{table(rows)}"
+    return f"{graphs}; {order}; {data['starts']} solver start{'s' if data['starts'] > 1 else ''}\n\n{table(rows)}"

@@ -11,20 +11,20 @@ from tfgw.paper.protocols import Protocol
 def comparison_text(
     experiment: Experiment, protocol: Protocol, found: Sequence[Difference], ranks: Ranking | None
 ) -> str:
-    """A table of differences and one of ranks, each with what a reader must know."""
+    """Format a table of differences and a table of ranks, each with a caption."""
     titles = {row.model: row.title for row in experiment.rows}
     parts = [f"{experiment.title}. Protocol `{protocol.name}`."]
     if found:
         parts.append(_differences(found, titles, protocol.over))
     else:
-        parts.append("No dataset has two results or more of two models.")
+        parts.append("No dataset has at least two results for each of two models.")
     if ranks is not None:
         parts.append(_ranks(ranks, titles))
     return "\n\n".join(parts)
 
 
 def _differences(found: Sequence[Difference], titles: dict[str, str], over: str) -> str:
-    header = ["dataset", "model", "less", over, "points", "95 % interval", "p", "p (Holm)"]
+    header = ["dataset", "model", "minus", over, "points", "95 % interval", "p", "p (Holm)"]
     rows = [
         [
             one.dataset,
@@ -38,13 +38,15 @@ def _differences(found: Sequence[Difference], titles: dict[str, str], over: str)
         ]
         for one in found
     ]
-    how = f"Paired over {over}, t-test with Nadeau and Bengio's correction for shared training graphs."
+    how = f"Paired over {over}, t-test with the correction of Nadeau and Bengio for overlapping training sets."
     return f"{how}\n\n{table([header, *rows])}"
 
 
 def _ranks(ranks: Ranking, titles: dict[str, str]) -> str:
     datasets = f"Average ranks over {', '.join(ranks.datasets)}"
-    test = "" if ranks.p is None else f"; Friedman's test: p = {ranks.p:.3f}"
-    critical = f"Ranks that differ by less than {ranks.critical_difference:.2f} cannot be told apart (Nemenyi)."
+    test = "" if ranks.p is None else f"; Friedman test: p = {ranks.p:.3f}"
+    critical = (
+        f"Ranks that differ by less than {ranks.critical_difference:.2f} do not differ significantly (Nemenyi test)."
+    )
     rows = [[titles[model], f"{rank:.2f}"] for model, rank in zip(ranks.models, ranks.ranks, strict=True)]
     return f"{datasets}{test}.\n{critical}\n\n{table([['model', 'rank'], *rows])}"

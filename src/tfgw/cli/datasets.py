@@ -25,11 +25,11 @@ COLUMNS = {
     "mean edges": "mean_edges",
     "disconnected": "disconnected",
 }
-"""Header of the table, and the statistic below it."""
+"""Column headers and the statistics that they show."""
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Statistics of the named datasets, or of all that are at hand."""
+    """Describe the given datasets, or all datasets in the data folder."""
     if args.names:
         found = [statistics(_source(args, name).load()) for name in args.names]
         return Answer([one._asdict() for one in found], _table(found))
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> Answer:
     text += "".join(f"\n{note['path']}: {note['note']}" for note in notes)
     missing = [name for name in CONTENT_SHA256 if not _is_at_hand(name, folder)]
     if missing:
-        text += f"\n\nnot in {folder}: {', '.join(missing)} ('tfgw datasets NAME' downloads one)"
+        text += f"\n\nnot in {folder}: {', '.join(missing)} (use 'tfgw datasets NAME' to download one)"
     return Answer([one._asdict() if isinstance(one, Statistics) else one for one in described], text)
 
 
@@ -54,7 +54,7 @@ def _source(args: argparse.Namespace, name: str) -> Source:
 
 
 def _described(args: argparse.Namespace, name: str) -> Statistics | dict[str, Any]:
-    """Statistics, or a note where one file or folder of several cannot be loaded."""
+    """Return statistics, or a note if one of several files or folders cannot be loaded."""
     try:
         if is_table(name) and not is_graph_parquet(Path(name)) and args.smiles is None:
             columns = column_names(Path(name))

@@ -7,11 +7,11 @@ from tfgw.cli.streaming import answer_graphs
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Distances of each graph to the templates."""
+    """Compute the distances of each graph to the templates."""
     found = answer_graphs(args, "embed", "distance_columns", lambda trained: {})
     if args.output is not None:
         data = found.about | {"num_graphs": found.num_graphs, "output": str(args.output)}
-        return Answer(data, f"distances of {found.num_graphs} graphs in {args.output}")
+        return Answer(data, f"wrote distances of {found.num_graphs} graphs to {args.output}")
     columns = found.columns
     distances = [values for name, values in columns.items() if name.startswith("template_")]
     data = found.about | {

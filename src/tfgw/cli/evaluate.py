@@ -8,7 +8,7 @@ from tfgw.cli.output import Answer, table
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Measure a model on labelled graphs, by default on none that it was trained on."""
+    """Evaluate a model on labelled graphs (default: the test graphs of its run)."""
     trained = find_model(args)
     graphs = find_graphs(args, trained, whole=args.all)
     data = {
@@ -27,4 +27,4 @@ def _text(data: dict[str, Any]) -> str:
         return text
     names = [str(name) for name in data["classes"]]
     rows = [[name, *counts] for name, counts in zip(names, data["confusion_matrix"], strict=True)]
-    return f"{text}\n\ngraphs by true (row) and predicted (column) class\n\n{table([['', *names], *rows])}"
+    return f"{text}\n\nconfusion matrix (rows: true class, columns: predicted class)\n\n{table([['', *names], *rows])}"

@@ -1,4 +1,4 @@
-"""The model and the graphs that a command was given."""
+"""Find the model and the graphs that a command's options name."""
 
 import argparse
 from dataclasses import replace
@@ -14,18 +14,18 @@ from tfgw.train import TrainedModel, load_model
 
 
 def find_model(args: argparse.Namespace) -> TrainedModel:
-    """The model that was named by its file or by the folder of its run."""
+    """Load the model, given as a file or as the folder of its run."""
     return load_model(model_path(args))
 
 
 def model_path(args: argparse.Namespace) -> Path:
-    """The file of that model."""
+    """Return the path of the model file."""
     path: Path = args.model
     return path / MODEL_FILE if path.is_dir() else path
 
 
 def find_source(args: argparse.Namespace, trained: TrainedModel) -> GraphSource | GraphDataset:
-    """The graphs to answer for: in files, to be read in chunks, or the test graphs of the model's own run."""
+    """Return the input graphs: a file to read in chunks, or the test graphs of the model's run."""
     if args.dataset is None or trained.encoding is None:
         return find_graphs(args, trained)
     source = _named_source(args, _own_source(args, trained))
@@ -35,13 +35,13 @@ def find_source(args: argparse.Namespace, trained: TrainedModel) -> GraphSource 
 
 
 def find_graphs(args: argparse.Namespace, trained: TrainedModel, *, whole: bool | None = None) -> GraphDataset:
-    """Graphs of the dataset that was named, or of the model's own run, read as the model takes them.
+    """Load the given dataset, or the one of the model's run, with the node encoding of the model.
 
     Args:
         args: Options of the command.
         trained: The model.
-        whole: Whether to take all graphs of the run's own dataset, rather than its test graphs; by default, if it was
-            named.
+        whole: Whether to use all graphs of the run's dataset instead of its test graphs (default: only if ``--dataset``
+            names it).
     """
     own, is_named = _own_source(args, trained), args.dataset is not None
     take_all = is_named if whole is None else whole
@@ -49,19 +49,19 @@ def find_graphs(args: argparse.Namespace, trained: TrainedModel, *, whole: bool 
         graphs, is_own = own.load(trained.encoding, labelled=not take_all), True
     elif is_named:
         graphs = _other_graphs(args, trained, own)
-        is_own = own is not None and own.content == graphs.content_digest()  # a copy elsewhere
+        is_own = own is not None and own.content == graphs.content_digest()  # the same dataset under another path
     else:
-        raise ValueError("--dataset: missing, and the model was not trained by 'tfgw train'")
+        raise ValueError("--dataset: required, because the model was not trained by 'tfgw train'")
     if own is None or not is_own or own.is_synthetic or take_all:
         return graphs
     test = own.split(graphs).test
     if test is None:
-        raise ValueError("the model's own run has no test graphs; name others with --dataset")
+        raise ValueError("the model's run has no test graphs; use --dataset")
     return test
 
 
 def find_parts(args: argparse.Namespace, trained: TrainedModel) -> dict[str, GraphDataset]:
-    """All graphs that a report is about, by part: those of the model's own run, or the dataset that was named."""
+    """Return the graphs of a report by part: those of the model's run, or the given dataset."""
     own = _own_source(args, trained)
     if own is None or (args.dataset is not None and not own.is_of(args.dataset)):
         return {"given": find_graphs(args, trained)}
@@ -76,7 +76,7 @@ def _own_source(args: argparse.Namespace, trained: TrainedModel) -> Source | Non
 
 
 def _named_source(args: argparse.Namespace, own: Source | None) -> Source:
-    """The dataset that was named, looked up where the model's own was."""
+    """Return the given dataset; its folder defaults to that of the model's run."""
     return replace(own or Source(dataset="", data_dir=args.data_dir), dataset=portable(args.dataset))
 
 
@@ -88,7 +88,7 @@ def _other_graphs(args: argparse.Namespace, trained: TrainedModel, own: Source |
 
 
 def _columns(args: argparse.Namespace, trained: TrainedModel) -> TableColumns | None:
-    """Names of the columns of a table: those that were given, else those of the table that the model was trained on."""
+    """Return the columns of a table: the given names, else those of the table that the model was trained on."""
     given = {"smiles": args.smiles, "target": args.target, "identifier": args.id}
     changed = {what: name for what, name in given.items() if name is not None}
     if trained.columns is not None:
@@ -97,5 +97,5 @@ def _columns(args: argparse.Namespace, trained: TrainedModel) -> TableColumns | 
 
 
 def unseen_labels(graphs: GraphDataset) -> dict[str, Any] | None:
-    """What ``--json`` says of labels that the model has not seen."""
+    """Return the entry of ``--json`` about labels that the model has not seen."""
     return None if graphs.unseen is None else graphs.unseen.as_dict()

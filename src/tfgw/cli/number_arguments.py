@@ -1,11 +1,11 @@
-"""Numbers as arguments, and what they may be."""
+"""Types of numeric options with their valid ranges."""
 
 import argparse
 from collections.abc import Callable
 
 
 def count(least: int) -> Callable[[str], int]:
-    """A whole number of at least ``least``."""
+    """Return the type of an integer option that is at least ``least``."""
 
     def whole_number(text: str) -> int:
         value = int(text)
@@ -17,7 +17,7 @@ def count(least: int) -> Callable[[str], int]:
 
 
 def positive(text: str) -> float:
-    """A number above 0."""
+    """Parse a number greater than 0."""
     value = float(text)
     if not value > 0:
         raise argparse.ArgumentTypeError(f"must be positive, got {text}")
@@ -33,10 +33,10 @@ def seconds(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """A part of a whole."""
+    """Parse a number in [0, 1)."""
     value = float(text)
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 0 and below 1, got {text}")
+        raise argparse.ArgumentTypeError(f"must be at least 0 and less than 1, got {text}")
     return value
 
 
@@ -46,5 +46,5 @@ def alpha(text: str) -> float | str:
         return text
     value = float(text)
     if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"must be 'learned' or lie in [0, 1], got {text}")
+        raise argparse.ArgumentTypeError(f"must be 'learned' or a number in [0, 1], got {text}")
     return value

@@ -1,5 +1,5 @@
-"""Defaults of options, read from the source of the settings that have them: importing these would load PyTorch, and
-help must come at once."""
+"""Defaults of options, parsed from the source code of the settings classes. Importing those classes would load PyTorch
+and make help slow."""
 
 import ast
 from functools import cache
@@ -7,20 +7,20 @@ from importlib import resources
 from typing import Any
 
 FIELDS = {"layers": "num_layers", "templates": "num_templates", "starts": "n_starts", "estimators": "n_estimators"}
-"""Settings that have another name than their option."""
+"""Settings whose name differs from the option."""
 
 SOURCES = {"cli/source.py": "Source", "nn/models.py": "TFGWConfig", "train/config.py": "TrainConfig"}
 
 
 def default_of(option: str) -> Any:
-    """The default of an option of ``tfgw train``; ``None`` if it depends on the data or on other options."""
+    """Return the default of an option of ``tfgw train``, or ``None`` if it depends on the data or on other options."""
     field = FIELDS.get(option, option)
     return recipes()["default"].get(field, _defaults().get(field))
 
 
 @cache
 def recipes() -> dict[str, dict[str, Any]]:
-    """The recipes by name."""
+    """Return the recipes by name."""
     tree = ast.parse((resources.files("tfgw") / "train/recipes.py").read_text())
     assignments = (node for node in tree.body if isinstance(node, ast.AnnAssign))
     table = next(node.value for node in assignments if ast.unparse(node.target) == "RECIPES")
@@ -30,7 +30,7 @@ def recipes() -> dict[str, dict[str, Any]]:
 
 
 def stream_default(option: str) -> Any:
-    """The default of an option of ``tfgw predict`` and ``tfgw embed``."""
+    """Return the default of an option of ``tfgw predict`` and ``tfgw embed``."""
     return _constants("train/graph_stream.py", "GraphStream")[option]
 
 
@@ -43,7 +43,7 @@ def _defaults() -> dict[str, Any]:
 
 
 def _constants(path: str, name: str) -> dict[str, Any]:
-    """The fields of a class whose default is a plain value."""
+    """Return the fields of a class whose default is a literal."""
     found = {}
     for statement in _class(path, name).body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Constant):

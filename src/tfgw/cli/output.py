@@ -1,11 +1,11 @@
-"""What a command gives back: an answer for machines and people, plain-text tables."""
+"""The result of a command, and plain-text tables."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 
 class Answer(NamedTuple):
-    """The same answer for machines and for people, and the exit code."""
+    """The result of a command as JSON data and as text, and the exit code."""
 
     data: Any
     text: str
@@ -13,7 +13,7 @@ class Answer(NamedTuple):
 
 
 def table(rows: Sequence[Sequence[Any]]) -> str:
-    """Rows with their columns aligned; numbers to the right, the rest to the left."""
+    """Format rows with aligned columns; numbers are right-aligned."""
     shown = [[_show(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []

@@ -39,11 +39,11 @@ def list_(args: argparse.Namespace) -> Answer:
         for experiment in experiments
     ]
     rows = [[experiment.name, experiment.title, ", ".join(experiment.protocols)] for experiment in experiments]
-    return Answer(data, table([["name", "what", "protocols"], *rows]))
+    return Answer(data, table([["name", "title", "protocols"], *rows]))
 
 
 def run_(args: argparse.Namespace) -> Answer:
-    """Run the missing cells, or with ``--dry-run`` count them."""
+    """Run the missing cells, or count them (``--dry-run``)."""
     experiment, protocol, series = _plan(args)
     records = Records(args.results)
     ahead = forecast(series, records, retry_failed=args.retry_failed)
@@ -84,13 +84,13 @@ def show_(args: argparse.Namespace) -> Answer:
     if args.done:
         summaries = [(one, summary) for one, summary in summaries if summary.done]
         if not summaries:
-            raise ValueError(f"no cell is done yet: tfgw paper run {args.experiment}")
+            raise ValueError(f"no cell is finished; run: tfgw paper run {args.experiment}")
     rows = table_rows(experiment, protocol, summaries)
     return _table(table_data(summaries), rows, caption(experiment, protocol, _options(args), summaries), args)
 
 
 def compare_(args: argparse.Namespace) -> Answer:
-    """Compare models pair by pair on each dataset, and all of them over the datasets."""
+    """Compare pairs of models on each dataset, and rank all models over the datasets."""
     args.model = args.models or None
     experiment, protocol, series = _plan(args)
     records = Records(args.results)
@@ -99,7 +99,7 @@ def compare_(args: argparse.Namespace) -> Answer:
     missing = [name for name in args.models if name not in known]
     if missing or len(models) < 2:
         what = f"no records of {missing[0]}" if missing else "records of fewer than two models"
-        raise ValueError(f"{what} yet: tfgw paper run {args.experiment}")
+        raise ValueError(f"{what}; run: tfgw paper run {args.experiment}")
     found = differences(series, records, model=models[0], others=models[1:])
     ranks = ranking(series, records, models)
     if args.output is not None:
@@ -116,7 +116,7 @@ def plot_(args: argparse.Namespace) -> Answer:
     """Draw a figure."""
     experiment, _, series = _plan(args)
     if experiment.figure is None:
-        raise ValueError(f"{experiment.name} is a table: tfgw paper show {args.experiment}")
+        raise ValueError(f"{experiment.name} is a table; use: tfgw paper show {args.experiment}")
     if not args.trust:
         check_trusted(experiment)
     from tfgw.paper.figures.drawing import save
@@ -129,16 +129,16 @@ def plot_(args: argparse.Namespace) -> Answer:
 
 
 def report_(args: argparse.Namespace) -> Answer:
-    """Write all tables and figures to one page."""
+    """Write all tables and figures to one HTML page."""
     from tfgw.report.paper_report import paper_report
 
     path: Path = args.output or args.results / "report.html"
     paper_report(args.results, data_dir=args.data_dir, options=Options(preset=args.preset)).write(path)
-    return Answer({"report": str(path)}, f"{path}: open it in a browser")
+    return Answer({"report": str(path)}, f"wrote {path}; open it in a browser")
 
 
 def pack_(args: argparse.Namespace) -> Answer:
-    """Collect the records of each dataset and class in one file."""
+    """Collect the records of each dataset and model in one file."""
     records = Records(args.results)
     for folder in args.merge_from:
         records.merge_from(Records(folder))
@@ -148,7 +148,7 @@ def pack_(args: argparse.Namespace) -> Answer:
 
 def _draw_ranks(ranks: Ranking | None, titles: dict[str, str], path: Path) -> None:
     if ranks is None:
-        raise ValueError("--output: there is no dataset on which all of these models have results")
+        raise ValueError("--output: no dataset has results of all these models")
     from tfgw.paper.figures.critical_differences import draw_ranks
     from tfgw.paper.figures.drawing import save
 
@@ -173,11 +173,11 @@ def _table(data: Any, rows: list[list[str]], lines: list[str], args: argparse.Na
 
 def _dry_run(cells: int, unknown: int, seconds: float, allocation: Allocation) -> Answer:
     data = {"cells": cells, "unknown": unknown, "core_seconds": seconds, **allocation._asdict()}
-    text = f"{cells} cells to run, {allocation.jobs} at a time with {allocation.threads} threads each"
+    text = f"{cells} cells to run, {allocation.jobs} at a time, threads per cell: {allocation.threads}"
     if cells > unknown:
-        text += f"\nestimated time, from similar cells: {format_duration(seconds / allocation.jobs)}"
+        text += f"\nestimated time, based on similar cells: {format_duration(seconds / allocation.jobs)}"
     if unknown:
-        text += f"\n{unknown} cells are unlike any that was run before: their time is unknown"
+        text += f"\n{unknown} cells have no similar finished cell, so their time is unknown"
     return Answer(data, text)
 
 
@@ -185,15 +185,15 @@ def _report(outcome: Outcome, args: argparse.Namespace) -> Answer:
     failed = [{"cell": record["cell"], "error": record["error"]} for record in outcome.failed]
     data = {"ran": outcome.done, "total": outcome.total, "failed": failed, "missing": outcome.missing}
     data["results"] = str(args.results)
-    text = f"{outcome.done} cells run, {outcome.total} in all; tfgw paper show {args.experiment}"
+    text = f"{outcome.done} cells run, {outcome.total} in total; see: tfgw paper show {args.experiment}"
     for entry in failed[:5]:
         cell = entry["cell"]
         error = shorten(entry["error"].splitlines()[0], 200, placeholder=" …")
         text += f"\nfailed: {cell['dataset']}, {cell['model']}, fold {cell['fold']}: {error}"
     if failed:
-        text += f"\n{len(failed)} cells failed; --retry-failed tries them again"
+        text += f"\n{len(failed)} cells failed; use --retry-failed to run them again"
     if any(entry["error"].startswith("OutOfMemoryError") for entry in failed):
-        text += ", --per-gpu N lets fewer share a GPU"
+        text += ", and --per-gpu N to run fewer cells per GPU"
     if outcome.missing:
         text += f"\n{outcome.missing} cells have no record; run the same command again"
     return Answer(data, text, code=1 if failed or outcome.missing else 0)

@@ -7,17 +7,17 @@ from typing import Any
 
 from tfgw.cli.number_arguments import count
 
-EXPERIMENT_HELP = "a table or figure ('tfgw paper list' names them), or the path of a .toml file of your own"
+EXPERIMENT_HELP = "a table or figure (see 'tfgw paper list'), or the path of your own .toml file"
 
 
 def add_paper_commands(parser: argparse.ArgumentParser) -> None:
-    """``list``, ``run``, ``show``, ``compare``, ``plot``, ``report`` and ``pack``."""
+    """Add ``list``, ``run``, ``show``, ``compare``, ``plot``, ``report`` and ``pack``."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _command(commands, "list", "list the tables and figures with their protocols")
     _run(_command(commands, "run", "run the cells of a table or figure that have no record yet"))
-    _show(_command(commands, "show", "print a table, the paper's values and ours side by side"))
-    _compare(_command(commands, "compare", "compare models by paired tests and average ranks"))
-    _plot(_command(commands, "plot", "draw a figure from its records"))
+    _show(_command(commands, "show", "print a table with the paper's results next to ours"))
+    _compare(_command(commands, "compare", "compare models with paired tests and average ranks"))
+    _plot(_command(commands, "plot", "plot a figure from its records"))
     _report(_command(commands, "report", "write all tables and figures to one HTML page"))
     pack = _command(commands, "pack", "collect the records of each dataset and model in one file")
     _results(pack)
@@ -28,7 +28,7 @@ def add_paper_commands(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FOLDER",
-        help="first add the records of this folder; may be repeated",
+        help="also add the records of this folder; may be repeated",
     )
 
 
@@ -37,8 +37,8 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
     )
     parser.set_defaults(command=lambda args: getattr(import_module("tfgw.cli.paper"), f"{name}_")(args))
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON, and nothing else")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON only")
+    parser.add_argument("--debug", action="store_true", help="print the traceback of an error")
     return parser
 
 
@@ -59,7 +59,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
         help="run on this machine or on a Ray cluster (default: local)",
     )
     resources.add_argument(
-        "--address", metavar="HOST:PORT", help="address of the Ray cluster, or 'auto' (default: start one here)"
+        "--address", metavar="HOST:PORT", help="address of the Ray cluster, or 'auto' (default: start a local one)"
     )
     resources.add_argument(
         "--accelerator",
@@ -79,14 +79,14 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _show(parser: argparse.ArgumentParser) -> None:
     _selection(parser)
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
-    parser.add_argument("--done", action="store_true", help="only rows with finished cells")
+    parser.add_argument("--done", action="store_true", help="show only rows with finished cells")
 
 
 def _compare(parser: argparse.ArgumentParser) -> None:
     _selection(parser, by_model=False)
     text = "models to compare; the first is compared with each of the others (default: all that have records)"
     parser.add_argument("models", nargs="*", metavar="MODEL", help=text)
-    text = "draw a critical-difference diagram; the file ends in .png, .svg or .pdf"
+    text = "plot a critical-difference diagram to this .png, .svg or .pdf file"
     parser.add_argument("--output", type=Path, metavar="FILE", help=text)
 
 
@@ -94,7 +94,7 @@ def _plot(parser: argparse.ArgumentParser) -> None:
     _selection(parser)
     _trust(parser)
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="file that ends in .png, .svg or .pdf (default: NAME.png)"
+        "--output", type=Path, metavar="FILE", help=".png, .svg or .pdf file to write (default: NAME.png)"
     )
 
 
@@ -119,7 +119,7 @@ def _selection(parser: argparse.ArgumentParser, *, by_model: bool = True) -> Non
     parser.add_argument(
         "--protocol",
         metavar="NAME",
-        help="one of the experiment's protocols, see 'tfgw paper list' (default: its first)",
+        help="protocol of the experiment, see 'tfgw paper list' (default: the first)",
     )
     parser.add_argument(
         "--group-isomorphic", action="store_true", help="keep isomorphic graphs on the same side of every split"
@@ -128,16 +128,14 @@ def _selection(parser: argparse.ArgumentParser, *, by_model: bool = True) -> Non
         "--splits",
         type=Path,
         metavar="FILE|FOLDER",
-        help="published splits for the protocol fair: a JSON file, or a folder of DATASET_splits.json",
+        help="published splits for the protocol 'fair': a JSON file, or a folder of files DATASET_splits.json",
     )
     _data_folder(parser)
     _results(parser)
 
 
 def _trust(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--trust", action="store_true", help="run code that the .toml file names and that is no part of tfgw"
-    )
+    parser.add_argument("--trust", action="store_true", help="allow the .toml file to run code from outside tfgw")
 
 
 def _preset(parser: argparse.ArgumentParser) -> None:
@@ -154,7 +152,7 @@ def _data_folder(parser: argparse.ArgumentParser) -> None:
         "--data-dir",
         type=Path,
         metavar="FOLDER",
-        help="folder of the datasets (default: TFGW_DATA, else the user's cache)",
+        help="folder of the datasets (default: environment variable TFGW_DATA, else the user's cache folder)",
     )
 
 

@@ -12,12 +12,12 @@ def run(args: argparse.Namespace) -> Answer:
     found = answer_graphs(args, "predict", "prediction_columns", _types)
     if args.output is not None:
         data = found.about | {"num_graphs": found.num_graphs, "output": str(args.output)}
-        return Answer(data, f"{found.num_graphs} predictions in {args.output}")
+        return Answer(data, f"wrote {found.num_graphs} predictions to {args.output}")
     header, rows = list(found.columns), [list(row) for row in zip(*found.columns.values(), strict=True)]
     data = found.about | {"predictions": [dict(zip(header, row, strict=True)) for row in rows]}
     return Answer(data, table([header, *rows]))
 
 
 def _types(trained: TrainedModel) -> dict[str, type]:
-    """Of what graphs need not have."""
+    """Return the types of columns that may be empty."""
     return {"label": type(trained.classes[0])} if trained.classes else {"target": float}

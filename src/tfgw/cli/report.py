@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> Answer:
     parts = find_parts(args, trained)
     folder: Path = args.model if args.model.is_dir() else args.model.parent
     path: Path = args.output or folder / REPORT_FILE
-    from tfgw.report import model_report  # matplotlib takes a while to load, and may be missing
+    from tfgw.report import model_report  # matplotlib is slow to import and optional
 
     page = model_report(
         trained,
@@ -32,11 +32,11 @@ def run(args: argparse.Namespace) -> Answer:
         method=args.map,
     )
     page.write(path)
-    return Answer({"report": str(path), "bytes": path.stat().st_size}, f"{path}: open it in a browser")
+    return Answer({"report": str(path), "bytes": path.stat().st_size}, f"wrote {path}; open it in a browser")
 
 
 def _options(folder: Path) -> Mapping[str, Any]:
-    """All options of a run: those that were used, where it has ended."""
+    """Return the options of a run; for a finished run, with the values that were used."""
     for name in (RESULTS_FILE, OPTIONS_FILE):
         if (folder / name).is_file():
             data: dict[str, Any] = json.loads((folder / name).read_text())

@@ -1,8 +1,8 @@
-"""A file of rows that survives being killed: rows are appended to a file beside it, which takes its name in the end.
+"""A file of rows whose writing can be interrupted and resumed.
 
-``answers.csv.partial`` holds the rows so far, and ``answers.csv.state`` says how much of it counts. A second run of the
-same command cuts off what does not, and goes on behind it, so that each row is there once. The file itself appears
-when it is complete, and is the same as if there had been no interruption.
+``answers.csv.partial`` holds the rows so far, and ``answers.csv.state`` records how much of it is committed. When the
+same command runs again, it truncates the file to the committed part and appends to it, so that each row is written
+once. The partial file is renamed when it is complete; it is then identical to that of an uninterrupted run.
 """
 
 import hashlib
@@ -21,26 +21,26 @@ from tfgw.datasets.paths import written_whole
 from tfgw.train.answers import Columns
 
 _COMMIT_SECONDS = 0.5
-"""Work that a kill can cost, about."""
+"""Approximate time between commits, and so the most work that an interruption loses."""
 
 
 def check_output(path: Path | None) -> None:
-    """Raise an error if ``--output`` names a file that cannot be written; for before the work is done."""
+    """Raise an error early if ``--output`` names a file that cannot be written."""
     if path is None:
         return
     if path.suffix not in FORMATS:
-        raise ValueError(f"--output {path}: its name must end in {', '.join(FORMATS)}, which says the format")
+        raise ValueError(f"--output {path}: the file name must end in one of {', '.join(FORMATS)}")
     if path.exists():
         raise FileExistsError(f"--output {path}: already exists")
     FORMATS[path.suffix].check()
 
 
 class ResumableOutput:
-    """A file that is being written; see :func:`open_output`.
+    """An output file that is being written; see :func:`open_output`.
 
     Attributes:
-        graphs: Number of graphs whose rows it has.
-        notes: What :meth:`write` was given last to remember.
+        graphs: Number of graphs whose rows are committed.
+        notes: Notes that were passed to the last :meth:`write`.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class ResumableOutput:
 
     @property
     def graphs(self) -> int:
-        """Number of graphs whose rows are there."""
+        """Number of graphs whose rows are committed."""
         return int(self._state["graphs"])
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What the last rows that count came with."""
+        """Notes of the last committed rows."""
         return dict(self._state["notes"])
 
     def write(self, columns: Columns, notes: Mapping[str, Any]) -> None:
-        """Append a row for each graph, and remember ``notes`` (JSON) with them."""
+        """Append a row for each graph, and store ``notes`` (JSON) with them."""
         if not self._state["types"]:
             known = {name: self._types.get(name, type_of(values)).__name__ for name, values in columns.items()}
             self._state["types"] = self._format.types = known
@@ -72,7 +72,7 @@ class ResumableOutput:
             self.commit()
 
     def commit(self) -> None:
-        """Make what was written count."""
+        """Commit the rows written so far."""
         self._stream.flush()
         os.fsync(self._stream.fileno())
         with written_whole(self._state_path) as temporary:
@@ -84,15 +84,16 @@ class ResumableOutput:
 def open_output(
     path: Path, identity: Mapping[str, Any], *, types: Mapping[str, type] | None = None
 ) -> Iterator[ResumableOutput]:
-    """Write a new file of rows, or go on with one whose command was interrupted.
+    """Open a new output file, or resume one whose command was interrupted.
 
-    When the block ends, the file is complete. After an error in the input (``ValueError``) nothing is left; after any
-    other, and after a kill, the same command goes on where it was.
+    The file is complete when the ``with`` block ends. An error in the input (``ValueError``) deletes the partial file.
+    After any other error or a kill, the same command resumes.
 
     Args:
-        path: The file.
-        identity: What the rows depend on: model, source, options. Another command cannot go on.
-        types: Of columns whose first rows may not show it: ``bool``, ``int``, ``float`` or ``str``.
+        path: Path of the output file.
+        identity: Everything that the rows depend on: model, source, options. Only a command with the same identity can
+            resume.
+        types: Types (``bool``, ``int``, ``float`` or ``str``) of columns whose first values may be missing.
     """
     check_output(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +101,7 @@ def open_output(
     try:
         lock = FileLock(lock_path).acquire(timeout=0)
     except Timeout:
-        raise FileExistsError(f"--output {path}: another process is writing it") from None
+        raise FileExistsError(f"--output {path}: another process is writing this file") from None
     with lock:
         state = _read_state(path, partial, state_path, identity)
         try:
@@ -137,14 +138,14 @@ def _read_state(path: Path, partial: Path, state_path: Path, identity: Mapping[s
         return _restarted(new, state_path, partial)
     if state["identity"] != digest:
         raise FileExistsError(
-            f"--output {path}: {partial.name} beside it is of an interrupted command with another model, other graphs"
+            f"--output {path}: {partial.name} belongs to an interrupted command with another model, other graphs"
             f" or other options; delete {partial.name} and {state_path.name}, or choose another file"
         )
     return state
 
 
 def _restarted(new: dict[str, Any], *files: Path) -> dict[str, Any]:
-    """A state that is damaged says nothing: begin again."""
+    """Start again, because the state file is damaged."""
     for file in files:
         file.unlink(missing_ok=True)
     return new

@@ -1,4 +1,4 @@
-"""Formats of files of rows, in a form to which rows can be appended, and from that the finished file."""
+"""Formats of output files: rows are appended to a partial file, which is then converted to the finished file."""
 
 import csv
 import io
@@ -14,15 +14,16 @@ _ROWS_AT_ONCE = 2**16
 
 
 def type_of(values: Sequence[Any]) -> type:
-    """The type of a column that holds these values and ``None``."""
+    """Return the type of a column of these values; ``None`` is a missing value."""
     return type(next((value for value in values if value is not None), ""))
 
 
 class RowFormat:
-    """Turns columns into bytes, and appended bytes into a finished file; for text, they are the file.
+    """Converts columns to bytes to append, and the appended bytes to the finished file (for text formats, the same
+    bytes).
 
     Args:
-        types: Names of columns and of the types of their values.
+        types: Names of the columns and of their types.
     """
 
     def __init__(self, types: dict[str, str]) -> None:
@@ -33,15 +34,15 @@ class RowFormat:
         """Raise ``ImportError`` if a package is missing."""
 
     def header(self) -> bytes:
-        """What comes before the rows."""
+        """Return the bytes before the first row."""
         return b""
 
     def rows(self, columns: Columns) -> bytes:
-        """A row for each graph."""
+        """Return the bytes of a row for each graph."""
         raise NotImplementedError
 
     def finish(self, partial: Path, path: Path) -> None:
-        """Make the finished file; the other may be gone afterwards."""
+        """Write the finished file; this may move or delete the partial file."""
         partial.replace(path)
 
 
@@ -56,7 +57,7 @@ class CsvRows(RowFormat):
 
 
 class JsonRows(RowFormat):
-    """An object on each line."""
+    """JSON Lines: one object per line."""
 
     def rows(self, columns: Columns) -> bytes:
         rows = zip(*columns.values(), strict=True)
@@ -64,7 +65,8 @@ class JsonRows(RowFormat):
 
 
 class ParquetRows(RowFormat):
-    """Parquet, which cannot be appended to: rows are appended as a stream of Arrow's and rewritten in the end."""
+    """Parquet. Rows are appended to an Arrow stream, which is converted at the end, as Parquet does not allow
+    appending."""
 
     @staticmethod
     def check() -> None:
@@ -79,7 +81,9 @@ class ParquetRows(RowFormat):
             return bytes(pyarrow.RecordBatch.from_pydict(columns, schema=self._schema()).serialize())
         except pyarrow.ArrowException as error:
             text = " ".join(str(error).split())
-            raise ValueError(f"not all values of a column have the same type, which Parquet needs ({text})") from None
+            raise ValueError(
+                f"the values of a column have different types, which Parquet does not support ({text})"
+            ) from None
 
     def finish(self, partial: Path, path: Path) -> None:
         pyarrow = _pyarrow()
@@ -92,7 +96,7 @@ class ParquetRows(RowFormat):
                 writer.write_table(pyarrow.Table.from_batches(batches, schema=self._schema()))
 
     def _groups(self, stream: Any) -> Iterator[list[Any]]:
-        """Batches of rows, so many at a time that the file has few row groups."""
+        """Combine batches of rows, so that the file has few row groups."""
         if not stream.size():
             return
         group: list[Any] = []

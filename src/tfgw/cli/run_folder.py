@@ -1,4 +1,4 @@
-"""The folder of a run: made once all options are checked, removed if training never began, and resumed."""
+"""The folder of a run: created after all options are checked, removed if training never started, or resumed."""
 
 import argparse
 import json
@@ -15,17 +15,17 @@ from tfgw.train.checkpoint import FILE_NAME
 OPTIONS_FILE = "run.json"
 
 CHANGEABLE = ("epochs", "checkpoint_seconds", "data_dir", "tensorboard")
-"""Options that a resumed run may have in another form than before."""
+"""Options that may change when a run is resumed."""
 
 REQUIRED = ("dataset", "data_dir", "features", "validation", "test", "seed", "task", "recipe")
-"""Options without which a file is not that of a run."""
+"""Options that the file of a run must contain."""
 
 
 @contextmanager
 def new_folder(args: argparse.Namespace, options: dict[str, Any]) -> Iterator[Path]:
-    """A folder with the options of a new run: the one that was asked for, or the next free ``runs/DATASET-NUMBER``.
+    """Create the folder of a new run (default: the next free ``runs/DATASET-NUMBER``) and write its options.
 
-    An error before the first checkpoint removes it, so that the corrected command can be given again.
+    An error before the first checkpoint removes the folder, so that the corrected command can use it again.
     """
     folder, made = _empty_folder(args)
     try:
@@ -38,11 +38,11 @@ def new_folder(args: argparse.Namespace, options: dict[str, Any]) -> Iterator[Pa
 
 
 def _empty_folder(args: argparse.Namespace) -> tuple[Path, list[Path]]:
-    """The folder, and those that were made for it, the innermost first."""
+    """Return the folder, and the parents that were created for it, innermost first."""
     if args.output is not None:
         folder: Path = args.output
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise FileExistsError(f"--output {folder}: already exists; choose another, or --resume it")
+            raise FileExistsError(f"--output {folder}: already exists; choose another folder, or use --resume")
         made = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         return folder, made
@@ -67,10 +67,10 @@ def _remove(folder: Path, made: list[Path]) -> None:
 
 
 def resumed_options(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """The options of an interrupted run; those of :data:`CHANGEABLE` as given now.
+    """Return the options of an interrupted run, updated by the given ones of :data:`CHANGEABLE`.
 
     Raises:
-        ValueError: If others are given that differ, by name.
+        ValueError: If another given option differs; the message names it.
     """
     options = read_options(folder)
     changed = {name: value for name, value in given.items() if options.get(name) != value}
@@ -85,10 +85,10 @@ def resumed_options(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_options(folder: Path) -> dict[str, Any]:
-    """The options that a run wrote down when it began."""
+    """Read the options that a run wrote when it started."""
     path = folder / OPTIONS_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"--resume {folder}: not the folder of a run, it has no {OPTIONS_FILE}")
+        raise FileNotFoundError(f"--resume {folder}: not the folder of a run: it has no {OPTIONS_FILE}")
     try:
         options: dict[str, Any] = json.loads(path.read_text())
         if missing := [name for name in REQUIRED if name not in options]:
@@ -100,17 +100,17 @@ def read_options(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def resumed_folder(folder: Path, options: dict[str, Any], config: TrainConfig) -> Iterator[Path]:
-    """The folder of a run that goes on, with its options as they are now.
+    """Open the folder of a resumed run, and write its current options.
 
     Raises:
-        ValueError: If the run has another number of epochs and its learning rates depend on that.
+        ValueError: If the number of epochs changes and the learning rate schedule depends on it.
     """
     before = read_options(folder)
     has_begun = (folder / FILE_NAME).exists()
     if options.get("epochs") != before.get("epochs") and config.schedule != "constant" and has_begun:
         raise ValueError(
-            f"--resume {folder}: --epochs cannot be changed, as the learning rates of the schedule {config.schedule!r}"
-            " depend on it; a run with --recipe paper can be extended"
+            f"--resume {folder}: --epochs cannot be changed, because the learning rate schedule {config.schedule!r}"
+            " depends on it; only runs with --recipe paper can be extended"
         )
     if options != before:
         write_json(folder / OPTIONS_FILE, options)
@@ -118,7 +118,7 @@ def resumed_folder(folder: Path, options: dict[str, Any], config: TrainConfig) -
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write a file whole, or not at all."""
+    """Write a JSON file atomically."""
     with written_whole(path) as temporary:
         temporary.write_text(json.dumps(data, indent=1) + "\n")
 

@@ -1,7 +1,7 @@
 """Settings of a run from the options of ``tfgw train``.
 
-What a user leaves out has the value of the recipe, then the default of the models and of training, which are the
-paper's. A generated dataset has settings of its own.
+Options that the user omits take the value of the recipe, then the default of the model and training settings, which are
+those of the paper. Generated datasets have their own settings.
 """
 
 from typing import Any
@@ -26,8 +26,8 @@ PAPER: dict[str, Any] = {
     "estimators": 1,
 }
 
-# Regular graphs without features. Several starts, because the first is a saddle point for such graphs; slow
-# templates, because they start at graphs of the classes, where they can hardly be better.
+# Regular graphs without features. They need several starts, because the first is a saddle point. The templates learn
+# slowly, because they are initialised with graphs of each class, which is already close to optimal.
 REGULAR = {"layers": 0, "alpha": 1.0, "stratified": True, "template_lr": 0.001}
 
 GENERATED: dict[str, dict[str, Any]] = {
@@ -40,16 +40,16 @@ VALIDATION = {"default": 0.0, "paper": 0.1}
 
 
 def with_recipe(chosen: dict[str, Any], *, dataset: str) -> dict[str, Any]:
-    """The chosen options with a recipe and its share of validation graphs: what the split depends on."""
+    """Add the recipe and its share of validation graphs to the given options; the split depends on them."""
     recipe = chosen["recipe"] or ("paper" if dataset in GENERATED else "default")
     validation = VALIDATION[recipe] if chosen["validation"] is None else chosen["validation"]
     return chosen | {"recipe": recipe, "validation": validation}
 
 
 def complete(chosen: dict[str, Any], *, dataset: str, train: GraphDataset) -> dict[str, Any]:
-    """All options of a run, and the settings of its recipe that are no options."""
+    """Return all options of a run, and the settings of its recipe that are not options."""
     task: Task = chosen["task"] or ("classification" if train.classes else "regression")
-    # The number of epochs may depend on these.
+    # The number of epochs may depend on the training graphs.
     given = {"batch_size": chosen["batch_size"], "n_estimators": chosen.get("estimators")}
     recipe = recipes.complete(given, chosen.get("recipe", "paper"), num_graphs=len(train), task=task)
     options = PAPER | {_option(field): value for field, value in recipe.items()} | GENERATED.get(dataset, {})
@@ -64,7 +64,7 @@ def complete(chosen: dict[str, Any], *, dataset: str, train: GraphDataset) -> di
 
 
 def model_config(options: dict[str, Any], train: GraphDataset) -> TFGWConfig:
-    """The architecture that complete options describe."""
+    """Return the architecture that the options describe."""
     return config_from(
         TFGWConfig,
         {FIELDS.get(option, option): value for option, value in options.items()},
@@ -78,7 +78,7 @@ def model_config(options: dict[str, Any], train: GraphDataset) -> TFGWConfig:
 
 
 def train_config(options: dict[str, Any]) -> TrainConfig:
-    """The training that complete options describe."""
+    """Return the training settings that the options describe."""
     return config_from(TrainConfig, options)
 
 

@@ -1,4 +1,4 @@
-"""Answers for any number of graphs: read in chunks, written in chunks, continued after a kill."""
+"""Predictions and embeddings of any number of graphs: read in chunks, written in chunks, resumable."""
 
 import argparse
 import hashlib
@@ -19,7 +19,7 @@ from tfgw.train.answers import Columns
 
 
 class Answers(NamedTuple):
-    """What a command found: all columns, or how many rows are in a file."""
+    """The results of a command: all columns, or only the number of graphs if they were written to a file."""
 
     dataset: str
     unseen: UnseenLabels | None
@@ -28,7 +28,7 @@ class Answers(NamedTuple):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What ``--json`` says of the graphs."""
+        """The entries of ``--json`` about the graphs."""
         return {"dataset": self.dataset, "unseen_labels": None if self.unseen is None else self.unseen.as_dict()}
 
 
@@ -38,13 +38,13 @@ def answer_graphs(
     method: str,
     types: Callable[[TrainedModel], Mapping[str, type]],
 ) -> Answers:
-    """Answer for all graphs that were asked for, in memory or, with ``--output``, in a file.
+    """Compute the results for all input graphs, in memory or, with ``--output``, in a file.
 
     Args:
         args: Options of the command.
-        command: Its name.
-        method: Name of the model's method that answers for a chunk.
-        types: Types of columns, given the model.
+        command: Name of the command.
+        method: Name of the method of the model that computes the columns of a chunk.
+        types: Returns the types of columns that may be empty, given the model.
     """
     check_output(args.output)
     trained = find_model(args)
@@ -73,13 +73,13 @@ def answer_graphs(
 
 
 def _answered(args: argparse.Namespace, stream: GraphStream, trained: TrainedModel, method: str) -> Iterator[Columns]:
-    """Columns of each chunk; shows the progress."""
+    """Yield the columns of each chunk, and show a progress bar."""
     chunks: Iterable[PreparedGraphs] = stream
     if args.engine == "ray":
         from tfgw.train.ray_engine import answer_on_ray
 
         device = next(trained.model.parameters()).device.type
-        trained.model.cpu()  # it travels; the cluster's processes move it again
+        trained.model.cpu()  # the model is sent to the cluster; its workers move it to their device
         chunks = stream.follow(answer_on_ray(stream, trained, method, device=device, address=args.address))
     disabled = not sys.stderr.isatty()
     total, done = None if disabled else stream.count(), stream.tally.records
@@ -96,7 +96,7 @@ def _device(accelerator: str) -> torch.device:
     if accelerator == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if accelerator == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--accelerator cuda: PyTorch finds no GPU")
+        raise ValueError("--accelerator cuda: PyTorch does not find a GPU")
     return torch.device(accelerator)
 
 

@@ -48,15 +48,18 @@ def run(args: argparse.Namespace) -> Answer:
     chosen = _options(args) if is_new else resumed_options(args.resume, _given(args))
     known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
     source = Source(**known, values=chosen["task"] == "regression")
-    # Before the folder is made: a wrong dataset or option leaves nothing behind.
+    # Load before creating the folder, so that an invalid dataset or option leaves nothing behind.
     parts = source.parts()
     options = complete(chosen, dataset=source.dataset, train=parts.train)
     config, architecture = train_config(options), model_config(options, parts.train)
     weighted = _weighted(parts.train, config, options.get("class_weight"))
     job = _Job(source, parts, weighted, options, config, architecture)
     with new_folder(args, chosen) if is_new else resumed_folder(args.resume, chosen, config) as folder:
-        print(f"tfgw: training in {folder}; if it is interrupted: tfgw train --resume {folder}", file=sys.stderr)
-        print(f"tfgw: features of nodes: {parts.train.encoding}", file=sys.stderr)
+        print(
+            f"tfgw: training in {folder}; to continue after an interruption: tfgw train --resume {folder}",
+            file=sys.stderr,
+        )
+        print(f"tfgw: node features: {parts.train.encoding}", file=sys.stderr)
         try:
             trained, training = _train(job, folder, resume=not is_new)
         except KeyboardInterrupt:
@@ -72,11 +75,11 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 class _Job(NamedTuple):
-    """What is trained on what, checked."""
+    """The validated inputs of a run."""
 
     source: Source
     parts: Parts
-    weighted: GraphDataset  # the training graphs, with weights if they were asked for
+    weighted: GraphDataset  # the training graphs, with class weights if requested
     options: dict[str, Any]
     config: TrainConfig
     architecture: TFGWConfig
@@ -120,7 +123,7 @@ def _weighted(train: GraphDataset, config: TrainConfig, class_weight: ClassWeigh
     if class_weight is None:
         return train
     if config.task != "classification" or train.y is None:
-        raise ValueError(f"--class-weight: needs classes, but the task is {config.task}")
+        raise ValueError(f"--class-weight: only for classification, but the task is {config.task}")
     return with_graph_weights(train, weights_of_classes(class_weight, train.y.numpy(), train.classes))
 
 
@@ -128,19 +131,19 @@ NO_OPTIONS_OF_A_RUN = ("command", "json", "debug", "output", "resume", "report",
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that make a run, in a form that JSON can hold."""
+    """Return the options of a new run as JSON data."""
     options = {name: value for name, value in vars(args).items() if name not in NO_OPTIONS_OF_A_RUN}
     return with_recipe(options, dataset=args.dataset) | _places(options)
 
 
 def _given(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that the command line names, likewise."""
+    """Return the options that the command line sets explicitly as JSON data."""
     given = {name: value for name, value in given_options(args.arguments).items() if name not in NO_OPTIONS_OF_A_RUN}
     return given | {name: value for name, value in _places(vars(args)).items() if name in given}
 
 
 def _places(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the data is, such that it is found from any other working directory and environment."""
+    """Return the location of the data, valid in any working directory and environment."""
     dataset, data_dir = portable(options["dataset"]), options["data_dir"]
     if data_dir is None and (dataset in SYNTHETIC or is_path(dataset)):
         return {"dataset": dataset, "data_dir": None}
@@ -169,7 +172,7 @@ def _results(trained: TrainedModel, parts: Parts, training: Training) -> dict[st
 
 
 def _score(trained: TrainedModel, prepared: GraphDataset, original: GraphDataset) -> float:
-    """The score on graphs that are prepared already; targets of these may be scaled, those of the original are not."""
+    """Return the score on preprocessed graphs; their targets may be scaled, so those of the original are used."""
     found = outputs(trained.model, prepared).cpu()
     if trained.target_scaler is not None:
         found = trained.target_scaler.restored(found)
@@ -179,7 +182,7 @@ def _score(trained: TrainedModel, prepared: GraphDataset, original: GraphDataset
 def _write_report(
     folder: Path, trained: TrainedModel, parts: Parts, options: dict[str, Any], training: Training
 ) -> None:
-    """Write the report, or say in one line why there is none: the model is there, and worth more."""
+    """Write the report. A failure is only a warning, because the model is already saved."""
     try:
         from tfgw.report import model_report
 
@@ -198,11 +201,17 @@ def _write_report(
 
 
 def _text(data: dict[str, Any], folder: Path) -> str:
-    rows = [[name.replace("_", " "), value] for name, value in data.items() if name != "folder"]
+    rows = [[name.replace("_", " "), value] for name, value in data.items() if name != "folder" and value is not None]
     files = [
-        [f"{folder / MODEL_FILE}", "the model: tfgw evaluate, predict and embed take it"],
-        [f"{folder / RESULTS_FILE}", "these results, and every option"],
+        [f"{folder / MODEL_FILE}", "trained model"],
+        [f"{folder / RESULTS_FILE}", "these results and all options"],
     ]
     if (folder / REPORT_FILE).is_file():
-        files.append([f"{folder / REPORT_FILE}", "all of it to look at, in a browser"])
-    return f"{table(rows)}\n\n{table(files)}"
+        files.append([f"{folder / REPORT_FILE}", "report, open it in a browser"])
+    next_steps = [[f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"]]
+    if data["test_graphs"]:
+        next_steps += [
+            [f"tfgw evaluate {folder}", "detailed metrics on the test graphs"],
+            [f"tfgw check {folder}", "reliability of the distances"],
+        ]
+    return f"{table(rows)}\n\n{table(files)}\n\nNext steps:\n{table(next_steps)}"

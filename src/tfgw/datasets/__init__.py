@@ -1,7 +1,7 @@
-"""Graphs to learn from: the paper's datasets, and your own.
+"""Load, save, split and preprocess graph datasets: the paper's datasets and your own.
 
 >>> dataset = load("ENZYMES", data_dir="~/data/tu")           # or load("./mine.zip"), from_networkx(...)
->>> others = load("./others", encoding=dataset.encoding)      # the same columns, whichever labels they hold
+>>> others = load("./others", encoding=dataset.encoding)      # the same feature columns
 >>> load("molecules.csv", columns=TableColumns(smiles="SMILES", target="active", identifier="id"))
 >>> save(dataset[:50], "./some")                              # in TU format, with the original labels
 >>> split = random_split(dataset, val=0.1, test=0.1, seed=0)

@@ -1,4 +1,4 @@
-"""Keep parsed datasets in the per-user cache, as plain numpy arrays without pickle."""
+"""Cache of parsed datasets in the per-user cache folder, as NumPy arrays without pickle."""
 
 import dataclasses
 import warnings
@@ -12,11 +12,11 @@ from tfgw.datasets.paths import cache_folder, written_whole
 from tfgw.datasets.tu_format import read_tables
 
 _VERSION = 1
-"""Part of the file's name: raised when what the parser makes of the same text changes."""
+"""Version in the file name, increased when the parser changes its result for the same text."""
 
 
 def cached_tables(files: TableFiles) -> GraphTables:
-    """The parsed form of ``files``, from the cache where it is there and intact."""
+    """Return the parsed tables of ``files``, from the cache if possible."""
     path = cache_folder() / "parsed" / f"{files.name}-{files.fingerprint()[:24]}-v{_VERSION}.npz"
     tables = _read(path)
     if tables is None:
@@ -26,11 +26,13 @@ def cached_tables(files: TableFiles) -> GraphTables:
 
 
 def _read(path: Path) -> GraphTables | None:
-    """None where the file is absent or damaged: the zip's checksums tell."""
+    """Return ``None`` if the file is missing or damaged, which the checksums of the zip detect."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return GraphTables(**arrays)
-    except Exception:  # zipfile and numpy have many ways to say that a file is damaged; the text is still there
+    except (
+        Exception
+    ):  # zipfile and numpy raise many types of errors for damaged files; the text files can still be parsed
         return None
 
 
@@ -41,4 +43,4 @@ def _write(path: Path, tables: GraphTables) -> None:
         with written_whole(path) as temporary:
             np.savez(temporary, allow_pickle=False, **arrays)
     except OSError as error:
-        warnings.warn(f"the parsed dataset could not be kept in the cache: {error}", stacklevel=2)
+        warnings.warn(f"the parsed dataset could not be cached: {error}", stacklevel=2)

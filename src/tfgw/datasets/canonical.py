@@ -1,4 +1,4 @@
-"""Graphs in an order of nodes and edges that does not depend on how they were numbered."""
+"""Canonical order of nodes and edges, which does not depend on their original numbering."""
 
 import warnings
 from collections.abc import Mapping
@@ -17,19 +17,19 @@ from tfgw.ot.order import EFFORT
 
 
 class CanonicalOrder(BaseTransform):
-    """Put nodes and edges in canonical order: isomorphic graphs become equal, and so do their embeddings.
+    """Put nodes and edges into canonical order: isomorphic graphs become equal, and so do their embeddings.
 
-    Isomorphic means that edges, ``x``, ``edge_weight``, ``node_weights`` and ``structure`` can be made equal, to the
-    last bit; other attributes, which the models here do not see, move along. A solver that breaks ties by node
-    order gives isomorphic graphs different distances; after this it cannot. ``dataset.map(CanonicalOrder())`` does
-    it once; the estimators and the command line do it by default.
+    Isomorphic means that a renumbering makes edges, ``x``, ``edge_weight``, ``node_weights`` and ``structure`` equal,
+    bit for bit. Other attributes, which the models do not use, are reordered as well. A solver that breaks ties by node
+    order gives isomorphic graphs different distances; the canonical order prevents this.
+    ``dataset.map(CanonicalOrder())`` applies it once; the estimators and the command line apply it by default.
 
-    The search is bounded, by counting its steps. A graph on which it gives up (none in the paper's datasets; incidence
-    graphs of projective planes are the kind) is kept in the best order found, with a warning.
+    The search has a limit on its number of steps. If it reaches the limit (for no graph of the paper's datasets, but
+    for example for incidence graphs of projective planes), the graph keeps the best order found, with a warning.
 
     Args:
-        edge_attr: Whether ``edge_attr`` tells edges apart too: for models that see it.
-        effort: The bound, in steps of about ten nanoseconds.
+        edge_attr: Whether to distinguish edges by ``edge_attr`` too, for models that use it.
+        effort: Maximum number of steps of the search, each about ten nanoseconds.
     """
 
     def __init__(self, *, edge_attr: bool = False, effort: int = EFFORT) -> None:
@@ -41,7 +41,7 @@ class CanonicalOrder(BaseTransform):
         return reordered(data, self._order(parts, data.edge_index, np.array([data.num_nodes])))
 
     def of_dataset(self, dataset: Graphs) -> GraphDataset:
-        """The same as ``dataset.map(self)``, for all graphs at once."""
+        """Apply the transform to all graphs at once, with the same result as ``dataset.map(self)``."""
         graphs = as_graph_dataset(dataset).compact()
         parts, slices = graphs.stacked, graphs.slices
         nodes, edges = slices["x"].numpy(), slices["edge_index"].numpy()
@@ -69,7 +69,7 @@ class CanonicalOrder(BaseTransform):
         return graphs.with_tensors(changed)
 
     def _order(self, parts: Mapping[str, Any], edge_index: Tensor, sizes: np.ndarray) -> Tensor:
-        """Canonical order of the nodes of one graph or of several, whose ``edge_index`` counts through all nodes."""
+        """Return the canonical node order of one or several graphs; ``edge_index`` numbers the nodes of all graphs."""
         x = parts.get("x")
         batch = np.repeat(np.arange(len(sizes)), sizes) if len(sizes) > 1 else None
         found = canonical_order(
@@ -87,15 +87,15 @@ class CanonicalOrder(BaseTransform):
         exact = found.exact.numpy()
         for size in () if exact.all() else sizes[~exact]:
             warnings.warn(
-                f"a graph of {size} nodes is too symmetric to be put in canonical order; its embedding may depend"
-                " on how its nodes are numbered",
+                f"a graph of {size} nodes is too symmetric to be put into canonical order; its embedding may depend"
+                " on the numbering of its nodes",
                 stacklevel=2,
             )
         return found.order
 
 
 def reordered(data: Data, order: Tensor) -> Data:
-    """The same graph with its nodes in this order, and its edges sorted by their ends (then by what they carry)."""
+    """Return the graph with its nodes in this order, and its edges sorted by their ends, then by their attributes."""
     parts = data.to_dict()
     edge_index, edges = _moved_edges(data.edge_index.numpy(), order, parts)
     for key, value in parts.items():
@@ -111,8 +111,8 @@ def reordered(data: Data, order: Tensor) -> Data:
 
 
 def _moved_edges(edge_index: np.ndarray, order: Tensor, parts: Mapping[str, Any]) -> tuple[np.ndarray, Tensor]:
-    """The edges between nodes in this order, sorted, and the edge that comes at each place."""
-    # In NumPy, whose functions take a fraction of the time of PyTorch's on a small graph.
+    """Return the renumbered and sorted edges, and the permutation that sorts them."""
+    # NumPy is much faster than PyTorch on a small graph.
     nodes = len(order)
     place = np.empty(nodes, dtype=np.int64)
     place[order.numpy()] = np.arange(nodes)

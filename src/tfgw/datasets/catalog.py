@@ -1,4 +1,4 @@
-"""The paper's eight datasets of the TU collection: names, aliases, and what a download must contain."""
+"""The paper's eight datasets of the TU collection: names, aliases and checksums."""
 
 ALIASES = {
     "PTC": "PTC_MR",
@@ -7,7 +7,7 @@ ALIASES = {
     "IMDB-M": "IMDB-MULTI",
 }
 
-# Of the unpacked tables (ZipFiles.content_digest), so that a zip compressed anew is still recognised.
+# Checksums of the unpacked tables (ZipFiles.content_digest), which do not depend on the compression.
 CONTENT_SHA256 = {
     "MUTAG": "3605b2426dc78271dfefc036264f7eae15804a80f62bf116e63837218baaacd7",
     "PTC_MR": "8791c90727c8a647246542076f81920709d3694dfddb7d811926ec7710f37971",
@@ -21,5 +21,5 @@ CONTENT_SHA256 = {
 
 
 def full_name(name: str) -> str:
-    """The collection's name of a dataset: itself, unless ``name`` is one of the paper's short forms."""
+    """Return the name of a dataset in the TU collection; resolves the short names of the paper."""
     return ALIASES.get(name, name)

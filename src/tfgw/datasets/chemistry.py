@@ -1,7 +1,7 @@
-"""What the numbers of node and edge labels mean where graphs are molecules.
+"""Elements and bond orders of node and edge labels in molecule datasets.
 
-MUTAG and PTC_MR say it in the README.txt of their archives in the TU collection (https://chrsmrrs.github.io/datasets).
-Labels that are text are element symbols already.
+For MUTAG and PTC_MR, they are documented in the README.txt of their archives in the TU collection
+(https://chrsmrrs.github.io/datasets). Text labels are already element symbols.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ BOND_ORDERS: dict[str, tuple[float, ...]] = {"MUTAG": (AROMATIC, 1, 2, 3), "PTC_
 """The bond order of each edge label, from 0."""
 
 BOND_NAMES: dict[int | str, float] = {"single": 1, "double": 2, "triple": 3, "aromatic": AROMATIC}
-"""Of molecules that were read from SMILES."""
+"""Bond orders of molecules read from SMILES."""
 
 _PERIODIC_TABLE = """
 H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc
@@ -30,7 +30,7 @@ SYMBOLS = frozenset(_PERIODIC_TABLE.split())
 
 
 def label_names(dataset: str, labels: Sequence[int | str]) -> tuple[str, ...]:
-    """What node labels are called: elements, where the dataset has them, else the labels themselves."""
+    """Return the names of node labels: elements if the dataset has them, else the labels themselves."""
     elements = ELEMENTS.get(full_name(dataset))
     if elements is None or not all(isinstance(label, int) and 0 <= label < len(elements) for label in labels):
         return tuple(str(label) for label in labels)
@@ -43,7 +43,7 @@ def are_elements(names: Sequence[str]) -> bool:
 
 
 def bond_orders(dataset: str, labels: Sequence[int | str]) -> tuple[float, ...] | None:
-    """The bond order of each edge label, where these are known to be bonds."""
+    """Return the bond order of each edge label, or ``None`` if the labels are not known to be bonds."""
     if labels and all(isinstance(label, str) for label in labels) and BOND_NAMES.keys() & set(labels):
         return tuple(BOND_NAMES.get(label, 1) for label in labels)
     orders = BOND_ORDERS.get(full_name(dataset))

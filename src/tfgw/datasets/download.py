@@ -1,4 +1,4 @@
-"""Fetch a dataset of the paper from the TU collection's site, checked and written whole."""
+"""Download a dataset of the paper from the TU collection, and verify it."""
 
 import http.client
 import shutil
@@ -27,7 +27,7 @@ def download(name: str, *, folder: Path) -> Path:
     except (OSError, http.client.HTTPException) as error:
         raise FileNotFoundError(
             f"{name} is not in {folder} and cannot be downloaded from {url} ({error}): put {name}.zip into a"
-            f" folder and name that folder with data_dir= or the environment variable {DATA_VARIABLE}"
+            f" folder, and set data_dir= or the environment variable {DATA_VARIABLE} to that folder"
         ) from None
     return archive
 
@@ -43,7 +43,9 @@ def _check_content(name: str, archive: Path, *, url: str) -> None:
     try:
         found = ZipFiles(archive).content_digest()
     except ValueError:
-        found = "none that can be read"
+        found = "unreadable"
     expected = CONTENT_SHA256[name]
     if found != expected:
-        raise ValueError(f"{url}: the content's SHA-256 is {found}, expected {expected}; download discarded")
+        raise ValueError(
+            f"{url}: the SHA-256 of the content is {found}, expected {expected}; the download was discarded"
+        )

@@ -1,4 +1,4 @@
-"""How edges become rows of numbers: learned with the encoding of nodes, and kept beside it."""
+"""Encoding of edge labels and attributes as ``edge_attr``, stored with the node encoding."""
 
 from dataclasses import dataclass
 
@@ -15,11 +15,11 @@ from tfgw.datasets.limits import check_array
 class EdgeEncoding:
     """The columns of ``edge_attr``: edge attributes, then one-hot edge labels.
 
-    The models here do not see them, so that graphs without them, or with labels that are not known (whose one-hot
-    entries are all 0), can be predicted.
+    The models do not use ``edge_attr``, so graphs without it, or with unknown labels (whose one-hot entries are all 0),
+    can be predicted.
 
     Args:
-        vocabulary: Known labels of each label column, sorted, each of which has a column.
+        vocabulary: Sorted known labels of each label column; each has a one-hot column.
         num_attributes: Number of attributes.
     """
 
@@ -28,7 +28,7 @@ class EdgeEncoding:
 
     @classmethod
     def fit(cls, tables: GraphTables) -> "EdgeEncoding":
-        """Learn the vocabulary and the number of attributes."""
+        """Fit the vocabulary and the number of attributes."""
         labels, attributes = tables.edge_labels, tables.edge_attributes
         return cls(
             vocabulary=() if labels is None else tuple(tuple(np.unique(column).tolist()) for column in labels.T),
@@ -36,7 +36,7 @@ class EdgeEncoding:
         )
 
     def encode(self, tables: GraphTables) -> Tensor | None:
-        """``edge_attr`` of all edges; ``None`` where the graphs lack what the columns are made of."""
+        """Return ``edge_attr`` of all edges, or ``None`` if the graphs lack the labels or attributes."""
         labels, attributes = tables.edge_labels, tables.edge_attributes
         found = (0 if labels is None else labels.shape[1], 0 if attributes is None else attributes.shape[1])
         if found != (len(self.vocabulary), self.num_attributes) or found == (0, 0):
@@ -57,10 +57,10 @@ class EdgeEncoding:
         return torch.cat(parts, dim=1)
 
     def decode(self, edge_attr: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Edge labels and attributes that ``edge_attr`` was made of.
+        """Return the edge labels and attributes that ``edge_attr`` encodes.
 
         Raises:
-            ValueError: If a row is not one-hot: it was changed, or made of labels that are not known.
+            ValueError: If a row is not one-hot, because it was modified or encodes unknown labels.
         """
         attributes = edge_attr[:, : self.num_attributes] if self.num_attributes else None
         return decoded_labels(edge_attr[:, self.num_attributes :], self.vocabulary, name="edge_attr"), attributes

@@ -1,10 +1,10 @@
-"""Edges without weights are a set: one that is listed again counts once, and self-loops do not count."""
+"""Edges without weights are a set: duplicates count once, and self-loops are ignored."""
 
 import numpy as np
 
 
 def distinct_edges(edge_index: np.ndarray, num_nodes: int) -> np.ndarray | None:
-    """Positions of the edges of a (2, edges) list that count, in its order, the first of equal ones; ``None``: all."""
+    """Return the positions of the first occurrence of each edge, without self-loops, or ``None`` if these are all."""
     source, target = edge_index
     keys = source * num_nodes + target
     has_loops = bool((source == target).any())

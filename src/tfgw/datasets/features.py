@@ -13,7 +13,7 @@ DEFAULT_MAX_DEGREE = 64
 
 
 def as_floats(table: np.ndarray, what: str) -> Tensor:
-    """Numbers in torch's default floating-point type, in which they must stay finite."""
+    """Convert numbers to the default floating-point type of PyTorch; they must stay finite."""
     values = torch.as_tensor(table, dtype=torch.get_default_dtype())
     if not values.isfinite().all():
         row = int(np.argwhere(~values.isfinite().numpy())[0][0])
@@ -22,8 +22,8 @@ def as_floats(table: np.ndarray, what: str) -> Tensor:
 
 
 def one_hot(codes: np.ndarray, *, width: int) -> Tensor:
-    """A row for each code, of zeros alone where the code is negative."""
-    # Not torch's one_hot: it makes an int64 matrix first, eight times COLLAB's 24 million entries.
+    """Return a one-hot row for each code; rows of negative codes are all zeros."""
+    # torch's one_hot creates an int64 matrix first, which is eight times as large.
     matrix = torch.zeros(len(codes), width)
     rows = np.flatnonzero(codes >= 0)
     matrix[torch.from_numpy(rows), torch.from_numpy(codes[rows])] = 1.0
@@ -31,21 +31,21 @@ def one_hot(codes: np.ndarray, *, width: int) -> Tensor:
 
 
 def codes_in(vocabulary: Sequence[Any], labels: np.ndarray) -> np.ndarray:
-    """Place of each label in a sorted vocabulary, (rows,); −1 for a label that is not in it."""
+    """Return the index of each label in a sorted vocabulary, (rows,); −1 for unknown labels."""
     known = np.array(vocabulary)
     if known.dtype.kind != labels.dtype.kind and "U" in (known.dtype.kind, labels.dtype.kind):
-        return np.full(len(labels), -1)  # text and numbers have no order in common
+        return np.full(len(labels), -1)  # text and numbers cannot be compared
     places = np.searchsorted(known, labels).clip(max=len(known) - 1)
     return np.where(known[places] == labels, places, -1)
 
 
 def decoded_labels(block: np.ndarray, vocabulary: Sequence[Sequence[Any]], *, name: str) -> np.ndarray | None:
-    """The labels, (rows, columns), that one-hot entries were made of; ``None`` where there are none."""
+    """Return the labels, (rows, columns), that one-hot entries encode, or ``None`` if there are none."""
     columns, start = [], 0
     for known in vocabulary:
         part = block[:, start : start + len(known)]
         if not (((part == 0) | (part == 1)).all() and (part.sum(axis=1) == 1).all()):
-            raise ValueError(f"{name}: is not one-hot, so that it does not tell the labels")
+            raise ValueError(f"{name}: is not one-hot, so the labels cannot be decoded")
         columns.append(np.array(known)[part.argmax(axis=1)])
         start += len(known)
     return np.stack(columns, axis=1) if columns else None

@@ -1,4 +1,4 @@
-"""The text files of one dataset in TU format, in a folder or inside a zip that is never unpacked to disk."""
+"""The text files of a dataset in TU format, in a folder or in a zip that is read without unpacking to disk."""
 
 import hashlib
 import lzma
@@ -13,7 +13,7 @@ from typing import IO, Protocol
 
 from tfgw.datasets import limits
 
-# What zipfile lets through from a damaged zip: it trusts offsets, names and sizes before it checks anything.
+# Errors that zipfile raises for damaged zips, because it uses offsets, names and sizes before checking them.
 _BROKEN_ZIP = (
     zipfile.BadZipFile,
     zlib.error,
@@ -28,23 +28,23 @@ _BROKEN_ZIP = (
 
 
 class TableFiles(Protocol):
-    """``NAME_A.txt`` and its companions; a table is asked for by what follows ``NAME_``, such as ``"A"``."""
+    """``NAME_A.txt`` and its companions; a table is identified by the part after ``NAME_``, such as ``"A"``."""
 
     name: str
 
     def __contains__(self, table: str) -> bool: ...
 
     def label(self, table: str) -> str:
-        """The file's name for an error message."""
+        """Return the name of the file for error messages."""
 
     def open(self, table: str) -> AbstractContextManager[IO[bytes]]: ...
 
     def fingerprint(self) -> str:
-        """Changes when the files change: the key of the parsed form in the cache."""
+        """Return a fingerprint that changes with the files; it is the key in the cache."""
 
 
 class FolderFiles:
-    """The tables as plain files of one folder."""
+    """Tables as text files in a folder."""
 
     def __init__(self, folder: Path, *, name: str | None = None) -> None:
         self.folder = folder
@@ -65,14 +65,14 @@ class FolderFiles:
             yield stream
 
     def fingerprint(self) -> str:
-        # Size and time, not content: hashing hundreds of megabytes would cost more than the cached load.
+        # Use size and time, because hashing the content would take longer than loading from the cache.
         paths = sorted(self.folder.glob(f"{self.name}_*.txt"))
         facts = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
 class ZipFiles:
-    """The tables as members of a zip, read as streams."""
+    """Tables as members of a zip, read as streams."""
 
     def __init__(self, archive: Path) -> None:
         self.archive = archive
@@ -101,7 +101,7 @@ class ZipFiles:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
     def content_digest(self) -> str:
-        """SHA-256 over the unpacked tables: the same for two zips that differ only in their compression."""
+        """Return the SHA-256 of the unpacked tables, which does not depend on the compression."""
         digest = hashlib.sha256()
         prefix = f"{self.name}_"
         for file_name in sorted(name for name in self._members if name.startswith(prefix)):
@@ -113,7 +113,7 @@ class ZipFiles:
 
 
 def open_files(path: str | os.PathLike[str]) -> TableFiles:
-    """The tables of the one dataset in ``path``, a folder or a zip."""
+    """Return the tables of the dataset in ``path``, a folder or a zip."""
     path = Path(path).expanduser()
     if path.is_dir():
         return FolderFiles(path)
@@ -126,15 +126,15 @@ def _only_name(file_names: Iterable[str], *, where: str) -> str:
     names = sorted(name.removesuffix("_A.txt") for name in file_names if name.endswith("_A.txt"))
     if not names:
         raise ValueError(
-            f"{where}: no file NAME_A.txt, so this is no dataset in TU format (graphs without edges have an empty one)"
+            f"{where}: no file NAME_A.txt, so this is not a dataset in TU format (without edges, it must be empty)"
         )
     if len(names) > 1:
-        raise ValueError(f"{where}: {len(names)} datasets ({', '.join(names)}) where one is expected")
+        raise ValueError(f"{where}: found {len(names)} datasets ({', '.join(names)}), expected one")
     return names[0]
 
 
 def _safe_members(archive: Path) -> dict[str, str]:
-    """Map file name to member for the text files of ``archive``; refuse what only a hostile zip has."""
+    """Map file names to members for the text files of ``archive``; reject malicious zips."""
     try:
         with zipfile.ZipFile(archive) as opened:
             infos = opened.infolist()
@@ -148,12 +148,12 @@ def _safe_members(archive: Path) -> dict[str, str]:
         unpacked += info.file_size
         if unpacked > most:
             limit = f"{most} unpacked bytes"
-            raise ValueError(f"{archive}: member {info.filename!r} takes it over {limit}; refused")
+            raise ValueError(f"{archive}: member {info.filename!r} exceeds the limit of {limit}")
         file_name = PurePosixPath(info.filename).name
         if not file_name.endswith(".txt") or file_name.startswith("._"):  # "._x": macOS resource forks
             continue
         if file_name in members:
-            raise ValueError(f"{archive}: two members named {file_name!r}, of which one is {info.filename!r}")
+            raise ValueError(f"{archive}: two members are named {file_name!r}, one of them {info.filename!r}")
         members[file_name] = info.filename
     return members
 
@@ -166,6 +166,6 @@ def _max_unpacked_bytes(archive: Path) -> int:
 def _check_member(archive: Path, info: zipfile.ZipInfo) -> None:
     path = info.filename.replace("\\", "/")
     if path.startswith("/") or path[1:2] == ":" or ".." in path.split("/"):
-        raise ValueError(f"{archive}: member {info.filename!r} points outside the archive; refused")
+        raise ValueError(f"{archive}: member {info.filename!r} points outside the archive")
     if info.flag_bits & 0x1:
         raise ValueError(f"{archive}: member {info.filename!r} is encrypted")

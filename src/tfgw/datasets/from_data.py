@@ -16,7 +16,7 @@ from tfgw.datasets.node_encoding import NodeEncoding
 from tfgw.datasets.targets import as_targets
 
 Graphs = GraphDataset | Sequence[Data]
-"""What functions over graphs take: a dataset, or a list of PyTorch Geometric graphs."""
+"""A dataset, or a list of PyTorch Geometric graphs."""
 
 
 def from_data_list(
@@ -27,19 +27,18 @@ def from_data_list(
     max_degree: int = DEFAULT_MAX_DEGREE,
     encoding: NodeEncoding | None = None,
 ) -> GraphDataset:
-    """Make a dataset of PyTorch Geometric graphs, a list or a dataset of them; whatever else they carry is kept.
+    """Create a dataset from a list or dataset of PyTorch Geometric graphs. Other attributes are kept.
 
-    Edges without ``edge_weight`` are a set: self-loops are dropped, and so is an edge that is listed again.
-    An ``x`` counts as node attributes, so ``features="auto"`` keeps it, and gives one-hot degrees where there
-    is none. An integer ``y`` is a class label of any value, a floating-point one a regression target; it
-    may be absent. ``encoding`` makes ``x`` as it was made of other graphs; ``features`` and ``max_degree`` are then
-    ignored.
+    Edges without ``edge_weight`` are a set: self-loops and duplicate edges are dropped. ``x`` is treated as node
+    attributes, so ``features="auto"`` keeps it, or uses one-hot degrees if there is no ``x``. An integer ``y`` is a
+    class label of any value, and a floating-point ``y`` is a regression target; ``y`` is optional. ``encoding`` is an
+    existing encoding to apply, such as that of a model; ``features`` and ``max_degree`` are then ignored.
     """
     if isinstance(graphs, Data):
         raise ValueError("graphs: expected a list of graphs, got one graph; put it in a list: [graph]")
     graphs = list(graphs)
     if not graphs:
-        raise ValueError("an empty list of graphs")
+        raise ValueError("the list of graphs is empty")
     for number, graph in enumerate(graphs):
         if not isinstance(graph, Data):
             raise ValueError(f"graph {number}: expected a torch_geometric.data.Data, got {type(graph).__name__}")
@@ -73,10 +72,10 @@ def _with_distinct_edges(graph: Data) -> Data:
 
 
 def as_graph_dataset(graphs: Graphs, *, encoding: NodeEncoding | None = None) -> GraphDataset:
-    """A dataset as it is, or one of the graphs of a list.
+    """Return a dataset unchanged, or convert a list of graphs to a dataset.
 
-    Features of listed graphs stay as they are, and nothing is known about their columns (``encoding`` is ``None``);
-    graphs without features get those of the given ``encoding``, by default one-hot degrees.
+    Features of listed graphs are kept, and their ``encoding`` is unknown (``None``). Graphs without features are
+    encoded by the given ``encoding`` (default: one-hot degrees).
     """
     if isinstance(graphs, GraphDataset):
         return graphs
@@ -109,7 +108,7 @@ def _stack_features(graphs: Sequence[Data]) -> np.ndarray | None:
         x = graph.x.detach().cpu()
         x = x[:, None] if x.dim() == 1 else x
         if parts and x.shape[1] != parts[0].shape[1]:
-            raise ValueError(f"graph {number}: x has {x.shape[1]} columns, that of graph 0 has {parts[0].shape[1]}")
+            raise ValueError(f"graph {number}: x has {x.shape[1]} columns, but that of graph 0 has {parts[0].shape[1]}")
         if not x.isfinite().all():
             raise ValueError(f"graph {number}: x has a value that is not finite")
         parts.append(x)
@@ -125,7 +124,7 @@ def _stack_targets(graphs: Sequence[Data]) -> np.ndarray | None:
             raise ValueError(f"graph {number}: no y, but other graphs have one")
         row = torch.as_tensor(graph.y).detach().cpu().flatten()
         if rows and row.shape != rows[0].shape:
-            raise ValueError(f"graph {number}: y has {len(row)} values, that of graph 0 has {len(rows[0])}")
+            raise ValueError(f"graph {number}: y has {len(row)} values, but that of graph 0 has {len(rows[0])}")
         rows.append(row)
     stacked = torch.stack(rows).numpy()
     return stacked[:, 0] if stacked.shape[1] == 1 else stacked

@@ -1,4 +1,4 @@
-"""A dataset from a list of networkx graphs. networkx itself is needed only by those who have such graphs."""
+"""Conversion of networkx graphs to a dataset, without importing networkx."""
 
 import math
 import numbers
@@ -30,24 +30,24 @@ def from_networkx(
     max_degree: int = DEFAULT_MAX_DEGREE,
     encoding: NodeEncoding | None = None,
 ) -> GraphDataset:
-    """Make a dataset of networkx graphs; nodes are numbered in the order of ``graph.nodes``.
+    """Create a dataset from networkx graphs; nodes are numbered in the order of ``graph.nodes``.
 
     Args:
-        graphs: ``Graph`` (each edge becomes two directed ones) or ``DiGraph``; self-loops are dropped.
-        y: one label or real target per graph, or the name of a graph attribute that holds it.
-        node_attributes: name of a node attribute, a number or a vector of numbers.
-        node_labels: name of a node attribute, a category of any kind.
-        edge_attributes: name of an edge attribute, a number or a vector of numbers; kept in ``edge_attr``.
-        edge_labels: name of an edge attribute, a category of any kind; kept in ``edge_attr``, one-hot.
-        weight: name of an edge attribute, kept as ``edge_weight``.
-        name: name of the dataset.
-        features: what becomes ``x``, see :class:`NodeEncoding`; ``"auto"``: attributes and labels, those that there
-            are, or the degree.
-        max_degree: cap of the one-hot degree.
-        encoding: makes ``x`` as it was made of other graphs; ``features`` and ``max_degree`` are then ignored.
+        graphs: Graphs of type ``Graph`` (each edge becomes two directed edges) or ``DiGraph``. Self-loops are dropped.
+        y: One label or real-valued target per graph, or the name of a graph attribute that contains it.
+        node_attributes: Name of a node attribute that is a number or a vector of numbers.
+        node_labels: Name of a node attribute that is a category of any type.
+        edge_attributes: Name of an edge attribute that is a number or a vector of numbers; stored in ``edge_attr``.
+        edge_labels: Name of an edge attribute that is a category of any type; stored one-hot in ``edge_attr``.
+        weight: Name of an edge attribute, stored as ``edge_weight``.
+        name: Name of the dataset.
+        features: Node features, see :class:`NodeEncoding`. ``"auto"`` uses attributes and labels if there are any, else
+            degrees.
+        max_degree: Largest one-hot degree.
+        encoding: Existing encoding to apply, such as that of a model; ``features`` and ``max_degree`` are then ignored.
     """
     if not graphs:
-        raise ValueError("an empty list of graphs")
+        raise ValueError("the list of graphs is empty")
     edges = [_edges(graph, number=number) for number, graph in enumerate(graphs)]
     tables = GraphTables(
         node_counts=np.array([len(graph) for graph in graphs]),
@@ -81,16 +81,16 @@ def _targets(graphs: "Sequence[networkx.Graph]", y: Sequence[Any] | str | None) 
 
 class _Edge(NamedTuple):
     ends: tuple[int, int]
-    names: tuple[Any, Any]  # of its ends
+    names: tuple[Any, Any]  # names of both ends
     attributes: dict[str, Any]
 
 
 def _edges(graph: "networkx.Graph", *, number: int) -> list[_Edge]:
-    """The edges, sorted by their ends, without self-loops; those of an undirected graph in both directions."""
+    """Return the edges without self-loops, sorted by their ends, in both directions for an undirected graph."""
     if not len(graph):
         raise ValueError(f"graph {number}: no nodes")
     if graph.is_multigraph():
-        raise ValueError(f"graph {number}: parallel edges are not supported, merge them with networkx.Graph(graph)")
+        raise ValueError(f"graph {number}: parallel edges are not supported; merge them with networkx.Graph(graph)")
     index = {node: position for position, node in enumerate(graph)}
     rows = [
         _Edge((index[source], index[target]), (source, target), attributes)
@@ -135,20 +135,20 @@ def _attribute_table(values: list[Any], what: str) -> np.ndarray:
     try:
         table = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{what}: not the same number of numbers on every {what.split()[0]}") from None
+        raise ValueError(f"{what}: has different lengths on different {what.split()[0]}s") from None
     if not np.isfinite(table).all():
-        raise ValueError(f"{what}: a value is not finite")
+        raise ValueError(f"{what}: contains a value that is not finite")
     return table.reshape(len(table), -1)
 
 
 def _label_table(values: list[Hashable]) -> np.ndarray:
     if {type(value) for value in values} in ({int}, {str}):
         labels = np.array(values)
-        if labels.dtype.kind in "iU":  # and no integer is too large: an encoding can keep them as they are
+        if labels.dtype.kind in "iU":  # and no integer is too large, so an encoding can store them
             return labels[:, None]
     try:
         distinct = sorted(set(values))  # type: ignore[type-var]
-    except TypeError:  # values of several types have no order of their own
+    except TypeError:  # values of different types cannot be sorted
         distinct = sorted(set(values), key=repr)
     code = {value: position for position, value in enumerate(distinct)}
     return np.array([code[value] for value in values])[:, None]

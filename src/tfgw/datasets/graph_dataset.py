@@ -1,4 +1,4 @@
-"""The dataset that every loader returns."""
+"""The dataset class of all loaders."""
 
 import hashlib
 import warnings
@@ -19,18 +19,17 @@ from tfgw.datasets.targets import as_targets
 
 
 class GraphDataset(InMemoryDataset):
-    """Graphs for classification or regression, as PyTorch Geometric knows them.
+    """A PyTorch Geometric dataset for classification or regression.
 
-    ``dataset[3]`` is a ``Data`` with ``x``, ``edge_index``, ``y`` (and ``edge_attr``, ``edge_weight`` where
-    there are any); ``dataset[[0, 2]]``, ``dataset[:10]`` and boolean masks select graphs; ``DataLoader``
-    takes it as it is. All graphs together are a few large tensors, of which the ``Data`` objects are views.
+    ``dataset[3]`` is a ``Data`` with ``x``, ``edge_index``, ``y`` (and optionally ``edge_attr`` and ``edge_weight``);
+    ``dataset[[0, 2]]``, ``dataset[:10]`` and boolean masks select graphs. It works with ``DataLoader``. All graphs are
+    stored in a few large tensors, and ``Data`` objects are views of them.
 
     Attributes:
-        name: the dataset's name.
-        classes: the original label of each class, so that ``classes[data.y]`` is what the source said; empty
-            for regression.
-        encoding: how ``x`` was made of what the source says about nodes; ``None`` where that is not known.
-        unseen: labels of the source that ``encoding`` does not know; ``None`` where it knows all.
+        name: Name of the dataset.
+        classes: Original label of each class: ``classes[data.y]`` is the label in the source. Empty for regression.
+        encoding: Encoding of node labels and attributes as ``x``; ``None`` if unknown.
+        unseen: Labels of the source that ``encoding`` does not know; ``None`` if it knows all.
     """
 
     unseen: UnseenLabels | None = None
@@ -58,7 +57,7 @@ class GraphDataset(InMemoryDataset):
             self._data = data
 
     def __getattr__(self, key: str) -> Any:
-        # A ``Data`` of all graphs is made when first asked for: to make it takes longer than many a step on the way.
+        # Create the ``Data`` of all graphs on first access, because this is slow.
         if "_tensors" in self.__dict__:
             self._data = Data(**self.__dict__.pop("_tensors"))
             return getattr(self, key)
@@ -66,7 +65,7 @@ class GraphDataset(InMemoryDataset):
 
     @property
     def stacked(self) -> dict[str, Any]:
-        """The attributes of all graphs, each stacked; ``slices`` says where those of each graph begin."""
+        """The concatenated attributes of all graphs; ``slices`` contains the start of each graph."""
         return self._tensors if "_tensors" in self.__dict__ else self._data.to_dict()
 
     @classmethod
@@ -79,7 +78,7 @@ class GraphDataset(InMemoryDataset):
         encoding: NodeEncoding | None = None,
         identifiers: Sequence[Any] | None = None,
     ) -> "GraphDataset":
-        """Stack graphs that are already complete: features in ``x``, classes from 0 in ``y``."""
+        """Create a dataset from complete graphs: features in ``x``, classes from 0 in ``y``."""
         data, slices, _ = collate(Data, data_list=list(graphs), increment=False, add_batch=False)
         return cls(data, slices, name=name, classes=classes, encoding=encoding, identifiers=identifiers)
 
@@ -87,9 +86,11 @@ class GraphDataset(InMemoryDataset):
     def stack(
         cls, graphs: Sequence[Data], y: Tensor | None = None, *, name: str, classes: Sequence[Any] = ()
     ) -> "GraphDataset":
-        """The same, faster, of graphs whose attributes are all tensors and the same in each; ``y`` has a row for each.
+        """Like :meth:`from_graphs`, but faster: all attributes are tensors, in all graphs the same; ``y`` has a row per
+        graph.
 
-        PyTorch Geometric's own function takes attributes of any kind, which for small graphs costs more than a solve.
+        The function of PyTorch Geometric handles attributes of any type, which for small graphs takes longer than a
+        solve.
         """
         stacked, slices = {}, {}
         attributes = [graph.to_dict() for graph in graphs]
@@ -103,29 +104,29 @@ class GraphDataset(InMemoryDataset):
 
     @property
     def num_classes(self) -> int:
-        """Number of classes of the whole dataset, also on a part of it; 0 for regression."""
+        """Number of classes of the whole dataset, even for a selection; 0 for regression."""
         return len(self.classes)
 
     @property
     def num_node_features(self) -> int:
-        """Features per node; PyTorch Geometric takes a graph out of the dataset to count them."""
+        """Number of features per node; faster than the method of PyTorch Geometric, which extracts a graph."""
         x = self.stacked.get("x")
         return 0 if x is None else 1 if x.dim() == 1 else int(x.shape[-1])
 
     @property
     def y(self) -> Tensor | None:
-        """The targets of the selected graphs, stacked; None for unlabelled graphs."""
+        """Targets of the selected graphs; ``None`` for unlabelled graphs."""
         y = self.stacked.get("y")
         return y if y is None or self._indices is None else y[list(self._indices)]
 
     @property
     def positions(self) -> list[int]:
-        """The place of each graph in the dataset that it was selected from."""
+        """Position of each selected graph in the whole dataset."""
         return list(range(len(self)) if self._indices is None else map(int, self._indices))
 
     @property
     def identifiers(self) -> list[Any] | None:
-        """What the source calls each of the selected graphs; ``None`` where it has no names for them."""
+        """Identifiers of the selected graphs; ``None`` if the source has none."""
         return None if self._identifiers is None else [self._identifiers[place] for place in self.positions]
 
     def map(self, transform: Callable[[Data], Data]) -> "GraphDataset":
@@ -133,13 +134,13 @@ class GraphDataset(InMemoryDataset):
         return self._of_graphs([transform(graph) for graph in self])
 
     def with_node_features(self, change: Callable[[Tensor], Tensor]) -> "GraphDataset":
-        """The same graphs with ``change(x)`` as features, where ``x`` stacks the nodes of all graphs."""
+        """Return the graphs with ``change(x)`` as features, where ``x`` contains the nodes of all graphs."""
         dataset = self.with_tensors({"x": change(self.stacked["x"])})
         dataset.encoding = None
         return dataset
 
     def with_tensors(self, changed: dict[str, Tensor]) -> "GraphDataset":
-        """The same graphs with other attributes, each of which stacks as many rows as before."""
+        """Return the graphs with replaced attributes, which must have the same numbers of rows."""
         tensors = self.stacked | changed
         dataset = GraphDataset(
             tensors,
@@ -153,23 +154,25 @@ class GraphDataset(InMemoryDataset):
         return dataset
 
     def with_values(self) -> "GraphDataset":
-        """The same graphs with their labels as values to predict; a dataset without classes stays as it is.
+        """Return the graphs with their labels as values to predict; a dataset without classes is returned unchanged.
 
         Raises:
-            ValueError: If a label is no number.
+            ValueError: If a label is not a number.
         """
         if not self.classes:
             return self
         try:
-            values = torch.tensor([*map(float, self.classes), torch.nan], dtype=torch.float64)  # −1 is not known
+            values = torch.tensor([*map(float, self.classes), torch.nan], dtype=torch.float64)  # class −1 is unknown
         except ValueError:
-            raise ValueError(f"{self.name}: its labels are no numbers, so they cannot be predicted as values") from None
+            raise ValueError(
+                f"{self.name}: its labels are not numbers, so they cannot be used for regression"
+            ) from None
         changed = self.with_tensors({"y": values[self.stacked["y"]]})
         changed.classes = ()
         return changed
 
     def with_graph_values(self, key: str, values: Tensor) -> "GraphDataset":
-        """The same graphs with one more attribute, of which each has one row; all graphs must be selected."""
+        """Return the graphs with an additional attribute, one row per graph; all graphs must be selected."""
         if self._indices is not None:
             raise ValueError(f"{key}: only part of the graphs is selected; compact the dataset first")
         dataset = self.with_tensors({key: values})
@@ -177,17 +180,17 @@ class GraphDataset(InMemoryDataset):
         return dataset
 
     def compact(self) -> "GraphDataset":
-        """A dataset of the selected graphs alone; itself, if all are selected."""
+        """Return a dataset of only the selected graphs, or the dataset itself if all are selected."""
         return self if self._indices is None else self._of_graphs(list(self))
 
     def _of_graphs(self, graphs: list[Data]) -> "GraphDataset":
-        """These graphs, which replace the selected ones, with what is known about those."""
+        """Return a dataset of these graphs with the metadata of this dataset."""
         return self.from_graphs(
             graphs, name=self.name, classes=self.classes, encoding=self.encoding, identifiers=self.identifiers
         )
 
     def content_digest(self) -> str:
-        """SHA-256 of structures and targets of all graphs, also of those that are not selected."""
+        """Return the SHA-256 of structures and targets of all graphs, selected or not."""
         digest = hashlib.sha256(repr(self.classes).encode())
         for key in ("x", "edge_index", "y"):
             if key in self.slices:
@@ -201,9 +204,9 @@ class GraphDataset(InMemoryDataset):
 
 
 def build_dataset(tables: GraphTables, *, name: str, encoding: NodeEncoding, part: bool = False) -> GraphDataset:
-    """Turn tables into a dataset, by an encoding that may have been learned from others.
+    """Convert tables to a dataset, with an encoding that may be that of other graphs.
 
-    Of a ``part`` of a dataset, ``unseen`` says what is unknown, and nothing is warned of or refused for it.
+    For a ``part`` of a dataset, ``unseen`` contains the unknown labels, without a warning or an error.
     """
     x, unseen = encoding.encode(tables, part=part)
     if unseen is not None and not part:
@@ -227,12 +230,12 @@ def build_dataset(tables: GraphTables, *, name: str, encoding: NodeEncoding, par
 
 
 def warn_of_unseen(unseen: UnseenLabels, name: str) -> None:
-    """Say what a dataset has that its encoding does not know."""
+    """Warn about labels of a dataset that its encoding does not know."""
     warnings.warn(f"{name}: {unseen}; their one-hot features are all 0", stacklevel=4)
 
 
 def _bounds(counts: Any) -> Tensor:
-    """Where each of several consecutive runs starts, and the end of the last: PyTorch Geometric's slices."""
+    """Return the start of each of several consecutive runs, and the end of the last, as slices of PyTorch Geometric."""
     bounds = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=bounds[1:])
     return torch.from_numpy(bounds)

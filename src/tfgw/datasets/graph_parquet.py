@@ -1,4 +1,4 @@
-"""Graphs as rows of a Parquet file: the form that is read fastest, since nothing has to be parsed.
+"""Graphs as rows of a Parquet file. This format is the fastest to read, because nothing has to be parsed.
 
 =====================  ==============================================================================================
 ``edge_index``         two lists of node numbers from 0, as in PyTorch Geometric; both directions of an edge
@@ -26,12 +26,12 @@ _ROWS_AT_ONCE = 2**14
 
 
 def is_graph_parquet(path: Path) -> bool:
-    """Whether a file has graphs in this form."""
+    """Whether a file contains graphs in this format."""
     return path.suffix == ".parquet" and path.is_file() and "edge_index" in column_names(path)
 
 
 class GraphParquet:
-    """The graphs of a file."""
+    """The graphs of a Parquet file."""
 
     parses_in_python = False
 
@@ -50,7 +50,7 @@ class GraphParquet:
         return int(open_parquet(self.path).metadata.num_rows)
 
     def chunks(self, size: int, *, skip: int = 0) -> Iterator["ParquetChunk"]:
-        """The graphs after the first ``skip``, ``size`` at a time, wherever the file's own groups of rows end."""
+        """Yield the graphs after the first ``skip``, ``size`` at a time, independent of the row groups of the file."""
         if not self.count():
             raise ValueError(f"{self.path}: the file has no graphs")
         first, waiting, rows = skip, [], 0
@@ -65,10 +65,10 @@ class GraphParquet:
         if waiting:
             yield ParquetChunk(str(self.path), first, waiting)
         if first + rows < self.count():
-            raise ValueError(f"{self.path}: cannot be read, it is damaged (rows from {first + rows} on are missing)")
+            raise ValueError(f"{self.path}: cannot be read; it is damaged (rows from {first + rows} on are missing)")
 
     def _batches(self, skip: int) -> Iterator[Any]:
-        """Batches of rows after the first ``skip``, without reading groups that are left out as a whole."""
+        """Yield batches of rows after the first ``skip``, without reading row groups that are skipped entirely."""
         file = open_parquet(self.path)
         lengths = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
         ends = np.cumsum(lengths)
@@ -82,11 +82,11 @@ class GraphParquet:
                 left_out -= passed
                 yield batch.slice(passed)
         except DAMAGED as error:
-            raise ValueError(f"{self.path}: cannot be read, it is damaged ({_line(error)})") from None
+            raise ValueError(f"{self.path}: cannot be read; it is damaged ({_line(error)})") from None
 
 
 def read_graph_parquet(path: Path) -> GraphTables:
-    """All graphs of a file."""
+    """Read all graphs of a file."""
     parts = [chunk.tables() for chunk in GraphParquet(path).chunks(_ROWS_AT_ONCE)]
     try:
         return concatenated(parts)
@@ -109,7 +109,7 @@ class ParquetChunk(NamedTuple):
         try:
             return self._tables({name: rows.column(name).combine_chunks() for name in rows.column_names})
         except (pyarrow.ArrowException, TypeError, AttributeError, OverflowError, UnicodeDecodeError) as error:
-            raise ValueError(f"{self._where()}: not graphs in the expected form ({_line(error)})") from None
+            raise ValueError(f"{self._where()}: not graphs in the expected format ({_line(error)})") from None
 
     def _where(self) -> str:
         return f"{self.label}, rows {self.first} to {self.first + sum(map(len, self.batches)) - 1}"
@@ -129,8 +129,8 @@ class ParquetChunk(NamedTuple):
             raise ValueError(f"{self.label}: no column num_nodes, node_labels or node_attributes")
         node_counts = next(iter(counts.values()))
         for name, others in counts.items():
-            self._require(others == node_counts, f"{name} is not of {next(iter(counts))}'s number of nodes")
-        self._require(node_counts > 0, "it has no nodes")
+            self._require(others == node_counts, f"{name} and {next(iter(counts))} have different numbers of nodes")
+        self._require(node_counts > 0, "the graph has no nodes")
         listed, source, target = self._ends(columns["edge_index"])
         edges, edge_counts = self._distinct(listed, source, target, node_counts)
         return GraphTables(
@@ -144,19 +144,19 @@ class ParquetChunk(NamedTuple):
         )
 
     def _require(self, holds: np.ndarray, otherwise: str) -> None:
-        """Raise ``ValueError`` at the first graph for which something does not hold."""
+        """Raise ``ValueError`` for the first graph that violates a condition."""
         if not holds.all():
             raise ValueError(f"{self.label}, row {self.first + int(np.flatnonzero(~holds)[0])}: {otherwise}")
 
     def _ends(self, column: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Listed edges of each graph, and both ends of all of them."""
+        """Return the number of listed edges of each graph, and both ends of all edges."""
         lists = column.flatten()
-        self._require(_lengths(column) == 2, "edge_index is not two lists")
+        self._require(_lengths(column) == 2, "edge_index must be two lists")
         lengths = _lengths(lists).reshape(-1, 2)
         self._require(lengths[:, 0] == lengths[:, 1], "the two lists of edge_index differ in length")
         numbers = _values(lists.flatten())
         if numbers.dtype.kind not in "iu" and len(numbers):
-            raise ValueError(f"{self.label}: edge_index must be of integers, found {numbers.dtype}")
+            raise ValueError(f"{self.label}: edge_index must contain integers, found {numbers.dtype}")
         is_source = np.repeat(np.tile([True, False], len(lengths)), lengths.ravel())
         numbers = numbers.astype(np.int64)
         return lengths[:, 0], numbers[is_source], numbers[~is_source]
@@ -164,12 +164,12 @@ class ParquetChunk(NamedTuple):
     def _distinct(
         self, listed: np.ndarray, source: np.ndarray, target: np.ndarray, node_counts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Edges (2, E) as a sorted set without loops, and their number in each graph."""
+        """Return the edges (2, E) as a sorted set without self-loops, and their number in each graph."""
         graph, nodes = np.repeat(np.arange(len(listed)), listed), int(node_counts.sum())
         is_inside = (source >= 0) & (target >= 0) & (source < node_counts[graph]) & (target < node_counts[graph])
         inside = np.ones(len(listed), dtype=bool)
         inside[graph[~is_inside]] = False
-        self._require(inside, "edge_index has a number that is no node")
+        self._require(inside, "edge_index contains a node that does not exist")
         first = starts(node_counts)
         kept = source != target
         keys = ((source + first[graph]) * nodes + target + first[graph])[kept]
@@ -195,7 +195,7 @@ class ParquetChunk(NamedTuple):
             raise ValueError(f"{self.label}: node_attributes must be numbers, found {numbers.dtype}")
         numbers = numbers.astype(np.float64)
         is_finite = np.logical_and.reduceat(np.isfinite(numbers).all(axis=1), starts(node_counts))
-        self._require(is_finite, "node_attributes has a value that is not finite")
+        self._require(is_finite, "node_attributes contains a value that is not finite")
         return numbers
 
     def _scalars(self, columns: dict[str, Any], name: str) -> np.ndarray | None:
@@ -210,13 +210,13 @@ class ParquetChunk(NamedTuple):
 
 
 def write_graph_parquet(tables: GraphTables, path: Path) -> None:
-    """Write graphs in this form; labels, attributes and weights of edges have no column."""
+    """Write graphs in this format, which has no columns for edge labels, attributes and weights."""
     import pyarrow
     from pyarrow import parquet
 
     for name in ("edge_labels", "edge_attributes", "edge_weights"):
         if getattr(tables, name) is not None:
-            raise ValueError(f"{name}: a Parquet file of graphs has no place for them")
+            raise ValueError(f"{name}: not supported in a Parquet file of graphs")
     graphs = len(tables.node_counts)
     owner, which = (
         np.tile(np.repeat(np.arange(graphs), tables.edge_counts), 2),
@@ -249,12 +249,12 @@ def _as_lists(values: Any, lengths: np.ndarray) -> Any:
 
 
 def _lengths(lists: Any) -> np.ndarray:
-    """Length of each list of an array."""
+    """Return the length of each list of an array."""
     return np.diff(lists.offsets.to_numpy())
 
 
 def _nested(column: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of each graph, and all rows, of lists of values or of lists of them."""
+    """Return the number of rows of each graph, and all rows, from lists of values or nested lists."""
     import pyarrow
 
     rows = column.flatten()
@@ -262,18 +262,18 @@ def _nested(column: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
         return _lengths(column), _values(rows)[:, None]
     widths = _lengths(rows)
     if len(np.unique(widths)) != 1:
-        raise ValueError(f"{name}: not the same number of values for all nodes")
+        raise ValueError(f"{name}: nodes have different numbers of values")
     return _lengths(column), _values(rows.flatten()).reshape(len(rows), -1)
 
 
 def _values(array: Any) -> np.ndarray:
-    """Numbers, or text."""
+    """Convert an array of numbers or text."""
     import pyarrow
 
     if pyarrow.types.is_string(array.type) or pyarrow.types.is_large_string(array.type):
         return np.array(array.to_pylist(), dtype=np.str_)
     if not pyarrow.types.is_integer(array.type) and not pyarrow.types.is_floating(array.type):
-        raise TypeError(f"found {array.type} where numbers or text are expected")
+        raise TypeError(f"expected numbers or text, found {array.type}")
     found: np.ndarray = array.to_numpy(zero_copy_only=False)
     return found
 

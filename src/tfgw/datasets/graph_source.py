@@ -1,4 +1,4 @@
-"""Files of graphs that are read in chunks, so that memory does not grow with the file."""
+"""Files of graphs that are read in chunks, with bounded memory."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -8,17 +8,17 @@ from tfgw.datasets.molecule_table import MoleculeRows
 
 
 class Chunk(Protocol):
-    """Consecutive graphs of a source as they are in the file. Other threads or processes make tables of them."""
+    """Unparsed consecutive graphs of a source, which are parsed in other threads or processes."""
 
     @property
     def first(self) -> int:
-        """Position of its first graph in the source, from 0."""
+        """Position of the first graph in the source, from 0."""
 
     def tables(self) -> GraphTables:
-        """Parse and check its graphs.
+        """Parse and check the graphs.
 
         Raises:
-            ValueError: With the name of the file and the place in it.
+            ValueError: If a graph is invalid; the message names the file and the position.
         """
 
 
@@ -27,13 +27,13 @@ class GraphSource(Protocol):
 
     name: str
     parses_in_python: bool
-    """Whether chunks are parsed by Python code, which only one thread of a process can run at a time."""
+    """Whether chunks are parsed by Python code, which holds the global interpreter lock."""
 
     def fingerprint(self) -> str:
-        """Changes when the files change."""
+        """Return a fingerprint that changes with the files."""
 
     def count(self) -> int | None:
-        """Number of graphs, or of rows of a table; ``None`` where that cannot be told without much work."""
+        """Return the number of graphs, or of rows of a table; ``None`` if it is expensive to determine."""
 
     def chunks(self, size: int, *, skip: int = 0) -> Iterator[Chunk] | Iterator[MoleculeRows]:
-        """What comes after the first ``skip`` graphs (or rows of a table), in order, ``size`` at a time."""
+        """Yield the graphs (or rows of a table) after the first ``skip``, in order, ``size`` at a time."""

@@ -1,4 +1,4 @@
-"""Many graphs as a few flat arrays: the form in which they are parsed, checked and cached."""
+"""Many graphs as a few flat arrays, for parsing, checking and caching."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from tfgw.datasets.limits import check_array
 
 @dataclass(frozen=True, kw_only=True)
 class GraphTables:
-    """G graphs with N nodes and E edges in all, stored graph after graph."""
+    """G graphs with N nodes and E edges in total, stored graph after graph."""
 
     node_counts: np.ndarray  # (G,) int64
     edge_counts: np.ndarray  # (G,) int64
@@ -21,10 +21,10 @@ class GraphTables:
     edge_attributes: np.ndarray | None = None  # (E, attribute columns) float64
     edge_weights: np.ndarray | None = None  # (E,) float64
     targets: np.ndarray | None = None  # (G,) labels, or (G,) or (G, values) floating-point numbers
-    identifiers: np.ndarray | None = None  # (G,) integers or text: what the source calls each graph
+    identifiers: np.ndarray | None = None  # (G,) integers or text: identifier of each graph in the source
 
     def part(self, start: int, stop: int) -> "GraphTables":
-        """The graphs from position ``start`` to before ``stop``."""
+        """Return the graphs from position ``start`` up to ``stop`` (exclusive)."""
         graphs = slice(start, stop)
         nodes = slice(int(self.node_counts[:start].sum()), int(self.node_counts[:stop].sum()))
         edges = slice(int(self.edge_counts[:start].sum()), int(self.edge_counts[:stop].sum()))
@@ -42,21 +42,21 @@ class GraphTables:
         )
 
     def degrees(self) -> np.ndarray:
-        """Number of edges that leave each node, (N,)."""
+        """Return the out-degree of each node, (N,)."""
         nodes = self.edges[0] + np.repeat(starts(self.node_counts), self.edge_counts)
         return np.bincount(nodes, minlength=int(self.node_counts.sum()))
 
 
 def starts(counts: np.ndarray) -> np.ndarray:
-    """Index at which each of several consecutive runs of the given lengths starts."""
+    """Return the start index of each of several consecutive runs of the given lengths."""
     return np.cumsum(counts) - counts
 
 
 def concatenated(parts: Sequence[GraphTables]) -> GraphTables:
-    """The graphs of all parts, one after the other.
+    """Concatenate the graphs of all parts.
 
     Raises:
-        ValueError: If some have what others lack, or have it in another form.
+        ValueError: If the parts have different attributes or types.
     """
     joined = {}
     for name in (field.name for field in fields(GraphTables)):
@@ -68,11 +68,11 @@ def concatenated(parts: Sequence[GraphTables]) -> GraphTables:
             continue
         noun = name.replace("_", " ")
         if len(present) < len(tables):
-            raise ValueError(f"some graphs have {noun}, others have none")
+            raise ValueError(f"some graphs have {noun}, others do not")
         if len({table.shape[1:] for table in present if name != "edges"}) > 1:
-            raise ValueError(f"{noun}: not the same number of values for all graphs")
+            raise ValueError(f"{noun}: graphs have different numbers of values")
         if len({table.dtype.kind == "U" for table in present}) > 1:
-            raise ValueError(f"{noun}: both numbers and text")
+            raise ValueError(f"{noun}: mixes numbers and text")
         size, widest = sum(table.size for table in present), max(table.itemsize for table in present)
         check_array(size, itemsize=widest, what=noun, instead="split the dataset, or use shorter text")
         joined[name] = np.concatenate(present, axis=1 if name == "edges" else 0)

@@ -3,8 +3,8 @@
 ===================  ==================================================================================================
 ``label``            of a node or edge: its label, an integer or text
 ``weight``           of an edge
-``target``           of the graph: what is predicted; a file ``labels.csv`` with columns ``file`` and ``target`` comes
-                     before it
+``target``           of the graph: target to predict; a file ``labels.csv`` with columns ``file`` and ``target`` takes
+                     precedence
 other attributes     of nodes and edges: attributes, in the order of their names, if they are numbers, else ignored
 ===================  ==================================================================================================
 
@@ -27,15 +27,15 @@ _RESERVED = {"label", "weight", "target", "id"}
 
 
 def is_graphml_folder(path: Path) -> bool:
-    """Whether a folder holds GraphML files."""
+    """Whether a folder contains GraphML files."""
     return path.is_dir() and any(path.glob(f"*{SUFFIX}"))
 
 
 def read_graphml(folder: Path) -> GraphTables:
-    """All graphs of a folder.
+    """Read all graphs of a folder.
 
     Raises:
-        ValueError: If a file cannot be read, or says other things about its graph than the files before.
+        ValueError: If a file cannot be read, or has other attributes than the previous files.
     """
     targets = _targets(folder)
     files = sorted(folder.glob(f"*{SUFFIX}"))
@@ -59,10 +59,10 @@ def _targets(folder: Path) -> dict[str, Any] | None:
 
 
 def _entry(path: Path, targets: dict[str, Any] | None) -> dict[str, Any]:
-    """A file as a node-link object."""
+    """Convert a file to a node-link object."""
     graph = _read(path)
     if graph.is_multigraph():
-        raise ValueError("has parallel edges, which are not supported")
+        raise ValueError("parallel edges are not supported")
     nodes, edges = dict(graph.nodes(data=True)), list(graph.edges(data=True))
     node_names, edge_names = _numeric(nodes.values()), _numeric(attributes for *_, attributes in edges)
     return {
@@ -84,12 +84,12 @@ def _read(path: Path) -> Any:
         raise ImportError("GraphML files need networkx: pip install networkx") from error
     try:
         return networkx.read_graphml(path, node_type=str)
-    except Exception as error:  # the parser lets through whatever a wrong type or reference leads to
+    except Exception as error:  # the parser raises errors of many types
         raise ValueError(f"not a readable GraphML file ({' '.join(str(error).split())[:120]})") from None
 
 
 def _numeric(described: Iterable[dict[str, Any]]) -> list[str]:
-    """Names of the attributes that are numbers wherever they occur."""
+    """Return the names of the attributes that are numbers in all nodes or edges."""
     kinds: dict[str, set[type]] = {}
     for attributes in described:
         for name, value in attributes.items():
@@ -101,7 +101,7 @@ def _described(attributes: dict[str, Any], names: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {"label": attributes["label"]} if "label" in attributes else {}
     missing = next((name for name in names if name not in attributes), None)
     if missing is not None:
-        raise ValueError(f"some nodes or edges have an attribute {missing!r}, others have none")
+        raise ValueError(f"some nodes or edges have an attribute {missing!r}, others do not")
     return found | ({"attributes": [attributes[name] for name in names]} if names else {})
 
 

@@ -1,9 +1,9 @@
-"""Graphs as JSON lines: one object in networkx's node-link form per line, in a plain or a gzip file.
+"""Graphs in JSON Lines format: one object in networkx's node-link format per line, in a plain or a gzip file.
 
     {"id": "mol-7", "target": 1, "nodes": [{"id": 0, "label": "C"}, {"id": 1, "label": "O"}],
      "edges": [{"source": 0, "target": 1, "label": "double"}]}
 
-``docs/files.md`` has all keys.
+``docs/files.md`` documents all keys.
 """
 
 import gzip
@@ -21,13 +21,13 @@ from tfgw.datasets.node_link import node_link_tables
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 MAX_LINE_BYTES = 2**26
-"""A graph of 100,000 nodes takes some megabytes."""
+"""Limit of the length of a line. A graph of 100,000 nodes takes a few megabytes."""
 _LINES_AT_ONCE = 2048
 _COUNTED_BYTES = 2**24
 
 
 class JsonLines:
-    """A file of graphs, one on each line that is not blank."""
+    """A file with one graph per non-blank line."""
 
     parses_in_python = True
 
@@ -42,7 +42,7 @@ class JsonLines:
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
     def count(self) -> int | None:
-        """Number of lines that are not blank; not known of a gzip file without unpacking it."""
+        """Return the number of non-blank lines, or ``None`` for a gzip file, which would have to be unpacked."""
         if self.path.suffix == ".gz":
             return None
         count, before = 0, b"\n"
@@ -69,7 +69,7 @@ class JsonLines:
             raise ValueError(f"{self.path}: the file is empty")
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """Number, from 1, and text of each line that is not blank."""
+        """Yield the number, from 1, and text of each non-blank line."""
         with self._open() as stream:
             number = 0
             while line := stream.readline(MAX_LINE_BYTES + 1):
@@ -119,7 +119,7 @@ def _loads(line: bytes) -> Any:
     except RecursionError:
         raise ValueError("brackets are nested too deeply") from None
     except UnicodeDecodeError:
-        raise ValueError("not text in UTF-8") from None
+        raise ValueError("not UTF-8 text") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error.msg}, column {error.colno})") from None
 

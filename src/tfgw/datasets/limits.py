@@ -1,35 +1,35 @@
-"""How much memory the content of a file may ask for.
+"""Limits of the memory that the content of a file may require.
 
-A few kilobytes can describe arrays of any size: one-hot features of 60,000 labels on as many nodes, the shortest paths
-of a large graph, a zip of nothing but zeros. What is made of a file is therefore compared with these limits before it
-is made. ``docs/files.md`` lists them.
+A file of a few kilobytes can require arrays of any size: one-hot features of 60,000 labels on as many nodes, the
+shortest paths of a large graph, a zip that contains only zeros. Sizes are therefore compared with these limits before
+memory is allocated. ``docs/files.md`` lists the limits.
 """
 
 import math
 import os
 
 MAX_UNPACKED_BYTES = 4 * 2**30
-"""A zip whose members add up to more than this is refused before anything is read."""
+"""Maximum total unpacked size of a zip, checked before anything is read."""
 
 MAX_COMPRESSION = 200
-"""So is one that unpacks to more than so many times its size; COLLAB, the most regular of the paper's, has 35."""
+"""Maximum compression ratio of a zip. Of the paper's datasets, COLLAB has the highest, 35."""
 
 ALWAYS_UNPACKED_BYTES = 2**26
-"""Small enough to need no limit on its compression."""
+"""Unpacked size below which the compression ratio is not limited."""
 
 MAX_ARRAY_GIB = 1.0
 VARIABLE = "TFGW_MAX_ARRAY_GIB"
 
 
 def max_array_bytes() -> float:
-    """The largest array that is made of a file's content, in bytes: 1 GiB, or what the environment variable says."""
+    """Return the maximum size of an array in bytes: 1 GiB, or the value of the environment variable."""
     text = os.environ.get(VARIABLE, "")
     try:
         limit = float(text) if text else MAX_ARRAY_GIB
     except ValueError:
         limit = math.nan
     if not limit > 0:
-        raise ValueError(f"{VARIABLE}={text!r}: must be a number above 0, in GiB")
+        raise ValueError(f"{VARIABLE}={text!r}: must be a positive number, in GiB")
     return limit * 2**30
 
 
@@ -37,14 +37,14 @@ def check_array(*shape: int, itemsize: int, what: str, instead: str) -> None:
     """Raise ``ValueError`` if an array would be larger than the limit.
 
     Args:
-        *shape: Its shape.
+        *shape: Shape of the array.
         itemsize: Bytes per entry.
-        what: Names the array, and the file or option that asks for it, in the error.
-        instead: What the user may do, other than raising the limit.
+        what: Name of the array, and of the file or option that requires it, for the error message.
+        instead: Advice for the user, besides raising the limit.
     """
     size, limit = math.prod(shape) * itemsize, max_array_bytes()
     if size > limit:
         raise ValueError(
-            f"{what}: {' × '.join(f'{length:,}' for length in shape)} numbers take {size / 2**30:,.1f} GiB, and the"
-            f" limit is {limit / 2**30:g}; {instead}, or raise the limit with the environment variable {VARIABLE}"
+            f"{what}: {' × '.join(f'{length:,}' for length in shape)} numbers take {size / 2**30:,.1f} GiB, but the"
+            f" limit is {limit / 2**30:g} GiB; {instead}, or raise the limit with the environment variable {VARIABLE}"
         )

@@ -1,4 +1,4 @@
-"""What a folder holds that can be loaded."""
+"""List the datasets in a folder."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ from tfgw.datasets.table_file import SUFFIXES as TABLES
 
 
 def datasets_in(folder: Path) -> list[Path]:
-    """Paths that :func:`tfgw.datasets.load` takes: zips, files, and folders of tables or of GraphML, by name.
+    """Return the paths that :func:`tfgw.datasets.load` accepts: zips, files, and folders of tables or GraphML, by name.
 
-    A folder that itself holds the text files of a dataset, or GraphML files, is one of them.
+    If the folder itself contains the text files of a dataset, or GraphML files, it is included.
     """
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")

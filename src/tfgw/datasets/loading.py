@@ -34,29 +34,31 @@ def load(
     columns: TableColumns | None = None,
     labelled: bool | None = None,
 ) -> GraphDataset:
-    """Load a dataset in TU format, of JSON lines (:mod:`tfgw.datasets.json_lines`), a folder of GraphML files
-    (:mod:`tfgw.datasets.graphml`), of rows of a Parquet file (:mod:`tfgw.datasets.graph_parquet`), or a table of
+    """Load a dataset by name or path.
+
+    Supported formats are TU format, JSON Lines (:mod:`tfgw.datasets.json_lines`), a folder of GraphML files
+    (:mod:`tfgw.datasets.graphml`), Parquet files of graphs (:mod:`tfgw.datasets.graph_parquet`), and tables of
     molecules.
 
     Args:
-        source: a name such as ``"MUTAG"``, ``"PTC"`` or ``"IMDB-B"``, or the path of a folder, zip or file of your
-            own (with a separator, as in ``"./mine"``, or ending in ``.zip``, ``.jsonl``, ``.jsonl.gz``, ``.csv`` or
-            ``.parquet``, or a ``Path``).
-        data_dir: folder in which a name is looked up, as ``NAME.zip`` or as text files, there or in a
-            sub-folder ``NAME``. By default the folder in the environment variable ``TFGW_DATA``, else one in
-            the per-user cache. The paper's eight datasets are downloaded into it where they are missing.
-        features: what becomes ``x``, see :class:`NodeEncoding`; ``"auto"``: attributes and labels, those that there
-            are, or the degree.
-        max_degree: cap of the one-hot degree.
-        encoding: makes ``x`` as it was made of other graphs, those that a model was trained on; ``features`` and
-            ``max_degree`` are then ignored. Such graphs need no targets. Labels that the encoding does not know
-            get one-hot features that are all 0, with a warning; see ``unseen`` of :class:`GraphDataset`.
-        columns: names of the columns of a CSV or Parquet file with molecules. Rows that cannot be read are left out,
-            with a warning that counts them.
-        labelled: whether rows of such a table that have no target are left out; by default, unless ``encoding`` is
-            given. Otherwise their ``y`` is −1, or NaN where targets are values.
+        source: A name such as ``"MUTAG"``, ``"PTC"`` or ``"IMDB-B"``, or the path of your own folder, zip or file (with
+            a separator, as in ``"./mine"``, or ending in ``.zip``, ``.jsonl``, ``.jsonl.gz``, ``.csv`` or ``.parquet``,
+            or a ``Path``).
+        data_dir: Folder in which a name is looked up, as ``NAME.zip`` or as text files, directly or in a subfolder
+            ``NAME`` (default: environment variable ``TFGW_DATA``, else a folder in the per-user cache). The paper's
+            eight datasets are downloaded to it if they are missing.
+        features: Node features, see :class:`NodeEncoding`. ``"auto"`` uses attributes and labels if there are any, else
+            degrees.
+        max_degree: Largest one-hot degree.
+        encoding: Existing encoding to apply, such as that of a model; ``features`` and ``max_degree`` are then ignored,
+            and the graphs need no targets. Unknown labels are encoded as zeros, with a warning; see ``unseen`` of
+            :class:`GraphDataset`.
+        columns: Column names of a CSV or Parquet file of molecules. Rows that cannot be read are skipped, with a
+            warning that counts them.
+        labelled: Whether to skip rows of such a table that have no target (default: unless ``encoding`` is given).
+            Otherwise their ``y`` is −1, or NaN for regression.
 
-    The parsed form is kept in the per-user cache, so that the second load of a large dataset is quick.
+    Parsed datasets are stored in the per-user cache, so that the second load of a large dataset is fast.
     """
     labelled = encoding is None if labelled is None else labelled
     if is_table(source) and not is_graph_parquet(Path(source).expanduser()):
@@ -74,7 +76,7 @@ def load(
 
 
 def _read(source: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None) -> tuple[str, GraphTables, str]:
-    """Name and graphs of a source, and what to say where they need targets and have none."""
+    """Return the name and graphs of a source, and the error message for missing targets."""
     path = Path(source).expanduser()
     if not _is_name(source) and is_graphml_folder(path):
         return path.resolve().name, read_graphml(path), f"{path}: the graphs have no target"
@@ -97,19 +99,19 @@ def _read_table(path: Path, columns: TableColumns | None, *, labelled: bool) -> 
 
 
 def named_columns(path: Path, columns: TableColumns | None) -> TableColumns:
-    """The columns of a table of molecules, which must have been named."""
+    """Return the columns of a table of molecules; raise ``ValueError`` if they are not given."""
     if columns is None:
-        raise ValueError(f"{path}: the column of SMILES is not named (columns=, --smiles)")
+        raise ValueError(f"{path}: specify the column of SMILES strings (columns=, --smiles)")
     return columns
 
 
 def is_table(source: str | os.PathLike[str]) -> bool:
-    """Whether a source is a file of rows, as its name says."""
+    """Whether a source is a table, by its file name."""
     return str(source).endswith(TABLES)
 
 
 def is_path(source: str) -> bool:
-    """Whether text is the path of a dataset rather than its name."""
+    """Whether ``source`` is the path of a dataset rather than its name."""
     separators = [os.sep, os.altsep] if os.altsep else [os.sep]
     return source.endswith((".zip", *SUFFIXES, *TABLES)) or any(separator in source for separator in separators)
 
@@ -120,7 +122,7 @@ def open_source(
     data_dir: str | os.PathLike[str] | None = None,
     columns: TableColumns | None = None,
 ) -> GraphSource:
-    """The graphs of a name or path, as :func:`load` takes them, to be read in chunks; targets may be missing."""
+    """Open the graphs of a name or path, as in :func:`load`, to read them in chunks; targets may be missing."""
     path = Path(source).expanduser()
     if not _is_name(source) and is_graphml_folder(path):
         return TablesSource(path.resolve().name, read_graphml(path))
@@ -134,7 +136,7 @@ def open_source(
 
 
 def find_tables(source: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None) -> TableFiles:
-    """The files in TU format of a name or path, as :func:`load` takes them."""
+    """Find the files in TU format of a name or path, as in :func:`load`."""
     if _is_name(source):
         return _find(full_name(str(source)), folder=data_folder(data_dir))
     return open_files(source)
@@ -148,13 +150,13 @@ def _find(name: str, *, folder: Path) -> TableFiles:
     archive = folder / f"{name}.zip"
     if archive.is_file():
         return ZipFiles(archive)
-    for place in (folder, folder / name, folder / name / "raw"):  # the last is PyTorch Geometric's own layout
+    for place in (folder, folder / name, folder / name / "raw"):  # the last is the layout of PyTorch Geometric
         if (place / f"{name}_A.txt").is_file():
             return FolderFiles(place, name=name)
     if name not in CONTENT_SHA256:
         raise FileNotFoundError(
             f"no dataset {name!r}: {folder} has neither {name}.zip nor {name}_A.txt, and only"
-            f" {', '.join(CONTENT_SHA256)} can be downloaded; a folder of your own is given as a path,"
+            f" {', '.join(CONTENT_SHA256)} can be downloaded; for your own folder, use a path:"
             f" ./{name}"
         )
     return ZipFiles(download(name, folder=folder))

@@ -24,7 +24,7 @@ class MoleculeSource:
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
     def count(self) -> int | None:
-        """Number of rows, where the file says it."""
+        """Return the number of rows, or ``None`` if the file does not contain it."""
         return count_rows(self.path)
 
     def chunks(self, size: int, *, skip: int = 0) -> Iterator[MoleculeRows]:

@@ -1,4 +1,4 @@
-"""A table of molecules: a CSV or Parquet file with a column of SMILES, and perhaps of targets and identifiers."""
+"""Tables of molecules: CSV or Parquet files with a column of SMILES, and optionally of targets and identifiers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -14,18 +14,18 @@ from tfgw.datasets.molecules import Molecule, molecule_tables, parse_smiles
 from tfgw.datasets.table_file import Row, column_names, read_rows
 
 _SHOWN = 3
-"""Skipped rows that a report names."""
+"""Maximum number of skipped rows to list."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableColumns:
-    """Names of the columns of a table; model files keep them.
+    """Column names of a table of molecules, which are stored in model files.
 
     Args:
-        smiles: The molecules.
-        target: What is predicted: integers or text are classes, numbers of which one has a fraction are values.
-        identifier: What each row is called; ``None``: its number, from 0 in the first row after the header.
-        values: Whether whole numbers are values to predict rather than classes.
+        smiles: Column of SMILES strings.
+        target: Column of targets. Integers or text are classes; if a number has a fraction, all are values.
+        identifier: Column of identifiers (default: the row number, from 0 after the header).
+        values: Whether integers are values to predict rather than classes.
     """
 
     smiles: str
@@ -35,26 +35,26 @@ class TableColumns:
 
 
 class SkippedRows(NamedTuple):
-    """Rows of a table that are not among the graphs."""
+    """Counts of the skipped rows of a table."""
 
     of_rows: int
     unreadable: int
-    reasons: tuple[str, ...]  # of the first few that could not be read
+    reasons: tuple[str, ...]  # for the first few unreadable rows
     without_target: int
 
     def __str__(self) -> str:
         parts = []
         if self.unreadable:
             more = "; ..." if self.unreadable > len(self.reasons) else ""
-            noun = "row cannot be read and is" if self.unreadable == 1 else "rows cannot be read and are"
-            parts.append(f"{self.unreadable} of {self.of_rows} {noun} left out: {'; '.join(self.reasons)}{more}")
+            noun = "rows cannot be read and is" if self.unreadable == 1 else "rows cannot be read and are"
+            parts.append(f"{self.unreadable} of {self.of_rows} {noun} skipped: {'; '.join(self.reasons)}{more}")
         if self.without_target:
-            noun = "row has no target and is" if self.without_target == 1 else "rows have no target and are"
-            parts.append(f"{self.without_target} of {self.of_rows} {noun} left out")
+            noun = "rows has no target and is" if self.without_target == 1 else "rows have no target and are"
+            parts.append(f"{self.without_target} of {self.of_rows} {noun} skipped")
         return ", and ".join(parts)
 
     def merged(self, other: "SkippedRows") -> "SkippedRows":
-        """Those of two parts of a table."""
+        """Merge the counts of two parts of a table."""
         return SkippedRows(
             self.of_rows + other.of_rows,
             self.unreadable + other.unreadable,
@@ -64,7 +64,7 @@ class SkippedRows(NamedTuple):
 
 
 class MoleculeTable(NamedTuple):
-    """The molecules of a table that could be read, ``None`` if there are none, and what is known of the others."""
+    """The readable molecules of a table (``None`` if there are none), and the skipped rows."""
 
     tables: GraphTables | None
     skipped: SkippedRows
@@ -78,22 +78,22 @@ class _Row(NamedTuple):
 
 
 class MoleculeRows(NamedTuple):
-    """Rows of a table as they are in the file, from the row with the number ``first``."""
+    """Unparsed rows of a table, starting with row number ``first``."""
 
     path: Path
     columns: TableColumns
-    present: tuple[str, ...]  # what each value of a row is: "smiles", "target", "id"
+    present: tuple[str, ...]  # kind of each value in a row: "smiles", "target", "id"
     first: int
     rows: Sequence[Row]
 
     def parse(self, *, labelled: bool = False) -> MoleculeTable:
-        """Make graphs of the molecules; rows that cannot be read are left out.
+        """Convert the molecules to graphs; rows that cannot be read are skipped.
 
         Args:
-            labelled: Whether rows without a target are left out, too.
+            labelled: Whether to skip rows without a target, too.
 
         Raises:
-            ValueError: If the targets are both numbers and text.
+            ValueError: If the targets mix numbers and text.
         """
         found: list[_Row] = []
         reasons: list[str] = []
@@ -124,7 +124,7 @@ class MoleculeRows(NamedTuple):
 def read_chunks(
     path: Path, columns: TableColumns, *, size: int | None, labelled: bool, skip: int = 0
 ) -> Iterator[MoleculeRows]:
-    """The rows of a table after the first ``skip``, ``size`` at a time; ``None``: all at once."""
+    """Yield the rows of a table after the first ``skip``, ``size`` at a time (``None``: all at once)."""
     has_target = _has_target(path, columns, labelled=labelled)
     named = {"smiles": columns.smiles, "target": columns.target if has_target else None, "id": columns.identifier}
     present = {what: name for what, name in named.items() if name is not None}
@@ -138,16 +138,16 @@ def read_chunks(
 
 
 def read_molecules(path: Path, columns: TableColumns, *, labelled: bool) -> tuple[GraphTables, SkippedRows | None]:
-    """Read a table; rows whose molecule cannot be read are left out.
+    """Read a table; rows whose molecule cannot be read are skipped.
 
     Args:
         path: A CSV or Parquet file.
-        columns: Where molecules, targets and identifiers are.
-        labelled: Whether rows without a target are left out. Otherwise they stay, their target masked, and the column
-            of targets may be missing.
+        columns: Columns of molecules, targets and identifiers.
+        labelled: Whether to skip rows without a target. Otherwise their target is masked, and the column of targets may
+            be missing.
 
     Raises:
-        ValueError: If the file cannot be read, no row can, or the targets are both numbers and text.
+        ValueError: If the file or all of its rows cannot be read, or if the targets mix numbers and text.
     """
     (chunk,) = read_chunks(path, columns, size=None, labelled=labelled)
     tables, skipped = chunk.parse(labelled=labelled)
@@ -158,17 +158,17 @@ def read_molecules(path: Path, columns: TableColumns, *, labelled: bool) -> tupl
 
 def _has_target(path: Path, columns: TableColumns, *, labelled: bool) -> bool:
     if labelled and columns.target is None:
-        raise ValueError(f"{path}: the column of targets is not named (target=, --target)")
+        raise ValueError(f"{path}: specify the column of targets (target=, --target)")
     return labelled or columns.target in column_names(path)
 
 
 def _targets(rows: list[_Row], columns: TableColumns, *, where: str) -> np.ndarray:
-    """Targets of the rows; masked where a row has none."""
+    """Return the targets of the rows; missing targets are masked."""
     numbers = {row.number: _number(row.target) for row in rows if row.target is not None}
     texts = [row for row, number in numbers.items() if number is None]
     if texts and len(texts) < len(numbers):
         other = next(row for row, number in numbers.items() if number is not None)
-        raise ValueError(f"{where}: row {texts[0]} has text and row {other} a number; targets are one or the other")
+        raise ValueError(f"{where}: row {texts[0]} is text and row {other} is a number; targets must not mix both")
     mask = [row.target is None for row in rows]
     if texts:
         return np.ma.array([str(row.target or "") for row in rows], mask=mask, dtype=np.str_)
@@ -181,7 +181,7 @@ def _targets(rows: list[_Row], columns: TableColumns, *, where: str) -> np.ndarr
 
 
 def _number(value: Any) -> int | float | None:
-    """A field as a number, ``None`` if it is text. Whole numbers are integers: tables often hold them as 1.0."""
+    """Convert a field to a number, or ``None`` if it is text. Values such as 1.0 become integers."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -190,7 +190,7 @@ def _number(value: Any) -> int | float | None:
 
 
 def _identifiers(values: list[Any]) -> np.ndarray:
-    """Integers as such, everything else as text; a row without an identifier has an empty one."""
+    """Return identifiers as integers, or else as text; missing identifiers are empty strings."""
     if all(type(value) is int and -(2**63) <= value < 2**63 for value in values):
         return np.array(values)
     return np.array(["" if value is None else str(value) for value in values], dtype=np.str_)

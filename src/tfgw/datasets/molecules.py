@@ -1,7 +1,7 @@
-"""Molecules as graphs: atoms are nodes, labelled by their element, and bonds are edges, labelled by their kind.
+"""Molecules as graphs: atoms are nodes labelled by element, and bonds are edges labelled by type.
 
-RDKit (extra ``chem``) reads SMILES. Hydrogens that are not written as atoms, charges, isotopes and stereochemistry are
-not part of the graph.
+RDKit (extra ``chem``) reads SMILES. Implicit hydrogens, charges, isotopes and stereochemistry are not part of the
+graph.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.node_encoding import NodeEncoding
 
 MAX_ATOMS = 1_000
-"""Larger molecules are refused: a single one would take longer than all others of a table."""
+"""Maximum number of atoms. A single larger molecule would take longer than all others of a table."""
 
 
 class Molecule(NamedTuple):
     """A molecule as plain lists."""
 
     elements: list[str]
-    ends: list[tuple[int, int]]  # of each bond
+    ends: list[tuple[int, int]]  # both ends of each bond
     bonds: list[str]  # "single", "double", "triple", "aromatic", …
 
 
@@ -30,20 +30,20 @@ def parse_smiles(smiles: Any) -> Molecule:
     """Read one molecule.
 
     Raises:
-        ValueError: With the reason in a few words.
+        ValueError: If it cannot be read; the message gives the reason.
     """
     if not isinstance(smiles, str):
         raise ValueError("no SMILES" if smiles is None else f"expected text, found {type(smiles).__name__}")
     if len(smiles) > 20 * MAX_ATOMS:
         raise ValueError(f"{len(smiles):,} characters, too many for {MAX_ATOMS:,} atoms")
     if len(smiles.split()) != 1 or "\0" in smiles:
-        raise ValueError("no SMILES" if not smiles.strip() else "more than a molecule")
+        raise ValueError("no SMILES" if not smiles.strip() else "more than one molecule")
     molecule = _rdkit_molecule(smiles)
     atoms = molecule.GetNumAtoms()
     if not atoms:
         raise ValueError("no atoms")
     if atoms > MAX_ATOMS:
-        raise ValueError(f"{atoms:,} atoms, at most {MAX_ATOMS:,} are taken")
+        raise ValueError(f"{atoms:,} atoms, more than the maximum of {MAX_ATOMS:,}")
     bonds = list(molecule.GetBonds())
     return Molecule(
         [atom.GetSymbol() for atom in molecule.GetAtoms()],
@@ -55,7 +55,7 @@ def parse_smiles(smiles: Any) -> Molecule:
 def molecule_tables(
     molecules: Sequence[Molecule], *, targets: np.ndarray | None = None, identifiers: np.ndarray | None = None
 ) -> GraphTables:
-    """Molecules in the form in which datasets are made of them; each bond is an edge in both directions."""
+    """Convert molecules to tables; each bond is an edge in both directions."""
     sizes = np.array([len(molecule.bonds) for molecule in molecules])
     ends = np.array([pair for molecule in molecules for pair in molecule.ends], dtype=np.int64).reshape(-1, 2)
     bonds = np.array([bond for molecule in molecules for bond in molecule.bonds], dtype=np.str_)
@@ -83,28 +83,28 @@ def from_smiles(
     max_degree: int = DEFAULT_MAX_DEGREE,
     encoding: NodeEncoding | None = None,
 ) -> GraphDataset:
-    """Make a dataset of molecules, given as SMILES; needs RDKit (``pip install 'tfgw[chem]'``).
+    """Create a dataset from SMILES strings; requires RDKit (``pip install 'tfgw[chem]'``).
 
     Args:
-        smiles: the molecules.
-        y: one label or real target for each.
-        identifiers: what each is called.
-        name: name of the dataset.
-        features: what becomes ``x``, see :class:`NodeEncoding`; ``"auto"``: one-hot elements.
-        max_degree: cap of the one-hot degree.
-        encoding: makes ``x`` as it was made of other graphs; ``features`` and ``max_degree`` are then ignored.
+        smiles: SMILES strings of the molecules.
+        y: One label or real-valued target per molecule.
+        identifiers: Identifiers of the molecules.
+        name: Name of the dataset.
+        features: Node features, see :class:`NodeEncoding`. ``"auto"`` uses one-hot elements.
+        max_degree: Largest one-hot degree.
+        encoding: Existing encoding to apply, such as that of a model; ``features`` and ``max_degree`` are then ignored.
 
     Raises:
-        ValueError: If one cannot be read; the message begins with its number. :func:`tfgw.datasets.load` of a file
-            skips such rows.
+        ValueError: If a molecule cannot be read; the message starts with its number. :func:`tfgw.datasets.load` skips
+            such rows of a file.
     """
     if isinstance(smiles, str):
-        raise ValueError("smiles: expected a list of SMILES, got one; put it in a list")
+        raise ValueError("smiles: expected a list of SMILES strings, got a single string")
     for what, values in (("y", y), ("identifiers", identifiers)):
         if values is not None and len(values) != len(smiles):
             raise ValueError(f"{what}: {len(values)} values for {len(smiles)} molecules")
     if not len(smiles):
-        raise ValueError("an empty list of molecules")
+        raise ValueError("the list of molecules is empty")
     molecules = []
     for number, text in enumerate(smiles):
         try:
@@ -131,9 +131,9 @@ def _rdkit_molecule(smiles: str) -> Any:
             return molecule
         unchecked = Chem.MolFromSmiles(smiles, sanitize=False)
         if unchecked is None:
-            raise ValueError(f"not SMILES: {smiles[:40]!r}")
+            raise ValueError(f"not valid SMILES: {smiles[:40]!r}")
         try:
             Chem.SanitizeMol(unchecked)
         except Exception as error:
-            raise ValueError(f"no molecule, {' '.join(str(error).split())[:120]}") from None
-    raise ValueError(f"not SMILES: {smiles[:40]!r}")
+            raise ValueError(f"not a valid molecule, {' '.join(str(error).split())[:120]}") from None
+    raise ValueError(f"not valid SMILES: {smiles[:40]!r}")

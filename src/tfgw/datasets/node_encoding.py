@@ -1,4 +1,4 @@
-"""How nodes become rows of numbers: learned from one dataset, applied to any other, and kept in a model's file."""
+"""Node encoding: fitted on one dataset, applied to others, and stored in model files."""
 
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, get_args
@@ -17,7 +17,7 @@ Kind = Literal["labels", "attributes", "both", "degree", "degree_scalar", "const
 Label = int | str
 
 _SHOWN = 5
-"""Unseen labels that a report names."""
+"""Maximum number of unseen labels to list."""
 
 
 class UnseenLabels(NamedTuple):
@@ -35,15 +35,15 @@ class UnseenLabels(NamedTuple):
         return f"{self.nodes} of {self.of_nodes} nodes (in {graphs}) have a {self.what} unknown to the model: {labels}"
 
     def as_dict(self) -> dict[str, Any]:
-        """In a form that JSON can hold, with the first few labels and their number."""
+        """Return JSON data with the first few labels and their number."""
         return self._asdict() | {"num_labels": len(self.labels), "labels": list(self.labels[:_SHOWN])}
 
     def merged(self, other: "UnseenLabels") -> "UnseenLabels":
-        """What is unknown in the graphs of both."""
+        """Merge the unknown labels of two sets of graphs."""
         labels = {*self.labels, *other.labels}
         try:
             ordered = sorted(labels)
-        except TypeError:  # integers and text have no order in common
+        except TypeError:  # integers and text cannot be compared
             ordered = sorted(labels, key=repr)
         return UnseenLabels(
             what=self.what,
@@ -54,13 +54,13 @@ class UnseenLabels(NamedTuple):
         )
 
     def check(self) -> None:
-        """Raise ``ValueError`` if more than half of the nodes are concerned."""
+        """Raise ``ValueError`` if more than half of the nodes have unknown labels."""
         if 2 * self.nodes > self.of_nodes:
-            raise ValueError(f"{self}; these are graphs of another kind than those it was trained on")
+            raise ValueError(f"{self}; the graphs are of a different kind than the training graphs")
 
 
 class Encoded(NamedTuple):
-    """The (N, d) features of all nodes, in torch's default floating-point type, and what was unknown in them."""
+    """The (N, d) features of all nodes, in the default floating-point type of PyTorch, and their unknown labels."""
 
     x: Tensor
     unseen: UnseenLabels | None
@@ -68,27 +68,26 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeEncoding:
-    """Which properties of nodes become features, in which columns.
+    """Encoding of node labels, attributes or degrees as features.
 
     ======================  ===================================================================================
-    ``"attributes"``        the real-valued node attributes alone
+    ``"attributes"``        the real-valued node attributes only
     ``"labels"``            one-hot node labels
     ``"both"``              the attributes, then the one-hot labels
-    ``"degree"``            one-hot degree; degrees from ``max_degree`` on share the last column
-    ``"degree_scalar"``     the degree as one number (its squared differences swamp the structure term)
+    ``"degree"``            one-hot degree; all degrees ≥ ``max_degree`` share the last column
+    ``"degree_scalar"``     the degree as a number (its squared differences may dominate the structure term)
     ``"constant"``          the number 1
     ======================  ===================================================================================
 
     A label (or degree) that is not in the vocabulary has no column: its one-hot entries are all 0.
 
     Args:
-        features: What becomes features.
-        vocabulary: Known labels of each label column, sorted, each of which has a column; with ``"degree"`` the known
+        features: Kind of features.
+        vocabulary: Sorted known labels of each label column, each with a one-hot column; with ``"degree"``, the known
             degrees.
-        num_attributes: Number of attributes that are features.
-        max_degree: Cap of the one-hot degree.
-        edges: The columns of ``edge_attr``. The models here do not see these, so that two encodings that differ in
-            nothing else are equal.
+        num_attributes: Number of attributes among the features.
+        max_degree: Largest one-hot degree.
+        edges: Encoding of ``edge_attr``. The models do not use it, so it is ignored when encodings are compared.
     """
 
     features: Kind
@@ -101,10 +100,10 @@ class NodeEncoding:
     def fit(
         cls, tables: GraphTables, *, features: Features = "auto", max_degree: int = DEFAULT_MAX_DEGREE
     ) -> "NodeEncoding":
-        """Learn vocabularies and numbers of attributes.
+        """Fit vocabularies and numbers of attributes.
 
-        ``"auto"`` is what nodes have of labels and attributes, ``"both"`` where they have both, and ``"degree"`` where
-        they have neither.
+        ``"auto"`` means ``"labels"``, ``"attributes"`` or ``"both"``, depending on what the nodes have, or ``"degree"``
+        if they have neither.
         """
         if features not in get_args(Features):
             raise ValueError(f"features={features!r}: expected one of {', '.join(map(repr, get_args(Features)))}")
@@ -125,23 +124,23 @@ class NodeEncoding:
 
     @classmethod
     def from_dict(cls, entries: dict[str, Any]) -> "NodeEncoding":
-        """Undo :meth:`as_dict`, also where it went through JSON.
+        """Invert :meth:`as_dict`, also after a round trip through JSON.
 
         Raises:
-            ValueError: If the entries are not those of an encoding.
+            ValueError: If the entries are not a valid encoding.
         """
         encoding = from_json(cls, entries)
         for vocabulary in (encoding.vocabulary, encoding.edges.vocabulary):
             for known in vocabulary:
                 if len(set(map(type, known))) != 1 or list(known) != sorted(set(known)):
-                    raise ValueError("vocabulary: labels must be all integers or all text, sorted, and occur once")
+                    raise ValueError("vocabulary: labels must be all integers or all text, sorted and unique")
         has_labels = encoding.takes("labels") or encoding.features == "degree"
         if bool(encoding.vocabulary) != has_labels or (encoding.max_degree is None) != (encoding.features != "degree"):
-            raise ValueError(f"vocabulary: does not fit the features {encoding.features!r}")
+            raise ValueError(f"vocabulary: does not match the features {encoding.features!r}")
         return encoding
 
     def as_dict(self) -> dict[str, Any]:
-        """The encoding in a form that JSON can hold."""
+        """Return the encoding as JSON data."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -175,11 +174,11 @@ class NodeEncoding:
 
         Args:
             tables: The graphs.
-            part: Whether others belong to them, so that how much of them is unknown cannot be judged yet.
+            part: Whether these are a part of a dataset. Then the share of unknown labels is not checked.
 
         Raises:
-            ValueError: If the graphs lack what the encoding takes, have another number of it, if more than half of
-                the nodes have labels that it does not know, or if the features need more memory than the limit.
+            ValueError: If the graphs lack the labels or attributes of the encoding, or have a different number of them;
+                if more than half of the nodes have unknown labels; or if the features exceed the memory limit.
         """
         nodes = int(tables.node_counts.sum())
         self._check_size(nodes)
@@ -201,18 +200,18 @@ class NodeEncoding:
         return Encoded(torch.cat(parts, dim=1) if len(parts) > 1 else parts[0], unseen)
 
     def check_columns(self, other: "NodeEncoding | None") -> None:
-        """Raise ``ValueError`` if features of another encoding are known to have other columns than these."""
+        """Raise ``ValueError`` if another encoding is known and has different columns."""
         if other is not None and other != self:
             raise ValueError(
-                f"dataset: its features are {other}, those of the model {self}, and their columns differ; load it with"
-                " the model's load, or with encoding="
+                f"dataset: its features are {other}, but the model has {self}, with different columns; load the dataset"
+                " with the model's method load, or with encoding="
             )
 
     def decode(self, x: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Node labels and attributes that the features ``x`` were made of; ``None`` for what they do not tell.
+        """Return the node labels and attributes that the features ``x`` encode; ``None`` if they do not encode them.
 
         Raises:
-            ValueError: If a row is not one-hot: features were changed, or made of labels that are not known.
+            ValueError: If a row is not one-hot, because features were modified or encode unknown labels.
         """
         attributes = x[:, : self.num_attributes] if self.takes("attributes") else None
         if not self.takes("labels"):
@@ -230,7 +229,7 @@ class NodeEncoding:
         )
 
     def _labels(self, tables: GraphTables) -> np.ndarray:
-        """What is one-hot encoded, (N, columns)."""
+        """Return the labels or degrees to encode, (N, columns)."""
         if self.max_degree is not None:
             return tables.degrees().clip(max=self.max_degree)[:, None]
         return self._checked(tables, "labels", len(self.vocabulary))
@@ -241,10 +240,10 @@ class NodeEncoding:
             found, other = other, found
         if found is None:
             present = "none" if other is None else f"only {'attributes' if table == 'labels' else 'labels'}"
-            raise ValueError(f"the model takes node {table}, the graphs have {present}")
+            raise ValueError(f"the model requires node {table}, but the graphs have {present}")
         if found.shape[1] != columns:
             noun = f"column{'s' if columns > 1 else ''} of node {table}"
-            raise ValueError(f"the model takes {columns} {noun}, the graphs have {found.shape[1]}")
+            raise ValueError(f"the model requires {columns} {noun}, but the graphs have {found.shape[1]}")
         return found
 
     def _unseen(self, tables: GraphTables, labels: np.ndarray, is_unseen: np.ndarray) -> UnseenLabels | None:

@@ -1,4 +1,4 @@
-"""Graphs in networkx's node-link form, objects with nodes and edges, as JSON and other files have them, in tables."""
+"""Conversion of graphs in networkx's node-link format to tables."""
 
 import json
 import math
@@ -12,11 +12,11 @@ from tfgw.datasets.limits import check_array
 
 
 def node_link_tables(entries: Iterable[tuple[str, Callable[[], Any]]]) -> GraphTables:
-    """Check graphs that are alike and make tables of them.
+    """Check graphs of the same kind and convert them to tables.
 
     Args:
-        entries: For each graph its place in a file, by which errors begin, and a function that gives the object:
-            ``{"nodes": [{"id", "label", "attributes"}], "edges": [{"source", "target", "label", "attributes",
+        entries: For each graph, its position in a file, which starts error messages, and a function that returns the
+            object: ``{"nodes": [{"id", "label", "attributes"}], "edges": [{"source", "target", "label", "attributes",
             "weight"}], "directed", "target", "id"}``.
     """
     places, graphs = [], []
@@ -31,7 +31,7 @@ def node_link_tables(entries: Iterable[tuple[str, Callable[[], Any]]]) -> GraphT
         return _tables(graphs)
     except _InGraph as error:
         raise ValueError(f"{places[error.graph]}: {error}") from None
-    except ValueError as error:  # more memory than the limit
+    except ValueError as error:  # memory limit exceeded
         raise ValueError(f"{places[0]} and after: {error}") from None
 
 
@@ -61,7 +61,7 @@ class NodeLinkGraph(NamedTuple):
 def _parse(value: Any) -> NodeLinkGraph:
     entry = _object(value, "the graph")
     nodes, about = entry.get("nodes"), _object(entry.get("graph", {}), '"graph"')
-    # Never left out: with a misspelt key, a graph would pass for one without edges.
+    # Required, because otherwise a graph with a misspelt key would be read as a graph without edges.
     edges = entry.get("edges", entry.get("links"))
     if not isinstance(nodes, list) or not nodes:
         raise ValueError('"nodes" must be a list of at least one object')
@@ -94,7 +94,7 @@ def _object(value: Any, what: str) -> dict[str, Any]:
 
 
 def _ends(edges: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> list[int]:
-    """Positions of both ends of each edge, one after the other."""
+    """Return the positions of both ends of each edge, as a flat list."""
     try:
         place = {node.get("id", position): position for position, node in enumerate(nodes)}
         if len(place) < len(nodes):
@@ -106,15 +106,15 @@ def _ends(edges: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> list[int]
         key = error.args[0]
         if key in ("source", "target") and any(key not in edge for edge in edges):
             raise ValueError(f'an edge has no "{key}"') from None
-        raise ValueError(f"an edge ends at {_shown(key)}, which is no node") from None
-    except TypeError:  # a list or an object cannot be looked up
+        raise ValueError(f"an edge ends at {_shown(key)}, which is not a node") from None
+    except TypeError:  # lists and objects are not hashable
         raise ValueError('"id" of a node, "source" and "target" must be integers or text') from None
 
 
 def _column(
     parts: list[dict[str, Any]], key: str, what: str, convert: Any, *, single: bool = False
 ) -> list[tuple[Any, ...]] | None:
-    """What all nodes or edges have under a key: a value each, or the same number of values."""
+    """Return the values of a key for all nodes or edges: one value each, or the same number of values."""
     values = [part.get(key) for part in parts]
     kinds = set(map(type, values))
     if kinds <= {type(None)}:
@@ -128,12 +128,12 @@ def _column(
         if row is None:
             raise ValueError(f'{what} {position} has no "{key}", but others have one')
         if len(row) != width:
-            raise ValueError(f'"{key}" of {what} {position} has {len(row)} values where {width} are expected')
+            raise ValueError(f'"{key}" of {what} {position} has {len(row)} values, expected {width}')
     return cast(list[tuple[Any, ...]], found)
 
 
 def _values(value: Any, what: str, convert: Any) -> tuple[Any, ...] | None:
-    """One value, or those of a list, each checked."""
+    """Check one value, or those of a list."""
     if value is None:
         return None
     if type(value) is list:
@@ -155,7 +155,7 @@ def _label(value: Any, what: str) -> int | str:
     if type(value) is not str and (type(value) is not int or not -(2**63) <= value < 2**63):
         raise ValueError(f"{what} must be an integer of at most 64 bits or text, found {_shown(value)}")
     if type(value) is str and "\0" in value:
-        raise ValueError(f"{what} has a character 0, which no label can hold")
+        raise ValueError(f"{what} contains a null character")
     return value
 
 
@@ -173,14 +173,14 @@ def _shown(value: Any) -> str:
 
 
 def _check_alike(graph: NodeLinkGraph, first: NodeLinkGraph) -> None:
-    """All graphs say the same things about nodes and about themselves; about edges, those that have any."""
+    """Check that all graphs have the same node and graph attributes, and edge attributes if they have edges."""
     for name in ("node_labels", "node_attributes", "target", "identifier"):
         mine, other = getattr(graph, name), getattr(first, name)
         noun = {"identifier": "id"}.get(name, name.replace("_", " "))
         if (mine is None) != (other is None):
-            raise ValueError(f"has {'no' if mine is None else 'a'} {noun}, unlike the graphs before")
+            raise ValueError(f"has {'no' if mine is None else 'a'} {noun}, unlike the previous graphs")
         if name != "identifier" and mine is not None and _width(mine) != _width(other):
-            raise ValueError(f"has {_width(mine)} values as {noun}, the graphs before have {_width(other)}")
+            raise ValueError(f"has {_width(mine)} values as {noun}, but the previous graphs have {_width(other)}")
 
 
 def _width(values: Any) -> int:
@@ -208,9 +208,10 @@ def _tables(graphs: list[NodeLinkGraph]) -> GraphTables:
 def _distinct(
     graphs: list[NodeLinkGraph], node_counts: np.ndarray, listed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Edges as a sorted set without loops, (2, E), their number in each graph, and the listed edge of each.
+    """Return the edges as a sorted set without self-loops, (2, E), their number in each graph, and their listed
+    positions.
 
-    An edge of an undirected graph counts in both directions.
+    Undirected edges are included in both directions.
     """
     num_nodes = int(node_counts.sum())
     source, target = np.array([end for graph in graphs for end in graph.ends], dtype=np.int64).reshape(-1, 2).T
@@ -230,14 +231,14 @@ def _distinct(
 
 
 def _of_edges(graphs: list[NodeLinkGraph], name: str) -> list[Any]:
-    """What each graph says about its edges; those that have no edges cannot say anything."""
+    """Return the edge attributes of each graph; graphs without edges have none."""
     found = [getattr(graph, name) for graph in graphs]
     widths = [_width(values) if values else 0 for values in found]
     expected = next((width for graph, width in zip(graphs, widths, strict=True) if graph.ends), 0)
     for position, graph in enumerate(graphs):
         if graph.ends and widths[position] != expected:
             noun = name.replace("_", " ")
-            raise _InGraph(position, f"has {widths[position]} {noun} per edge, the graphs before have {expected}")
+            raise _InGraph(position, f"has {widths[position]} {noun} per edge, but the previous graphs have {expected}")
     return [values or [] for values in found]
 
 
@@ -260,7 +261,7 @@ def _weights(
             ends = (graph.ends[2 * place], graph.ends[2 * place + 1])
             ends = ends if graph.directed else (min(ends), max(ends))
             if seen.setdefault(ends, weight) != weight:
-                raise _InGraph(position, f"the edge between nodes {ends[0]} and {ends[1]} has two weights")
+                raise _InGraph(position, f"the edge between nodes {ends[0]} and {ends[1]} has two different weights")
     return weights[rows]
 
 
@@ -270,33 +271,33 @@ def _stacked(parts: list[Any]) -> np.ndarray | None:
 
 
 def _label_table(parts: list[Any], what: str) -> np.ndarray | None:
-    """Labels, (rows, columns); integers or text, not both, since they have no order in common."""
+    """Return labels, (rows, columns), which must be all integers or all text."""
     kind = next((type(part[0][0]) for part in parts if part), None)
     if kind is None:
         return None
     for position, part in enumerate(parts):
         if not all(type(value) is kind for row in part for value in row):
-            raise _InGraph(position, f"{what}: both integers and text in one file")
+            raise _InGraph(position, f"{what}: mixes integers and text")
     return _label_array([row for part in parts for row in part], what)
 
 
 def _label_array(rows: list[Any], what: str) -> np.ndarray:
-    """An array of text has room for its longest entry in every row."""
+    """Create an array of labels; text takes the size of the longest entry in every row."""
     longest = max((len(value) for row in rows for value in row if type(value) is str), default=2)
     check_array(len(rows), len(rows[0]), longest, itemsize=4, what=f"{what} as text", instead="use shorter text")
     return np.array(rows)
 
 
 def _target_table(targets: list[Any]) -> np.ndarray | None:
-    """Classes are integers or text; numbers of which one has a fraction, and lists of numbers, are values."""
+    """Return targets: integers or text are classes; numbers with a fraction and lists of numbers are values."""
     if targets[0] is None:
         return None
     is_text = type(targets[0][0]) is str
     for position, row in enumerate(targets):
         if any((type(value) is str) != is_text for value in row):
-            raise _InGraph(position, "target: both numbers and text in one file")
+            raise _InGraph(position, "target: mixes numbers and text")
     if is_text and len(targets[0]) > 1:
-        raise _InGraph(0, "target: a list must be of numbers")
+        raise _InGraph(0, "target: a list must contain numbers")
     is_label = is_text or len(targets[0]) == 1
     table = _label_array(targets, "target") if is_label else np.array(targets, dtype=np.float64)
     return table[:, 0] if table.shape[1] == 1 else table
@@ -307,5 +308,5 @@ def _identifiers(values: list[Any]) -> np.ndarray | None:
         return None
     for position, value in enumerate(values):
         if type(value) is not type(values[0]):
-            raise _InGraph(position, "id: both integers and text in one file")
+            raise _InGraph(position, "id: mixes integers and text")
     return _label_array([[value] for value in values], "id")[:, 0]

@@ -1,4 +1,4 @@
-"""Read comma-separated numbers from a byte stream, block by block, so that memory stays bounded."""
+"""Read comma-separated numbers from a byte stream in blocks, with bounded memory."""
 
 import math
 import warnings
@@ -15,7 +15,7 @@ _COMMA, _NEWLINE = b",\n"
 _IS_WORD = np.ones(256, dtype=bool)
 _IS_WORD[list(b", \t\n\v\f\r")] = False
 _SAFE_DIGITS = 18
-"""A number with as many characters fits in 64 bits; numpy makes one value of all that do not."""
+"""A number with this many characters fits in 64 bits; NumPy clips larger numbers."""
 
 
 class Block(NamedTuple):
@@ -28,7 +28,7 @@ class Block(NamedTuple):
 def read_table(
     stream: IO[bytes], *, dtype: type, columns: int | None = None, label: str, may_be_empty: bool = False
 ) -> np.ndarray:
-    """Read the whole stream as one (lines, columns) array; ``columns=None`` takes the first line's number."""
+    """Read the whole stream as one (lines, columns) array; ``columns=None`` means as many as in the first line."""
     blocks = [block.values for block in read_blocks(stream, dtype=dtype, columns=columns, label=label)]
     if not blocks and not may_be_empty:
         raise ValueError(f"{label}: the file is empty")
@@ -44,15 +44,15 @@ def read_blocks(
     block_bytes: int | None = None,
     kept: bool = True,
 ) -> Iterator[Block]:
-    """Yield the stream's lines as blocks of numbers.
+    """Yield the lines of a stream as blocks of numbers.
 
     Args:
-        stream: The text.
+        stream: Text to read.
         dtype: Type of the numbers.
-        columns: Numbers per line; ``None`` takes those of the first line.
-        label: Names the file in errors.
-        block_bytes: About so much text makes a block (default: :data:`BLOCK_BYTES`).
-        kept: Whether the caller keeps all blocks, so that they must not take more memory than an array may.
+        columns: Numbers per line (default: as in the first line).
+        label: Name of the file in error messages.
+        block_bytes: Approximate size of a block (default: :data:`BLOCK_BYTES`).
+        kept: Whether the caller keeps all blocks, so that their total size must not exceed the memory limit.
     """
     first_line = 1
     for text in _blocks_of_lines(stream, label=label, block_bytes=block_bytes or BLOCK_BYTES):
@@ -67,11 +67,11 @@ def read_blocks(
 
 
 def _blocks_of_lines(stream: IO[bytes], *, label: str, block_bytes: int) -> Iterator[bytes]:
-    """Cut the stream into blocks that end with a newline; blank lines at its end are dropped."""
+    """Split the stream into blocks that end with a newline; trailing blank lines are dropped."""
     rest = b""
     while chunk := stream.read(block_bytes):
         text = rest + chunk
-        # The last line with content is held back: blank lines after it may turn out to end the file.
+        # Hold back the last non-blank line, because blank lines after it may end the file.
         end = text.rstrip().rfind(b"\n") + 1
         if end == 0 and len(text) > 2 * block_bytes:
             raise ValueError(f"{label}: a line is longer than {block_bytes} bytes")
@@ -83,7 +83,7 @@ def _blocks_of_lines(stream: IO[bytes], *, label: str, block_bytes: int) -> Iter
 
 
 def _parse_fast(text: bytes, *, dtype: type, columns: int) -> np.ndarray | None:
-    """Parse well-formed lines at C speed; None where anything is amiss, or an integer may need more than 64 bits."""
+    """Parse well-formed lines with NumPy; return ``None`` for malformed text or integers of more than 64 bits."""
     characters = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero((characters == _COMMA) | (characters == _NEWLINE))
     expected = np.array([_COMMA] * (columns - 1) + [_NEWLINE], dtype=np.uint8)
@@ -91,11 +91,11 @@ def _parse_fast(text: bytes, *, dtype: type, columns: int) -> np.ndarray | None:
         return None
     starts = _word_starts(characters)
     if starts.size != ends.size or (starts > ends).any() or (starts[1:] < ends[:-1]).any():
-        return None  # a field with no number or with several
+        return None  # a field without a number or with several numbers
     if np.issubdtype(dtype, np.integer) and ((ends - starts).max() > _SAFE_DIGITS or _has_lone_sign(text, characters)):
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # numpy's way to say that it stopped at bad text
+        warnings.simplefilter("ignore", DeprecationWarning)  # NumPy warns when it stops at invalid text
         try:
             values: np.ndarray = np.fromstring(text.replace(b",", b" "), dtype=dtype, sep=" ")
         except ValueError:
@@ -106,7 +106,7 @@ def _parse_fast(text: bytes, *, dtype: type, columns: int) -> np.ndarray | None:
 
 
 def _has_lone_sign(text: bytes, characters: np.ndarray) -> bool:
-    """Whether a sign is not followed by a digit: NumPy reads such a field as 0."""
+    """Whether a sign is not followed by a digit, which NumPy would read as 0."""
     if b"-" not in text and b"+" not in text:
         return False
     after = characters[np.flatnonzero((characters == ord("-")) | (characters == ord("+"))) + 1]
@@ -114,7 +114,7 @@ def _has_lone_sign(text: bytes, characters: np.ndarray) -> bool:
 
 
 def _word_starts(characters: np.ndarray) -> np.ndarray:
-    """Where runs of characters other than commas and white space begin."""
+    """Return the starts of runs of characters other than commas and white space."""
     is_word = _IS_WORD[characters]
     is_start = is_word.copy()
     is_start[1:] &= ~is_word[:-1]
@@ -122,7 +122,7 @@ def _word_starts(characters: np.ndarray) -> np.ndarray:
 
 
 def _parse_lines(text: bytes, *, dtype: type, columns: int, first_line: int, label: str) -> np.ndarray:
-    """Parse line by line; the first line that is not as it should be is named."""
+    """Parse line by line; the error message names the first invalid line."""
     is_integer = np.issubdtype(dtype, np.integer)
     noun = "integer" if is_integer else "finite number"
     wanted = f"one {noun}" if columns == 1 else f"{columns} comma-separated {noun}s"
@@ -143,5 +143,8 @@ def _parse_line(line: bytes, *, as_number: type[int] | type[float]) -> list[floa
     try:
         numbers = [as_number(field) for field in fields]
         return numbers if b"_" not in line and all(map(math.isfinite, numbers)) else None
-    except (ValueError, OverflowError):  # Python limits the digits of an integer, and of one that becomes a float
+    except (
+        ValueError,
+        OverflowError,
+    ):  # Python limits the digits of integers, and the size of those converted to float
         return None

@@ -1,4 +1,4 @@
-"""Where datasets are looked for and parsed ones are kept, and how a file is written whole or not at all."""
+"""Folders of datasets and of the cache, and atomic writing of files."""
 
 import os
 import secrets
@@ -10,22 +10,22 @@ DATA_VARIABLE = "TFGW_DATA"
 
 
 def cache_folder() -> Path:
-    """The per-user cache: ``$XDG_CACHE_HOME/tfgw``, or ``~/.cache/tfgw``."""
+    """Return the per-user cache folder: ``$XDG_CACHE_HOME/tfgw``, or ``~/.cache/tfgw``."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "tfgw"
 
 
 def data_folder(data_dir: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of raw datasets: ``data_dir``, else ``$TFGW_DATA``, else a folder of the per-user cache."""
+    """Return the folder of raw datasets: ``data_dir``, else ``$TFGW_DATA``, else a folder in the per-user cache."""
     named = data_dir or os.environ.get(DATA_VARIABLE)
     return Path(named).expanduser() if named else cache_folder() / "tu"
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path`` to write to; move it into place, on the disk, when the block succeeds."""
+    """Provide a temporary path next to ``path``; when the block succeeds, sync it to disk and rename it to ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own, for two may write at once; the suffix stays last, or numpy would append one.
+    # The name is unique, because two processes may write at once. The suffix stays last, or NumPy would append one.
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
     try:
         yield temporary
@@ -38,7 +38,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the entries of a folder, are written to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

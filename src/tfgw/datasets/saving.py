@@ -1,4 +1,4 @@
-"""Write graphs in TU format, or as rows of a Parquet file."""
+"""Write graphs in TU format, or to a Parquet file."""
 
 import os
 from pathlib import Path
@@ -17,23 +17,23 @@ from tfgw.datasets.node_encoding import NodeEncoding
 def save(graphs: Graphs | GraphTables, folder: str | os.PathLike[str], *, name: str | None = None) -> Path:
     """Write graphs to text files ``NAME_A.txt``, ``NAME_graph_indicator.txt``, ... that :func:`load` reads.
 
-    Of a dataset, what its ``encoding`` made features of is written: original node labels, attributes, or neither
-    where features are degrees or constant, and likewise labels and attributes of edges. Without an ``encoding``, ``x``
-    is written as node attributes and ``edge_attr`` as edge attributes. Numbers keep all their digits. Edges must have
-    no weights, for the format has none.
+    The original node labels and attributes, which the ``encoding`` of a dataset encodes as features, are written
+    (neither for degrees or constant features), and likewise those of edges. Without an ``encoding``, ``x`` is written
+    as node attributes and ``edge_attr`` as edge attributes. Numbers are written with full precision. Edge weights are
+    not supported by the format.
 
     Args:
-        graphs: A dataset (of one with a selection, the graphs that are selected), or a list of graphs.
-        folder: A folder, created if need be; or a file ``NAME.parquet``, which holds the graphs as rows
+        graphs: A dataset (only its selected graphs are written), or a list of graphs.
+        folder: A folder, which is created if necessary, or a file ``NAME.parquet`` with the graphs as rows
             (:mod:`tfgw.datasets.graph_parquet`).
-        name: Name of the dataset; by default that of the folder.
+        name: Name of the dataset (default: name of the folder).
 
     Returns:
         The folder, or the file.
 
     Raises:
-        ValueError: If the format cannot hold the graphs.
-        FileExistsError: If the folder has a dataset of this name.
+        ValueError: If the format does not support the graphs.
+        FileExistsError: If the folder already contains a dataset of this name.
     """
     folder = Path(folder).expanduser()
     name = name or folder.resolve().name
@@ -46,19 +46,19 @@ def save(graphs: Graphs | GraphTables, folder: str | os.PathLike[str], *, name: 
     columns = _columns(tables)
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / f"{name}_A.txt").exists():
-        raise FileExistsError(f"{folder}: has a dataset {name} already")
+        raise FileExistsError(f"{folder}: already contains a dataset {name}")
     for table, values in columns.items():
         values = values[:, None] if values.ndim == 1 else values
-        # 17 digits are enough to read back every bit of a double.
+        # 17 digits are enough to restore every bit of a double.
         text = "%d" if values.dtype.kind in "biu" else "%.17g"
         np.savetxt(folder / f"{name}_{table}.txt", values, fmt=text, delimiter=", ")
     return folder
 
 
 def _columns(tables: GraphTables) -> dict[str, np.ndarray]:
-    """What each file holds, a line for each row."""
+    """Return the content of each file, one line per row."""
     if tables.edge_weights is not None:
-        raise ValueError("edge_weight: TU format has no place for weights of edges")
+        raise ValueError("edge_weight: TU format does not support edge weights")
     found = {
         "A": (tables.edges + np.repeat(starts(tables.node_counts), tables.edge_counts)).T + 1,
         "graph_indicator": np.repeat(np.arange(len(tables.node_counts)), tables.node_counts) + 1,
@@ -72,7 +72,7 @@ def _columns(tables: GraphTables) -> dict[str, np.ndarray]:
     present = {table: values for table, values in found.items() if values is not None}
     for table, values in present.items():
         if table.endswith("labels") and values.dtype.kind not in "biu":
-            raise ValueError(f"{table}: TU format takes integers, found {values.flat[0]!r}")
+            raise ValueError(f"{table}: TU format requires integers, found {values.flat[0]!r}")
     return present
 
 
@@ -99,7 +99,7 @@ def _tables_of(dataset: GraphDataset) -> GraphTables:
 def _edge_tables(
     edge_attr: np.ndarray | None, encoding: NodeEncoding | None
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Edge labels and attributes; what no encoding tells about are attributes."""
+    """Return edge labels and attributes; without an encoding, all are attributes."""
     if edge_attr is None or encoding is None or edge_attr.ndim == 1:
         return None, edge_attr
     edges = encoding.edges

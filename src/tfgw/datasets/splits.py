@@ -1,4 +1,4 @@
-"""Cut a dataset into training, validation and test graphs."""
+"""Split a dataset into training, validation and test graphs."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from tfgw.datasets.from_data import Graphs, as_graph_dataset
 
 
 class IndexSplit(NamedTuple):
-    """Sorted positions in the dataset: ``dataset[split.train]`` and so on."""
+    """Sorted positions of the graphs of each part: ``dataset[split.train]`` and so on."""
 
     train: Tensor
     val: Tensor
@@ -18,12 +18,12 @@ class IndexSplit(NamedTuple):
 
 
 def random_split(dataset: Graphs, *, val: float = 0.1, test: float = 0.1, seed: int = 0) -> IndexSplit:
-    """Draw ``val`` and ``test`` shares of the graphs, each with the class proportions of the whole.
+    """Hold out shares ``val`` and ``test`` of the graphs, stratified by class.
 
-    Regression targets and unlabelled graphs have no classes to keep in proportion. A seed gives one split.
+    Regression targets and unlabelled graphs are not stratified. Equal seeds give equal splits.
     """
     if min(val, test) < 0 or val + test >= 1:
-        raise ValueError(f"val={val}, test={test}: shares are at least 0 and leave something to train on")
+        raise ValueError(f"val={val}, test={test}: shares must be non-negative and sum to less than 1")
     dataset = as_graph_dataset(dataset)
     labels = dataset.y if dataset.classes else None
     size = len(dataset)
@@ -41,19 +41,19 @@ def _check_counts(labels: Tensor, classes: Sequence[Any], counts: dict[str, int]
     for part, count in counts.items():
         if 0 < count < len(present):
             raise ValueError(
-                f"{part}: {count} of {len(labels)} graphs cannot be of all {len(present)} classes; set another share"
-                " aside, or none, or predict values"
+                f"{part}: {count} of {len(labels)} graphs cannot include all {len(present)} classes; hold out a larger"
+                " share, or none, or use regression"
             )
     parts = 1 + sum(count > 0 for count in counts.values())
     if parts > 1 and int(graphs.min()) < 2:
         label = classes[int(present[graphs.argmin()])]
-        raise ValueError(f"class {label!r} has one graph alone, which cannot be both in training and held out")
+        raise ValueError(f"class {label!r} has only one graph, which cannot be both in training and held out")
 
 
 def _draw(indices: Tensor, labels: Tensor | None, *, count: int, seed: int) -> tuple[Tensor, Tensor]:
     if count == 0:
         return indices, indices[:0]
-    from sklearn.model_selection import train_test_split  # takes a second to load, and few calls need it
+    from sklearn.model_selection import train_test_split  # takes a second to import, and is rarely needed
 
     stratify = None if labels is None else labels[indices].numpy()
     kept, drawn = train_test_split(indices.numpy(), test_size=count, random_state=seed, stratify=stratify)

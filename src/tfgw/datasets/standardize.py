@@ -1,4 +1,4 @@
-"""Bring node features to mean 0 and standard deviation 1, as measured on the training graphs alone."""
+"""Standardisation of node features with the statistics of the training graphs."""
 
 from collections.abc import Sequence
 
@@ -19,15 +19,15 @@ class Standardize:
     scale: Tensor
 
     def fit(self, dataset: Graphs, indices: Sequence[int] | Tensor) -> "Standardize":
-        """Measure mean and standard deviation over the nodes of the graphs ``dataset[indices]``."""
+        """Compute mean and standard deviation over the nodes of the graphs ``dataset[indices]``."""
         x = torch.cat([graph.x for graph in as_graph_dataset(dataset)[indices]]).double()
         self.mean = x.mean(dim=0)
         deviation = x.std(dim=0, correction=0)
-        # Rounding gives a constant column of large values a tiny deviation that is not exactly zero.
+        # Due to rounding, the deviation of a constant column of large values is not exactly zero.
         is_constant = deviation <= 1e-10 * x.abs().amax(dim=0)
         self.scale = torch.where(is_constant, 1.0, deviation)
         return self
 
     def transform(self, dataset: Graphs) -> GraphDataset:
-        """The same graphs with standardised features."""
+        """Return the graphs with standardised features."""
         return as_graph_dataset(dataset).with_node_features(lambda x: ((x - self.mean) / self.scale).to(x.dtype))

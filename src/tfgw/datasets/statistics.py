@@ -1,4 +1,4 @@
-"""The figures of a dataset that the paper's table of statistics gives, and a few more."""
+"""Statistics of a dataset: those of the paper's table, and a few more."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from tfgw.datasets.graph_dataset import GraphDataset
 
 
 class Statistics(NamedTuple):
-    """``class_counts`` follows ``dataset.classes``; an edge that is listed in both directions counts once."""
+    """``class_counts`` is in the order of ``dataset.classes``; an edge listed in both directions counts once."""
 
     name: str
     graphs: int
@@ -27,7 +27,7 @@ class Statistics(NamedTuple):
 
 
 def statistics(dataset: Graphs) -> Statistics:
-    """Describe a dataset, the part of one that was selected, or a list of graphs."""
+    """Compute the statistics of the selected graphs of a dataset, or of a list of graphs."""
     dataset = as_graph_dataset(dataset)
     nodes = np.array([graph.num_nodes for graph in dataset])
     return Statistics(
@@ -46,7 +46,7 @@ def statistics(dataset: Graphs) -> Statistics:
 
 
 def median_nodes(graphs: Iterable[Data]) -> int:
-    """Median number of nodes; of two in the middle the larger, so that it is a number that occurs."""
+    """Return the median number of nodes; for an even number of graphs, the larger of the two middle values."""
     sizes = sorted(graph.num_nodes for graph in graphs)
     return sizes[len(sizes) // 2]
 
@@ -64,7 +64,7 @@ def _count_edges(graph: Data) -> int:
 
 
 def _is_connected(graph: Data) -> bool:
-    from scipy.sparse import coo_array  # takes a while to load
+    from scipy.sparse import coo_array  # slow to import
     from scipy.sparse.csgraph import connected_components
 
     source, target = graph.edge_index.numpy()

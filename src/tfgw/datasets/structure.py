@@ -1,4 +1,4 @@
-"""Structure matrices that are worth computing once per graph: shortest paths."""
+"""Shortest-path matrices, which are computed once per graph."""
 
 import numpy as np
 import torch
@@ -10,13 +10,13 @@ from tfgw.datasets.limits import check_array
 
 
 def shortest_paths(edge_index: Tensor, num_nodes: int, *, edge_weight: Tensor | None = None) -> Tensor:
-    """Dense (n, n) matrix of shortest-path lengths: hops, or sums of ``edge_weight`` where it is given.
+    """Compute the dense (n, n) matrix of shortest-path lengths: hops, or sums of ``edge_weight`` if given.
 
-    Edges are followed in their direction; an undirected graph lists both. **Where no path exists, the entry
-    is the largest finite distance of the graph plus 1**: finite, larger than every real distance, and on the
-    graph's own scale.
+    Paths follow the direction of edges; undirected graphs list both directions. **If there is no path, the entry is the
+    largest finite distance of the graph plus 1**: finite, larger than every actual distance, and on the scale of the
+    graph.
     """
-    from scipy.sparse import csr_array  # takes a while to load, and few models need it
+    from scipy.sparse import csr_array  # slow to import, and rarely needed
     from scipy.sparse.csgraph import shortest_path
 
     check_array(num_nodes, num_nodes, itemsize=8, what="shortest paths of a graph", instead="compare edges (adjacency)")
@@ -36,8 +36,8 @@ def shortest_paths(edge_index: Tensor, num_nodes: int, *, edge_weight: Tensor | 
 class ShortestPaths(BaseTransform):
     """Store the shortest-path matrix as ``data.structure``, flattened to n² numbers.
 
-    Flat, because PyTorch Geometric's ``Batch`` concatenates: a batch then holds the matrices end to end.
-    ``data.edge_weight`` is respected where there is one. ``dataset.map(ShortestPaths())`` computes all once.
+    It is flattened because PyTorch Geometric's ``Batch`` concatenates attributes. ``data.edge_weight`` is used if there
+    is one. ``dataset.map(ShortestPaths())`` computes the matrices of all graphs once.
     """
 
     def forward(self, data: Data) -> Data:
@@ -49,14 +49,14 @@ class ShortestPaths(BaseTransform):
 def _checked_weights(edge_weight: Tensor) -> np.ndarray:
     weights = edge_weight.detach().cpu().double().flatten().numpy()
     if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError("edge weights must be finite and at least 0 for shortest paths")
+        raise ValueError("edge weights must be finite and non-negative for shortest paths")
     return weights
 
 
 def _shortest_parallel(
     source: np.ndarray, target: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Keep the shortest of several edges between the same nodes; a sparse matrix would add them up."""
+    """Keep the shortest of several edges between the same nodes; a sparse matrix would sum them."""
     order = np.lexsort((lengths, target, source))
     source, target, lengths = source[order], target[order], lengths[order]
     is_first = np.ones(len(order), dtype=bool)

@@ -1,4 +1,4 @@
-"""The two synthetic datasets of the paper: regular graphs that message passing alone cannot tell apart."""
+"""The two synthetic datasets of the paper: regular graphs that message passing cannot distinguish."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,10 +30,9 @@ class Split(NamedTuple):
 def skip_circles(*, copies: int = 10, seed: int = 0, permute: bool = True) -> Split:
     """SKIP-CIRCLES: cycles of 41 nodes with chords; the class is the length of the chords, one of ``SKIPS``.
 
-    Every graph of a class is a node permutation of one graph: ``copies`` per class for training and as many
-    for test, no two alike. ``permute=False`` gives the public code's variant instead, in which train and test
-    are the same ten graphs, one per class in its original node order (``copies`` and ``seed`` then have no
-    effect).
+    Every graph of a class is a node permutation of one graph: ``copies`` per class for training and as many for test,
+    all distinct. ``permute=False`` gives the variant of the authors' code, in which training and test graphs are the
+    same ten graphs, one per class in its original node order (``copies`` and ``seed`` then have no effect).
     """
     if copies < 1:
         raise ValueError(f"copies={copies}: must be at least 1")
@@ -53,7 +52,8 @@ def skip_circles(*, copies: int = 10, seed: int = 0, permute: bool = True) -> Sp
 def four_cycles(*, seed: int = 0) -> Split:
     """4-CYCLES: 2-regular graphs of 16 nodes; class 1 has a cycle of length 4, class 0 has none.
 
-    25 graphs of each class for test, drawn first, then as many for training, from the same random stream.
+    The test set has 25 graphs of each class and is sampled first; the training set has as many, from the same random
+    stream.
     """
     rng = np.random.default_rng(seed)
     test = _draw_four_cycles(rng)
@@ -62,7 +62,7 @@ def four_cycles(*, seed: int = 0) -> Split:
 
 
 def _dataset(name: str, rounds: Sequence[Sequence[Edges]], *, classes: Sequence[int], num_nodes: int) -> GraphDataset:
-    """Each round holds one graph of every class, in the order of the classes."""
+    """Each round contains one graph of every class, in the order of the classes."""
     graphs = [
         Data(x=torch.ones(num_nodes, 1), edge_index=_edge_index(edges), y=torch.tensor([label]))
         for graphs_of_round in rounds
@@ -86,7 +86,7 @@ def _unordered(pairs: Sequence[tuple[int, int]]) -> Edges:
 
 
 def _distinct_permutations(edges: Edges, count: int, *, rng: np.random.Generator) -> list[Edges]:
-    """Distinct as labelled graphs: two permutations that differ by a symmetry of the graph count as one."""
+    """Sample permutations that give distinct labelled graphs; those that differ by an automorphism count as one."""
     found: dict[Edges, None] = {}
     while len(found) < count:
         image = rng.permutation(_CIRCLE_NODES).tolist()
@@ -106,7 +106,7 @@ def _draw_four_cycles(rng: np.random.Generator) -> GraphDataset:
 def _draw_four_cycle(rng: np.random.Generator) -> tuple[Edges, int]:
     """Four blocks A, B, C, D: edges A_i–C_i, B_i–D_i, A_i–B_σ(i), C_i–D_τ(i).
 
-    A_i, C_i, D_τ(i), B_σ(i) close a cycle of length 4 where σ(i) = τ(i), and no other cycle is that short.
+    A_i, C_i, D_τ(i), B_σ(i) form a cycle of length 4 if σ(i) = τ(i), and no other cycle is that short.
     """
     sigma, tau = rng.permutation(_BLOCK).tolist(), rng.permutation(_BLOCK).tolist()
     a, b, c, d = (range(start, start + _BLOCK) for start in range(0, 4 * _BLOCK, _BLOCK))

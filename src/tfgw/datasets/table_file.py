@@ -1,4 +1,4 @@
-"""Rows of a CSV or Parquet file, column by name, a few at a time."""
+"""Read the rows of a CSV or Parquet file, with columns selected by name."""
 
 import csv
 import math
@@ -8,30 +8,30 @@ from typing import Any
 
 SUFFIXES = (".csv", ".parquet")
 MAX_FIELD = 2**24
-"""Characters of the longest field of a CSV file."""
+"""Maximum number of characters of a field in a CSV file."""
 
 _ROWS_AT_ONCE = 4096
 
 Row = tuple[Any, ...]
 
 DAMAGED = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, NotImplementedError, MemoryError)
-"""What pyarrow raises for a damaged Parquet file; its own errors are of these types."""
+"""Types of errors that pyarrow raises for damaged Parquet files."""
 
 
 def column_names(path: Path) -> list[str]:
-    """Names of the columns of a file."""
+    """Return the column names of a file."""
     return _csv_header(path) if path.suffix == ".csv" else open_parquet(path).schema_arrow.names
 
 
 def count_rows(path: Path) -> int | None:
-    """Number of rows of a Parquet file, which says it; ``None`` for a CSV file."""
+    """Return the number of rows of a Parquet file, or ``None`` for a CSV file."""
     return None if path.suffix == ".csv" else int(open_parquet(path).metadata.num_rows)
 
 
 def read_rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
-    """The values of the named columns in each row; ``None`` where a field is empty or not a number.
+    """Yield the values of the named columns in each row; ``None`` if a field is empty or NaN.
 
-    Fields of a CSV file are text without the spaces around it.
+    Fields of a CSV file are text with surrounding spaces removed.
 
     Raises:
         ValueError: If the file cannot be read, or lacks a column; the message names the file and the row.
@@ -59,7 +59,7 @@ def _csv_rows(path: Path, header: list[str], names: Sequence[str]) -> Iterator[R
         if not record:  # a blank line
             continue
         if len(record) != len(header):
-            raise ValueError(f"{path}, row {number}: {len(record)} fields, the header has {len(header)}")
+            raise ValueError(f"{path}, row {number}: has {len(record)} fields, but the header has {len(header)}")
         yield tuple(record[place].strip() or None for place in places)
         number += 1
 
@@ -70,7 +70,7 @@ def _csv_records(path: Path) -> Iterator[list[str]]:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             yield from csv.reader(stream, strict=True)
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: not text in UTF-8") from None
+        raise ValueError(f"{path}: not UTF-8 text") from None
     except csv.Error as error:
         raise ValueError(f"{path}: not a readable CSV file ({error})") from None
     finally:
@@ -84,7 +84,7 @@ def _parquet_rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
             columns = [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in names]
             yield from (tuple(map(_value, row)) for row in zip(*columns, strict=True))
     except DAMAGED as error:
-        raise ValueError(f"{path}: the file cannot be read, it is damaged ({_line(error)})") from None
+        raise ValueError(f"{path}: the file cannot be read; it is damaged ({_line(error)})") from None
 
 
 def _value(value: Any) -> Any:
@@ -94,7 +94,7 @@ def _value(value: Any) -> Any:
 
 
 def open_parquet(path: Path) -> Any:
-    """A Parquet file; needs the extra ``parquet``."""
+    """Open a Parquet file; requires the extra ``parquet``."""
     try:
         import pyarrow.parquet
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""What is predicted for each graph: a class numbered from 0, or real values."""
+"""Targets of graphs: classes numbered from 0, or real values."""
 
 from typing import Any, NamedTuple
 
@@ -17,9 +17,9 @@ class Targets(NamedTuple):
 
 
 def as_targets(values: Any) -> Targets:
-    """Integers, booleans and strings are labels, numbered in sorted order; real values stay as they are.
+    """Convert targets. Integers, booleans and strings are labels, numbered in sorted order; real values are kept.
 
-    Masked values (:class:`numpy.ma.MaskedArray`) are not known.
+    Masked values (:class:`numpy.ma.MaskedArray`) are unknown.
     """
     if values is None:
         return Targets(None, ())

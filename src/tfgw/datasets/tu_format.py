@@ -1,9 +1,9 @@
-"""Read a dataset in the text format of the TU collection, and refuse a malformed one with one clear sentence.
+"""Read a dataset in the text format of the TU collection; malformed files raise an error that names the line.
 
-Node ``i`` is on line ``i`` of every node file, edge ``j`` on line ``j`` of every edge file, both from 1. An
-undirected edge is listed in both directions. Self-loops are dropped, and an edge that is listed again
-(IMDB-BINARY lists each one twice) counts once, with its first label. Where no graph has an edge, the
-file of edges is empty; it is not left out, or else an incomplete copy of a dataset would pass for such graphs.
+Node ``i`` is on line ``i`` of every node file, edge ``j`` on line ``j`` of every edge file, both from 1. An undirected
+edge is listed in both directions. Self-loops are dropped, and duplicate edges (IMDB-BINARY lists each edge twice) count
+once, with their first label. If no graph has an edge, the file of edges must exist and be empty; otherwise an
+incomplete copy of a dataset would be read as graphs without edges.
 """
 
 from typing import NamedTuple
@@ -15,13 +15,13 @@ from tfgw.datasets.graph_tables import GraphTables, starts
 from tfgw.datasets.numbers import Block, read_blocks, read_table
 
 _EDGES_AT_ONCE = 2**20
-"""COLLAB has 24.6 million edges: every temporary array of that length is 200 MB."""
+"""Number of edges processed at a time. A temporary array for all 24.6 million edges of COLLAB takes 200 MB."""
 
 
 class _Edges(NamedTuple):
     ends: np.ndarray  # (2, E) int32, numbered within the graph
     counts: np.ndarray  # (G,)
-    lines: np.ndarray  # (E,) the file's line of each edge, from 0
+    lines: np.ndarray  # (E,) line of each edge in the file, from 0
     num_lines: int
 
 
@@ -29,7 +29,7 @@ def read_tables(files: TableFiles) -> GraphTables:
     """Parse and check all tables of ``files``."""
     for table in ("A", "graph_indicator"):
         if table not in files:
-            raise ValueError(f"{files.label(table)}: this file is missing")
+            raise ValueError(f"{files.label(table)}: the file is missing")
     graph_of_node = _read_graph_of_node(files)
     node_counts = np.bincount(graph_of_node)
     num_nodes, num_graphs = len(graph_of_node), len(node_counts)
@@ -49,7 +49,7 @@ def read_tables(files: TableFiles) -> GraphTables:
 
 
 def _read_graph_of_node(files: TableFiles) -> np.ndarray:
-    """Graph of every node, (N,), from 0, non-decreasing, every graph present."""
+    """Return the graph of every node, (N,), from 0, non-decreasing, without gaps."""
     label = files.label("graph_indicator")
     with files.open("graph_indicator") as stream:
         graph = read_table(stream, dtype=np.int64, columns=1, label=label)[:, 0]
@@ -59,19 +59,19 @@ def _read_graph_of_node(files: TableFiles) -> np.ndarray:
         line = int(wrong[0]) if graph[0] == 1 else 0
         before = f"graph {graph[line - 1]}" if line else "the start"
         raise ValueError(
-            f"{label}, line {line + 1}: graph {graph[line]} after {before}; graphs are numbered 1, 2, 3, ..."
-            " in order, and each has at least one node"
+            f"{label}, line {line + 1}: graph {graph[line]} after {before}; graphs must be numbered 1, 2, 3, ..."
+            " in order, with at least one node each"
         )
     return graph - 1
 
 
 def missing_targets(files: TableFiles) -> str:
-    """What to say where a dataset needs targets and has none."""
-    return f"{files.label('graph_labels')}: this file is missing, and so is {files.name}_graph_attributes.txt"
+    """Return the error message for missing targets."""
+    return f"{files.label('graph_labels')}: the file is missing, and so is {files.name}_graph_attributes.txt"
 
 
 def _read_targets(files: TableFiles, *, num_graphs: int) -> np.ndarray | None:
-    """Labels where there are labels, else real-valued attributes, else nothing."""
+    """Return graph labels if there are any, else real-valued attributes, else ``None``."""
     labels = _read_optional(files, "graph_labels", dtype=np.int64, lines=num_graphs, columns=1)
     if labels is not None:
         return labels[:, 0]
@@ -88,7 +88,7 @@ def _read_optional(
         values = read_table(stream, dtype=dtype, columns=columns, label=label, may_be_empty=lines == 0)
     if len(values) != lines:
         counted = {"node": "nodes", "edge": "edges", "graph": "graphs"}[table.split("_")[0]]
-        raise ValueError(f"{label}: {len(values)} lines, but the dataset has {lines} {counted}")
+        raise ValueError(f"{label}: has {len(values)} lines, but the dataset has {lines} {counted}")
     return values if lines else None
 
 
@@ -105,7 +105,7 @@ def _read_edges(files: TableFiles, *, graph_of_node: np.ndarray, node_counts: np
 
 
 def _read_edge_keys(files: TableFiles, *, graph_of_node: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Key and line of every edge that is no self-loop, and the number of lines of the file.
+    """Return key and line of every edge that is not a self-loop, and the number of lines of the file.
 
     The key is source · N + target: it takes half the memory of a pair, and sorting keys sorts the pairs.
     """
@@ -123,7 +123,7 @@ def _read_edge_keys(files: TableFiles, *, graph_of_node: np.ndarray) -> tuple[np
 
 
 def _ends_within_graph(keys: np.ndarray, *, first_node: np.ndarray) -> np.ndarray:
-    """Undo the keys: both ends of every edge, (2, E), numbered from the first node of their graph."""
+    """Convert keys to both ends of every edge, (2, E), numbered from the first node of their graph."""
     ends = np.empty((2, len(keys)), dtype=np.int32)
     for start in range(0, len(keys), _EDGES_AT_ONCE):
         part = slice(start, start + _EDGES_AT_ONCE)
@@ -140,7 +140,7 @@ def _check_ends(block: Block, *, graph_of_node: np.ndarray, label: str) -> None:
         line, column = np.argwhere(unknown)[0]
         node = block.values[line, column]
         raise ValueError(
-            f"{label}, line {block.first_line + line}: node {node} does not exist, nodes are numbered 1 to {num_nodes}"
+            f"{label}, line {block.first_line + line}: node {node} does not exist; nodes are numbered 1 to {num_nodes}"
         )
     graphs = graph_of_node[block.values - 1]
     crossing = np.flatnonzero(graphs[:, 0] != graphs[:, 1])
@@ -148,6 +148,6 @@ def _check_ends(block: Block, *, graph_of_node: np.ndarray, label: str) -> None:
         line = crossing[0]
         source, target = block.values[line]
         raise ValueError(
-            f"{label}, line {block.first_line + line}: the edge from node {source} to node {target} joins two"
+            f"{label}, line {block.first_line + line}: the edge from node {source} to node {target} connects two"
             f" graphs, {graphs[line, 0] + 1} and {graphs[line, 1] + 1}"
         )

@@ -1,7 +1,8 @@
-"""Read a dataset in TU format in chunks: its files are read in step, as they list nodes and edges graph by graph.
+"""Read a dataset in TU format in chunks: its files are read in parallel, because they list nodes and edges graph by
+graph.
 
-Files that do so are checked in a first pass, so that the errors of a file are raised before there are any results.
-Others, whose edges are in another order, are read as a whole.
+A first pass checks the files, so that errors are raised before there are any results. Files whose edges are in another
+order are read as a whole.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ _OPTIONAL = {
 
 
 class TablesChunk(NamedTuple):
-    """Graphs that are parsed already."""
+    """Graphs that are already parsed."""
 
     first: int
     parsed: GraphTables
@@ -40,7 +41,7 @@ class TablesChunk(NamedTuple):
 
 
 class TablesSource:
-    """Graphs that are in memory already."""
+    """Graphs that are already in memory."""
 
     parses_in_python = False
 
@@ -48,7 +49,7 @@ class TablesSource:
         self.name, self._tables = name, tables
 
     def fingerprint(self) -> str:
-        """That of the content."""
+        """Return a fingerprint of the content."""
         digest = hashlib.sha256()
         for field in fields(self._tables):
             digest.update(f"{field.name} {getattr(self._tables, field.name)!r}".encode())
@@ -76,7 +77,7 @@ class TuSource:
         self.name = files.name
 
     def fingerprint(self) -> str:
-        """That of the files."""
+        """Return the fingerprint of the files."""
         return self.files.fingerprint()
 
     def count(self) -> int:
@@ -98,7 +99,7 @@ class TuSource:
 
     @cached_property
     def _steps(self) -> int:
-        """Number of graphs if the files can be read in step and are without errors; else 0."""
+        """Return the number of graphs if the files can be read in parallel and have no errors, else 0."""
         try:
             return sum(len(tables.node_counts) for tables in _in_step(self.files, _CHECKED_AT_ONCE))
         except ValueError:
@@ -106,7 +107,7 @@ class TuSource:
 
     @cached_property
     def _whole(self) -> TablesSource | None:
-        """All graphs, where they cannot be read in step; that raises the errors of the files, too."""
+        """Return all graphs if the files cannot be read in parallel; raises the errors of the files."""
         return None if self._steps else TablesSource(self.name, read_tables(self.files))
 
 
@@ -115,14 +116,14 @@ class _OutOfStepError(ValueError):
 
 
 class _Rows:
-    """The rows of a table, of which the next ones are kept."""
+    """Buffered rows of a table."""
 
     def __init__(self, blocks: Iterator[Block]) -> None:
         self._blocks = blocks
         self.waiting: np.ndarray | None = None
 
     def read_more(self) -> bool:
-        """Read a block; False at the end of the table."""
+        """Read a block; return False at the end of the table."""
         block = next(self._blocks, None)
         if block is not None:
             before = [] if self.waiting is None else [self.waiting]
@@ -130,7 +131,7 @@ class _Rows:
         return block is not None
 
     def take(self, count: int) -> np.ndarray:
-        """The next rows, which are no longer kept."""
+        """Remove the next rows from the buffer and return them."""
         while (0 if self.waiting is None else len(self.waiting)) < count:
             if not self.read_more():
                 raise _OutOfStepError
@@ -140,7 +141,7 @@ class _Rows:
         return taken
 
     def take_until_above(self, largest: int) -> np.ndarray:
-        """The rows before the first with a value above ``largest``."""
+        """Remove and return the rows before the first with a value greater than ``largest``."""
         seen = 0
         while True:
             waiting = np.empty((0, 1)) if self.waiting is None else self.waiting[seen:]
@@ -152,7 +153,7 @@ class _Rows:
                 return self.take(seen)
 
     def is_at_end(self) -> bool:
-        """Whether all rows were taken."""
+        """Whether all rows have been taken."""
         return (self.waiting is None or not len(self.waiting)) and not self.read_more()
 
 
@@ -199,7 +200,7 @@ def _in_step(files: TableFiles, size: int) -> Iterator[GraphTables]:
 
 
 def _node_counts(graph_of_node: np.ndarray, before: int) -> np.ndarray:
-    """Nodes of each graph, which must come one after the other."""
+    """Return the number of nodes of each graph; graphs must be in order."""
     step = np.diff(graph_of_node, prepend=before)
     if step[0] != 1 or ((step != 0) & (step != 1)).any():
         raise _OutOfStepError
@@ -207,13 +208,13 @@ def _node_counts(graph_of_node: np.ndarray, before: int) -> np.ndarray:
 
 
 def _distinct(listed: np.ndarray, node_counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Edges (2, E) as a set without loops, numbered within their graphs, their number in each, and the line of each."""
+    """Return distinct edges (2, E) without self-loops, numbered within graphs, their number per graph, and lines."""
     nodes = int(node_counts.sum())
     if (listed < 0).any():
         raise _OutOfStepError
     source, target = listed.reshape(-1, 2).T
     graph = np.repeat(np.arange(len(node_counts)), node_counts)
-    # Also in order within the chunk, so that chunks of any size can be read if those of one size can.
+    # Require order within the chunk too, so that success does not depend on the chunk size.
     if (graph[source] != graph[target]).any() or (np.diff(graph[source]) < 0).any():
         raise _OutOfStepError
     kept = np.flatnonzero(source != target)

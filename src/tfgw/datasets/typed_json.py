@@ -1,4 +1,4 @@
-"""Data classes from JSON of unknown origin: what a file says is compared with the types of the fields."""
+"""Create data classes from untrusted JSON, with a check of all field types."""
 
 import math
 from types import NoneType, UnionType
@@ -8,18 +8,18 @@ T = TypeVar("T")
 
 
 def from_json(kind: type[T], entries: Any, *, may_be_nan: bool = False) -> T:
-    """A data class or named tuple from a JSON object, in which lists stand for tuples.
+    """Create a data class or named tuple from a JSON object, in which lists represent tuples.
 
     Args:
-        kind: The class; fields have types that JSON has, unions and literals of them, and data classes.
-        entries: The object.
+        kind: The class. Its fields have JSON types, unions and literals of them, or data classes.
+        entries: The JSON object.
         may_be_nan: Whether numbers may be NaN or infinite.
 
     Raises:
-        ValueError: If a field is unknown or has a value of another type; the class itself complains of missing ones.
+        ValueError: If a field is unknown or has the wrong type; the class itself raises an error for missing fields.
     """
     if not isinstance(entries, dict):
-        raise ValueError(f"an object is expected as {kind.__name__}")
+        raise ValueError(f"expected an object for {kind.__name__}")
     types = get_type_hints(kind)
     values = {}
     for name, entry in entries.items():
@@ -59,4 +59,4 @@ def _converted(value: Any, kind: Any, *, may_be_nan: bool) -> Any:
     elif isinstance(value, dict) and hasattr(kind, "__dataclass_fields__"):
         return from_json(kind, value, may_be_nan=may_be_nan)
     shown = repr(value)
-    raise ValueError(f"not of type {getattr(kind, '__name__', kind)}, found {shown[:40]}")
+    raise ValueError(f"expected {getattr(kind, '__name__', kind)}, found {shown[:40]}")

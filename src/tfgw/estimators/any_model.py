@@ -1,4 +1,4 @@
-"""A trained model of any kind, taken apart: what explanations, plots and reports read."""
+"""A common view of trained models of any kind, for explanations, plots and reports."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,8 +19,8 @@ class AnyModel(NamedTuple):
     """Attributes as in :class:`tfgw.train.TrainedModel`.
 
     Attributes:
-        dataset: Name of the dataset that it was trained on; empty if it is not known.
-        takes_any_graph: Whether graphs may be of any kind that estimators take, and not ``Data`` alone.
+        dataset: Name of the training dataset; empty if unknown.
+        takes_any_graph: Whether graphs may be of any kind that estimators accept, not only ``Data``.
     """
 
     members: tuple[TFGWModel, ...]
@@ -32,7 +32,7 @@ class AnyModel(NamedTuple):
     takes_any_graph: bool = False
 
     def graphs(self, graphs: Sequence[Any]) -> GraphDataset:
-        """Graphs of a user as a dataset, before preprocessing."""
+        """Convert graphs to a dataset, before preprocessing."""
         config = self.members[0].config
         if self.takes_any_graph:
             converted = as_graphs(graphs, structure=config.structure, directed=config.directed)
@@ -46,11 +46,11 @@ class AnyModel(NamedTuple):
         return GraphDataset.stack(_with_bonds(kept, graphs), name="graphs")
 
     def prepare(self, dataset: GraphDataset) -> GraphDataset:
-        """Graphs as the networks take them."""
+        """Preprocess the graphs for the networks."""
         return dataset if self.preprocessing is None else self.preprocessing(dataset)
 
     def output(self, target: Any) -> int | None:
-        """The number of an output that a user names by its class."""
+        """Return the index of the output for a class."""
         if target is None or not self.classes:
             return None if target is None else int(target)
         if target not in self.classes:
@@ -58,12 +58,12 @@ class AnyModel(NamedTuple):
         return self.classes.index(target)
 
     def class_name(self, number: int) -> str:
-        """What output ``number`` stands for."""
+        """Return the name of output ``number``."""
         return str(self.classes[number]) if self.classes else f"output {number}"
 
 
 def _with_bonds(graphs: list[Data], given: Sequence[Any]) -> list[Data]:
-    """The same graphs with ``edge_attr``, which networks do not see but drawings do, where all of them have it."""
+    """Attach ``edge_attr`` if all graphs have it; plots use it, networks do not."""
     if all(isinstance(graph, Data) and graph.get("edge_attr") is not None for graph in given):
         for graph, other in zip(graphs, given, strict=True):
             graph.edge_attr = other.edge_attr
@@ -71,7 +71,7 @@ def _with_bonds(graphs: list[Data], given: Sequence[Any]) -> list[Data]:
 
 
 def open_model(model: Any) -> AnyModel:
-    """Take apart a trained model, a fitted estimator, or a network."""
+    """Create the view of a trained model, a fitted estimator, or a network."""
     if isinstance(model, AnyModel):
         return model
     if isinstance(model, TFGWModel | Ensemble):

@@ -1,4 +1,4 @@
-"""What all estimators share: graphs in, standardised as in training, and the tags that scikit-learn reads."""
+"""Base class of all estimators: conversion and preprocessing of graphs, and scikit-learn tags."""
 
 from typing import Any
 
@@ -33,11 +33,11 @@ class GraphEstimator(BaseEstimator):
         return tags
 
     def _as_graphs(self, X: Any) -> list[Data]:
-        """What a user gave, as the estimator's kind of graphs."""
+        """Convert the input to the kind of graphs that the estimator uses."""
         return as_graphs(X, structure=self.structure, directed=self.directed)
 
     def _learn_input(self, X: Any) -> list[Data]:
-        """The graphs of ``fit``, whose number of features those of other calls must have."""
+        """Convert the graphs of ``fit``, and store their number of features."""
         graphs = self._as_graphs(X)
         self.n_features_in_ = int(graphs[0].x.shape[1])
         self.encoding_ = X.encoding if isinstance(X, GraphDataset) else None
@@ -54,13 +54,13 @@ class GraphEstimator(BaseEstimator):
         )
 
     def _read_input(self, X: Any) -> GraphDataset:
-        """The graphs of any call after ``fit``, as the model takes them."""
-        if not hasattr(self, "preprocessing_"):  # scikit-learn's check collects all tags first
+        """Convert and preprocess the graphs of a call after ``fit``."""
+        if not hasattr(self, "preprocessing_"):  # faster than check_is_fitted, which collects all tags
             check_is_fitted(self)
         return self.preprocessing_(self._read_dataset(X))
 
     def _read_dataset(self, X: Any, y: Tensor | None = None) -> GraphDataset:
-        """Other graphs than those of ``fit``, with one row of targets for each, before preprocessing."""
+        """Convert graphs after ``fit``, with one row of targets for each, before preprocessing."""
         graphs = self._as_graphs(X)
         check_features(graphs, self.n_features_in_)
         if isinstance(X, GraphDataset) and self.encoding_ is not None:
@@ -68,13 +68,13 @@ class GraphEstimator(BaseEstimator):
         return self._stack(graphs, y)
 
     def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
-        """Checked graphs as a dataset with one row of targets each; what turns graphs into something else is here."""
+        """Combine checked graphs and targets to a dataset; subclasses may transform the graphs here."""
         dataset = as_dataset(graphs, y, classes=classes)
         dataset.encoding = self.encoding_
         return dataset
 
     def _generator(self) -> np.random.RandomState:
-        """As scikit-learn's, but without a ``random_state`` a new one, not NumPy's global one."""
+        """Return a generator; unlike scikit-learn, ``random_state=None`` does not use NumPy's global one."""
         return np.random.RandomState() if self.random_state is None else check_random_state(self.random_state)
 
     def _seed(self) -> int:

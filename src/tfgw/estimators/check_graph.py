@@ -1,4 +1,4 @@
-"""What every graph must fulfil, whatever it was converted from."""
+"""Checks of every converted graph."""
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ from tfgw.estimators.conversion import Attributes
 
 
 def check_graph(graph: Attributes, *, structure: str, directed: bool) -> None:
-    """Raise ``ValueError`` if a graph cannot be compared with templates; scales node weights to sum to 1 exactly."""
+    """Raise ``ValueError`` for an invalid graph, and rescale its node weights to sum to 1 exactly."""
     nodes, edges = len(graph["x"]), graph["edge_index"]
     _check_edges(edges, nodes)
     if "edge_weight" in graph:
@@ -18,7 +18,7 @@ def check_graph(graph: Attributes, *, structure: str, directed: bool) -> None:
         _check_node_weights(graph["node_weights"], nodes)
         graph["node_weights"] /= graph["node_weights"].sum()
     if not directed and not _is_symmetric(graph, nodes):
-        raise ValueError("the structure is not symmetric; directed=True takes such graphs")
+        raise ValueError("the structure is not symmetric; use directed=True for such graphs")
 
 
 def _check_edges(edge_index: Tensor, nodes: int) -> None:
@@ -26,21 +26,21 @@ def _check_edges(edge_index: Tensor, nodes: int) -> None:
         raise ValueError(f"edge_index: expected shape (2, edges), got {tuple(edge_index.shape)}")
     ends = edge_index.numpy()
     if ends.size and (ends.min() < 0 or ends.max() >= nodes):
-        raise ValueError(f"edge_index: points to a node outside 0 to {nodes - 1}")
+        raise ValueError(f"edge_index: contains a node outside 0 to {nodes - 1}")
 
 
 def _check_edge_weights(weights: Tensor, edges: int, structure: str) -> None:
     if len(weights) != edges:
-        raise ValueError(f"edge_weight: {len(weights)} weights for {edges} edges")
+        raise ValueError(f"edge_weight: has {len(weights)} weights for {edges} edges")
     if structure == "shortest_path" and bool((weights < 0).any()):
-        raise ValueError("edge_weight: an edge of negative length has no shortest path")
+        raise ValueError("edge_weight: shortest paths require non-negative weights")
 
 
 def _check_node_weights(weights: Tensor, nodes: int) -> None:
     if len(weights) != nodes:
-        raise ValueError(f"node weights: {len(weights)} of them for {nodes} nodes")
+        raise ValueError(f"node weights: {len(weights)} weights for {nodes} nodes")
     if bool((weights < 0).any()) or abs(float(weights.sum()) - 1) > 1e-5:
-        raise ValueError("node weights: must not be negative, and sum to 1")
+        raise ValueError("node weights: must be non-negative and sum to 1")
 
 
 def _is_symmetric(graph: Attributes, nodes: int) -> bool:
@@ -49,6 +49,8 @@ def _is_symmetric(graph: Attributes, nodes: int) -> bool:
         return torch.allclose(matrix, matrix.T, rtol=1e-7, atol=0)
     if "edge_weight" in graph:
         return bool(is_undirected(graph["edge_index"], graph["edge_weight"], num_nodes=nodes))
-    numbers = np.array([[nodes, 1], [1, nodes]]) @ graph["edge_index"].numpy()  # of each edge, and of its reverse
+    numbers = (
+        np.array([[nodes, 1], [1, nodes]]) @ graph["edge_index"].numpy()
+    )  # unique numbers of each edge and of its reverse
     numbers.sort()
     return bool((numbers[0] == numbers[1]).all())

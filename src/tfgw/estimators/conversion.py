@@ -1,4 +1,4 @@
-"""One graph of each kind that the estimators take, as tensors: only the attributes that they use."""
+"""Conversion of one graph of any supported kind to tensors."""
 
 import sys
 from typing import Any
@@ -12,14 +12,14 @@ from tfgw.datasets import from_networkx
 from tfgw.datasets.edge_sets import distinct_edges
 
 Attributes = dict[str, Tensor]
-"""What ``Data`` holds. It is made when all graphs are checked, as its own dictionary takes longer to read."""
+"""Attributes of a graph. ``Data`` objects are created after all checks, because they are slower to access."""
 
 
 def kind_of(graph: Any) -> str:
-    """The kind of a graph, in words."""
+    """Return a description of the kind of a graph."""
     if isinstance(graph, Data):
         return "a Data"
-    networkx = sys.modules.get("networkx")  # whoever has such a graph has imported it
+    networkx = sys.modules.get("networkx")  # imported already if the graph is of this kind
     if networkx is not None and isinstance(graph, networkx.Graph):
         return "a networkx graph"
     if isinstance(graph, tuple) and len(graph) in (2, 3):
@@ -29,14 +29,16 @@ def kind_of(graph: Any) -> str:
 
 
 def convert(graph: Any, *, structure: str) -> Attributes:
-    """Take a graph apart; messages of errors do not say which graph it is."""
+    """Convert a graph. Error messages do not name the graph; the caller adds its number."""
     kind = kind_of(graph)
     if kind == "a Data":
         return _from_data(graph, precomputed=structure == "precomputed")
     if kind == "a tuple":
         return _from_matrices(*graph, precomputed=structure == "precomputed")
     if structure == "precomputed":
-        raise ValueError("structure='precomputed' takes tuples (C, F), or Data with a structure; got a networkx graph")
+        raise ValueError(
+            "structure='precomputed' requires tuples (C, F), or Data with a structure; got a networkx graph"
+        )
     return _from_networkx(graph)
 
 
@@ -54,7 +56,7 @@ def _from_data(graph: Data, *, precomputed: bool) -> Attributes:
             edges = edges if kept is None else edges[:, kept]
         return _attributes(x, edges, edge_weight=edge_weight, node_weights=weights)
     if given.get("structure") is None:
-        raise ValueError("structure: missing, but structure='precomputed' needs it")
+        raise ValueError("structure: required for structure='precomputed'")
     matrix = _numbers("structure", given["structure"])
     if matrix.numel() != nodes**2:
         raise ValueError(f"structure: expected {nodes} × {nodes} numbers, got shape {tuple(matrix.shape)}")
@@ -78,13 +80,15 @@ def _from_matrices(C: Any, F: Any, h: Any = None, *, precomputed: bool) -> Attri
     if nodes == 0:
         raise ValueError("no nodes")
     if torch.allclose(matrix, matrix.T, rtol=1e-7, atol=0):
-        matrix = (matrix + matrix.T) / 2  # rounding is no asymmetry
+        matrix = (matrix + matrix.T) / 2  # removes asymmetry due to rounding
     x, weights = _features("F", F, nodes), _optional("h", h)
     edges = _off_diagonal(matrix)
     if precomputed:
         return _attributes(x, edges, structure=matrix.flatten(), node_weights=weights)
     if bool(matrix.diagonal().any()):
-        raise ValueError("C: an adjacency matrix has no diagonal; structure='precomputed' takes any matrix")
+        raise ValueError(
+            "C: an adjacency matrix must have a zero diagonal; use structure='precomputed' for other matrices"
+        )
     values = matrix[edges[0], edges[1]]
     return _attributes(x, edges, edge_weight=None if bool((values == 1).all()) else values, node_weights=weights)
 
@@ -125,7 +129,7 @@ def _edges(edge_index: Any) -> Tensor:
 
 
 def _off_diagonal(matrix: Tensor) -> Tensor:
-    """Places of the entries that are not 0, the diagonal left out, ``(2, entries)``."""
+    """Return the indices of the non-zero off-diagonal entries, ``(2, entries)``."""
     return matrix.clone().fill_diagonal_(0).nonzero().T.contiguous()
 
 
@@ -134,7 +138,7 @@ def _optional(name: str, values: Any) -> Tensor | None:
 
 
 def _numbers(name: str, values: Any) -> Tensor:
-    """A copy of array, tensor or nested list in double precision."""
+    """Copy an array, tensor or nested list to a tensor in double precision."""
     try:
         if isinstance(values, Tensor):
             values = values.detach().cpu().numpy()
@@ -144,5 +148,5 @@ def _numbers(name: str, values: Any) -> Tensor:
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected an array of numbers") from None
     if not np.isfinite(numbers).all():
-        raise ValueError(f"{name}: has a value that is not finite")
+        raise ValueError(f"{name}: contains a value that is not finite")
     return torch.from_numpy(numbers)

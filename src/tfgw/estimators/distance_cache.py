@@ -1,4 +1,4 @@
-"""Tables of distances in a folder: two files each, the matrix and the keys of its graphs."""
+"""Cache of distance tables in a folder: two files each, the matrix and the keys of its graphs."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from tfgw.datasets.paths import written_whole
 from tfgw.estimators.distance_table import DistanceTable
 
 _VERSION = "v2"
-"""Part of the folder's name: raised when the solver's distances change."""
+"""Version in the folder name, increased when the distances of the solver change."""
 
 
 def read_table(folder: Path | None, keys: Sequence[str]) -> DistanceTable | None:
-    """A table that has all of these graphs, its matrix on disk until it is looked into; ``None``: there is none."""
+    """Return a table that contains all of these graphs, with a memory-mapped matrix, or ``None``."""
     if folder is None:
         return None
     for path in sorted((folder / _VERSION).glob("[!.]*.keys.npy")):
@@ -26,11 +26,11 @@ def read_table(folder: Path | None, keys: Sequence[str]) -> DistanceTable | None
 
 
 def write_table(folder: Path | None, table: DistanceTable) -> None:
-    """Keep a complete table in the folder."""
+    """Store a complete table in the folder."""
     if folder is None:
         return
     name = hashlib.sha256("".join(table.keys.tolist()).encode()).hexdigest()[:20]
-    # The keys last: where they are, the matrix is.
+    # Write the keys last, so that the matrix exists if they do.
     for path, array in ((f"{name}.npy", table.matrix), (f"{name}.keys.npy", table.keys)):
         with written_whole(folder / _VERSION / path) as temporary:
             np.save(temporary, array, allow_pickle=False)

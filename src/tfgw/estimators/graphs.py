@@ -1,4 +1,4 @@
-"""A user's list of graphs, whatever their kind, as one list of checked ``Data``.
+"""Conversion of a list of graphs of any supported kind to a list of checked ``Data``.
 
 list of Data | networkx | (C, F[, h]) ─ conversion ─▶ x, edge_index, … ─ checks ─▶ list of equal attributes
 """
@@ -17,35 +17,34 @@ from tfgw.nn.tfgw_pooling import STRUCTURES, Structure
 
 
 def as_graphs(X: Any, *, structure: Structure = "adjacency", directed: bool = False) -> list[Data]:
-    """Graphs of any kind that the estimators take, as a list of ``Data`` in double precision.
+    """Convert graphs of any supported kind to a list of ``Data`` in double precision.
 
-    The graphs of one list are all of the same kind:
+    All graphs of a list must be of the same kind:
 
-    - PyTorch Geometric ``Data``: ``x``, ``edge_index``, and where present ``edge_weight``, ``node_weights`` and
-      ``structure`` (an n × n matrix, also flat). Everything else, ``y`` included, is ignored. Edges without
-      ``edge_weight`` are a set: self-loops are dropped, and so is an edge that is listed again.
-    - ``networkx`` graphs: the node attribute ``x`` (a number or a vector) and the edge attribute ``weight``
-      where there are any. Self-loops are dropped.
+    - PyTorch Geometric ``Data``: ``x``, ``edge_index``, and optionally ``edge_weight``, ``node_weights`` and
+      ``structure`` (an n × n matrix, may be flattened). Other attributes, including ``y``, are ignored. Edges without
+      ``edge_weight`` are a set: self-loops and duplicate edges are dropped.
+    - ``networkx`` graphs: the optional node attribute ``x`` (a number or a vector) and the optional edge attribute
+      ``weight``. Self-loops are dropped.
     - Tuples ``(C, F)`` or ``(C, F, h)`` of arrays or tensors: structure matrix (n, n), node features (n, d), node
-      weights (n,). C is a 0/1 or weighted adjacency matrix without diagonal; with ``structure="precomputed"``
-      it is any matrix.
+      weights (n,). C is a 0/1 or weighted adjacency matrix with zero diagonal; with ``structure="precomputed"``, it is
+      any matrix.
 
-    Features may be missing (``x`` or F is ``None``) in all graphs; ``x`` then has no columns. Node weights sum to
-    1 in each graph, and are uniform where they are missing.
+    Features may be missing (``x`` or F is ``None``) in all graphs; ``x`` then has no columns. The node weights of a
+    graph must sum to 1 (default: uniform).
 
     Args:
         X: The graphs.
-        structure: What the graphs are compared by; see :class:`tfgw.nn.TFGWPooling`. ``"precomputed"`` needs
-            tuples, or ``Data`` with a ``structure``. Of tuples, the entries of C that are not 0 are then the
-            edges that message passing sees.
+        structure: Kind of structure matrix; see :class:`tfgw.nn.TFGWPooling`. ``"precomputed"`` requires tuples, or
+            ``Data`` with a ``structure``. For tuples, the non-zero entries of C are then the edges for message passing.
         directed: Whether structures may be asymmetric.
 
     Returns:
-        Graphs with ``x`` (n, d) and ``edge_index``; if any graph needs them, all have ``edge_weight`` or
-        ``node_weights``; with ``structure="precomputed"`` all have ``structure``, flat.
+        Graphs with ``x`` (n, d) and ``edge_index``. If any graph has ``edge_weight`` or ``node_weights``, all have
+        them. With ``structure="precomputed"``, all have a flattened ``structure``.
 
     Raises:
-        ValueError: If ``X`` is no list of graphs; if a graph is invalid, the message begins with its number.
+        ValueError: If ``X`` is not a list of graphs, or if a graph is invalid; the message then starts with its number.
     """
     if structure not in STRUCTURES:
         raise ValueError(f"structure: must be one of {', '.join(STRUCTURES)}, got {structure!r}")
@@ -54,7 +53,9 @@ def as_graphs(X: Any, *, structure: Structure = "adjacency", directed: bool = Fa
     for number, graph in enumerate(X):
         try:
             if number and kind_of(graph) != kind_of(X[0]):
-                raise ValueError(f"{kind_of(graph)}, but graph 0 is {kind_of(X[0])}; a list takes one kind")
+                raise ValueError(
+                    f"{kind_of(graph)}, but graph 0 is {kind_of(X[0])}; all graphs must be of the same kind"
+                )
             converted = convert(graph, structure=structure)
             check_graph(converted, structure=structure, directed=directed)
             columns, expected = converted["x"].shape[1], graphs[0]["x"].shape[1] if graphs else None
@@ -69,7 +70,7 @@ def as_graphs(X: Any, *, structure: Structure = "adjacency", directed: bool = Fa
 
 
 def check_features(graphs: Sequence[Data], expected: int) -> None:
-    """Raise ``ValueError`` unless nodes have as many features as those an estimator was fitted on."""
+    """Raise ``ValueError`` if the number of features differs from that in ``fit``."""
     found = graphs[0].x.shape[1]
     if found != expected:
         noun = "no features" if expected == 0 else f"{expected} features per node"
@@ -77,7 +78,7 @@ def check_features(graphs: Sequence[Data], expected: int) -> None:
 
 
 def as_dataset(graphs: Sequence[Data], y: Tensor | None = None, *, classes: Sequence[Any] = ()) -> GraphDataset:
-    """Stack graphs, with one row of ``y`` each; nodes without features get the constant feature 1."""
+    """Combine graphs and targets, one row of ``y`` each; nodes without features get the constant feature 1."""
     dataset = GraphDataset.stack(graphs, y, name="graphs", classes=classes)
     if graphs[0].x.shape[1] == 0:
         return dataset.with_node_features(lambda x: x.new_ones(len(x), 1))
@@ -92,7 +93,7 @@ def _check_list(X: Any) -> None:
             f"got {type(X).__name__}"
         )
     if not len(X):
-        raise ValueError("X: an empty list of graphs")
+        raise ValueError("X: the list of graphs is empty")
 
 
 def _features(columns: int) -> str:
@@ -100,7 +101,7 @@ def _features(columns: int) -> str:
 
 
 def _fill(graphs: list[Attributes], key: str, default: Callable[[Attributes], Tensor]) -> None:
-    """Batches need an attribute in all graphs or in none."""
+    """Add an attribute to the graphs that lack it, because batches need it in all graphs or in none."""
     if any(key in graph for graph in graphs):
         for graph in graphs:
             if key not in graph:

@@ -1,4 +1,4 @@
-"""Classes in and out of a network: how labels are encoded, and in which forms its scores are answered."""
+"""Base class of neural classifiers: encoding of labels, and predictions from scores."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -17,7 +17,7 @@ from tfgw.train.graph_weights import ClassWeight, checked_weights, weights_of_cl
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NeuralClassifier(ClassifierMixin, NeuralEstimator):
-    """A classifier whose scores a network gives; single-label or, with a 0/1 matrix as ``y``, multi-label."""
+    """A neural classifier: single-label or, with a 0/1 matrix as ``y``, multi-label."""
 
     class_weight: ClassWeight | None = None
 
@@ -32,12 +32,12 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Validation | None = None) -> Self:
         """Train on the graphs ``X`` with labels ``y``, ``(num_graphs,)`` or 0/1 in ``(num_graphs, num_labels)``.
 
-        ``sample_weight`` has one number of at least 0 for each graph, by which its loss is multiplied; only their
-        proportions count, and graphs of weight 0 are left out. It multiplies the weights of classes. Scores and
-        validation count all graphs alike.
+        ``sample_weight`` contains a non-negative weight for each graph, by which its loss is multiplied. Only the
+        ratios of weights matter, and graphs of weight 0 are left out. It is multiplied with the class weights. Scores
+        and validation do not use it.
 
-        ``validation``, a pair of graphs and labels, chooses the epoch whose weights are kept: every five epochs its
-        accuracy is measured, and the weights are kept where neither it nor that of training is below the best.
+        ``validation``, a pair of graphs and labels, selects the best epoch. Every five epochs, the weights are kept if
+        neither the validation nor the training accuracy is below that of the best epoch so far.
         """
         self._require_targets(y)
         check_consistent_length(X, y)
@@ -63,7 +63,7 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label of each graph, or a 0/1 matrix."""
+        """Predict the label of each graph, or a 0/1 matrix."""
         scores = self._outputs(X)
         if self._task == "multilabel":
             return np.asarray((scores > 0).long())
@@ -75,23 +75,23 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
         return np.asarray(probabilities(self._task, scores))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores before the softmax, ``(num_graphs, num_classes)``; of two classes, how far the second is ahead."""
+        """Scores before the softmax, ``(num_graphs, num_classes)``; for two classes, second minus first score."""
         scores = self._outputs(X).numpy()
         is_binary = self._task == "classification" and len(self.classes_) == 2
         return scores[:, 1] - scores[:, 0] if is_binary else scores
 
     def _weights(self, codes: Tensor, classes: tuple[Any, ...], sample_weight: Any) -> np.ndarray | None:
-        """The weight of each graph in the loss; ``None``: the same for all."""
+        """Return the weight of each graph in the loss, or ``None`` if all are equal."""
         weights = None if sample_weight is None else checked_weights(sample_weight, len(codes))
         if self.class_weight is None:
             return weights
         if self._task != "classification":
-            raise ValueError("class_weight: needs one class per graph, but y is a matrix of several labels")
+            raise ValueError("class_weight: requires one class per graph, but y is a multi-label matrix")
         of_class = weights_of_classes(self.class_weight, codes.numpy(), classes)
         return of_class if weights is None else of_class * weights
 
     def _encoded(self, y: Any) -> Tensor:
-        """Labels of other graphs, in the code of ``classes_``."""
+        """Encode labels of validation graphs by ``classes_``."""
         if self._task == "multilabel":
             return _indicators(y)
         labels = column_or_1d(y, warn=True)

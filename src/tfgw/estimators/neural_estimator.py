@@ -1,4 +1,4 @@
-"""A network as an estimator: what everything that is trained by epochs shares, whichever the network."""
+"""Base class of estimators that train a neural network."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,12 +18,12 @@ from tfgw.train.graph_weights import with_graph_weights
 from tfgw.train.recipes import Recipe, complete, recipe_of
 
 Validation = tuple[Any, Any]
-"""Graphs and their targets, as ``fit`` takes them."""
+"""Graphs and targets, as in ``fit``."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NeuralEstimator(GraphEstimator):
-    """Trains the network that ``_new_network`` makes; :class:`TFGWClassifier` documents parameters and attributes."""
+    """Trains the network of ``_new_network``; :class:`TFGWClassifier` documents parameters and attributes."""
 
     standardize: bool | None = None
     recipe: str | Recipe = "default"
@@ -46,20 +46,20 @@ class NeuralEstimator(GraphEstimator):
     validation_score_: float = field(init=False)
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> nn.Module:
-        """The untrained network for graphs as they are after preprocessing; PyTorch is seeded when this is called.
+        """Build the untrained network for preprocessed graphs; PyTorch is seeded before this call.
 
-        ``settings`` are the estimator's parameters, completed by its recipe.
+        ``settings`` are the parameters of the estimator, completed by its recipe.
         """
         raise NotImplementedError
 
     @property
     def n_iter_(self) -> int:
-        """Epochs that were trained."""
+        """Number of epochs."""
         check_is_fitted(self, "history_")
         return len(self.history_)
 
     def _outputs(self, X: Any) -> Tensor:
-        """What the network gives, ``(num_graphs, out_channels)``."""
+        """Return the outputs of the network, ``(num_graphs, out_channels)``."""
         dataset = self._read_input(X)
         with torch.inference_mode():
             return outputs(self.model_, dataset).double()
@@ -75,7 +75,7 @@ class NeuralEstimator(GraphEstimator):
         validation: tuple[Any, Tensor] | None = None,
     ) -> None:
         graphs = self._learn_input(X)
-        if weights is not None:  # graphs that do not count are left out: templates and statistics must not see them
+        if weights is not None:  # drop graphs of weight 0, so that templates and statistics do not depend on them
             counted = np.flatnonzero(weights)
             graphs, y, weights = [graphs[number] for number in counted], y[counted], weights[counted]
         seed = self._seed()
@@ -117,7 +117,7 @@ class NeuralEstimator(GraphEstimator):
         if result.kept is not None:
             self.validation_score_ = result.kept.validation_score
         elif hasattr(self, "validation_score_"):
-            del self.validation_score_  # of an earlier fit
+            del self.validation_score_  # from an earlier fit
 
     def _check_validation(self, validation: Validation | None) -> None:
         if validation is None:
@@ -125,5 +125,5 @@ class NeuralEstimator(GraphEstimator):
         if not isinstance(validation, tuple) or len(validation) != 2:
             raise ValueError("validation: expected a pair (graphs, targets)")
         if self.validation_fraction:
-            raise ValueError(f"validation: given, but validation_fraction={self.validation_fraction} sets graphs aside")
+            raise ValueError(f"validation: cannot be combined with validation_fraction={self.validation_fraction}")
         check_consistent_length(*validation)

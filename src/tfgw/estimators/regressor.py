@@ -22,8 +22,8 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
     >>> model = TFGWRegressor(num_templates=8, epochs=100, random_state=0).fit(graphs, [0.3, 1.7, ...])
     >>> model.predict(other_graphs)
 
-    Parameters, graphs and attributes are those of :class:`TFGWClassifier`, but for ``classes_``. ``y`` holds one
-    number per graph, or several; inside, targets have mean 0 and variance 1.
+    Parameters, graphs and attributes are those of :class:`TFGWClassifier`, except ``classes_``. ``y`` contains one or
+    several numbers per graph. Targets are standardised internally.
 
     Attributes:
         target_scaler_: The :class:`tfgw.train.target_scaler.TargetScaler` of the targets.
@@ -45,8 +45,8 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
         ``sample_weight`` has one number of at least 0 for each graph, by which its loss is multiplied; only their
         proportions count, and graphs of weight 0 are left out.
 
-        ``validation``, a pair of graphs and targets, chooses the epoch whose weights are kept, as in
-        :meth:`TFGWClassifier.fit`, by the squared error of scaled targets.
+        ``validation``, a pair of graphs and targets, selects the best epoch as in :meth:`TFGWClassifier.fit`, by the
+        squared error of the standardised targets.
         """
         self._require_targets(y)
         check_consistent_length(X, y)
@@ -76,7 +76,7 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
             raise ValueError(f"{path}: the model predicts classes, not values")
         estimator = super()._from_trained(trained, path)
         values = trained.members[0].config.out_channels
-        unscaled = TargetScaler(mean=(0.0,) * values, scale=(1.0,) * values)  # a file of an earlier version
+        unscaled = TargetScaler(mean=(0.0,) * values, scale=(1.0,) * values)  # for files of an earlier version
         estimator.target_scaler_ = trained.target_scaler or unscaled
         estimator._is_single = values == 1
         return estimator
@@ -86,7 +86,7 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
         return torch.from_numpy(self.target_scaler_.transform(targets.reshape(len(targets), -1)))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The predicted values, in the shape of ``y``."""
+        """Predict the values of each graph, in the shape of ``y``."""
         scaled = self._outputs(X).numpy()
         values = self.target_scaler_.inverse_transform(scaled)
         return values[:, 0] if self._is_single else values

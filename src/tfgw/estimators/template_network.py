@@ -1,4 +1,4 @@
-"""The paper's model as an estimator: what classifier and regressor share."""
+"""Base class of :class:`TFGWClassifier` and :class:`TFGWRegressor`."""
 
 import os
 from dataclasses import asdict, dataclass, field, fields
@@ -20,12 +20,12 @@ from tfgw.train.config import config_from
 from tfgw.train.template_size import number_of_templates
 
 SHOWN_TEMPLATES = 8
-"""In a notebook."""
+"""Maximum number of templates shown in a notebook."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TemplateParameters, NeuralEstimator):
-    """Stores the parameters that :class:`TFGWClassifier` documents, trains, and gives outputs and distances."""
+    """An estimator with a TFGW network; :class:`TFGWClassifier` documents its parameters."""
 
     num_templates: int | None = None  # type: ignore[assignment]
     num_layers: int | None = None
@@ -41,8 +41,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
 
     @property
     def templates_(self) -> ot.Templates:
-        """The learned templates, those of all networks one after the other; their features are those that the encoder
-        of their network gives."""
+        """The learned templates of all networks, concatenated. Their features are encoded."""
         pools = self._pools()
         return ot.Templates(
             features=torch.cat([pool.template_features.detach() for pool in pools]),
@@ -52,7 +51,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
 
     @property
     def trained_(self) -> TrainedModel:
-        """The model with its preprocessing, as its file has it; the network of a regressor gives scaled targets."""
+        """The model with its preprocessing, as saved to a file. Networks of regressors predict standardised targets."""
         check_is_fitted(self, "model_")
         task, classes = self._target()
         return TrainedModel(
@@ -66,24 +65,23 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trained model to a file, which ``tfgw predict`` and :func:`tfgw.load_model` read, too.
+        """Save the trained model to a file, which ``tfgw predict`` and :func:`tfgw.load_model` can also read.
 
-        The command line can make features of the graphs in files only if ``encoding_`` is known.
+        The command line can apply the model to files only if ``encoding_`` is known.
         """
         save_model(self.trained_, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """A fitted estimator from a file of :meth:`save` or of ``tfgw train``.
+        """Load a fitted estimator from a file of :meth:`save` or ``tfgw train``.
 
-        Parameters of the architecture are those of the model, those of training have their defaults; ``history_`` is
-        empty.
+        Architecture parameters are those of the model; training parameters have their defaults. ``history_`` is empty.
         """
         return cls._from_trained(load_model(path), path)
 
     @classmethod
     def _from_trained(cls, trained: TrainedModel, path: str | os.PathLike[str]) -> Self:
-        """The estimator of a model, which was read from ``path``."""
+        """Create the estimator of a model that was loaded from ``path``."""
         names = {field.name for field in fields(cls) if field.init}
         architecture = asdict(trained.members[0].config)
         known = {name: value for name, value in architecture.items() if name in names}
@@ -98,16 +96,16 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
         return estimator
 
     def _target(self) -> tuple[Task, tuple[Any, ...]]:
-        """What is predicted, and the labels of classes."""
+        """Return the task and the class labels."""
         raise NotImplementedError
 
     @property
     def alpha_(self) -> float:
-        """Trade-off between features (0) and structure (1) of the trained model, on average over its networks."""
+        """Trade-off between features (0) and structure (1) of the trained model, averaged over its networks."""
         return float(np.mean([float(pool.alpha.detach().mean()) for pool in self._pools()]))
 
     def _html_repr(self) -> str:
-        """What a notebook shows: scikit-learn's diagram, and once fitted, the templates."""
+        """Return the notebook display: scikit-learn's diagram and, once fitted, the templates."""
         diagram: str = super()._html_repr()
         if not hasattr(self, "model_"):
             return diagram
@@ -116,7 +114,7 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
             from tfgw.plot.svg_text import svg_element
 
             drawn = templates(self, numbers=range(min(SHOWN_TEMPLATES, self._n_features_out)))
-        except ImportError:  # without matplotlib
+        except ImportError:  # matplotlib is not installed
             return diagram
         title = f"Templates of {type(self).__name__}"
         name = f"templates-{id(self)}"

@@ -12,7 +12,7 @@ from tfgw.train.template_size import default_template_nodes
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TemplateParameters:
-    """What templates are, and how graphs are compared with them."""
+    """Parameters of the templates and of the solver."""
 
     num_templates: int = 8
     template_nodes: int | None = None

@@ -1,4 +1,4 @@
-"""Graphs as vectors, without training."""
+"""Graph embeddings without training."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,31 +22,30 @@ BATCH_SIZE = 256
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TemplateParameters, GraphEstimator):
-    """Fused Gromov–Wasserstein distances of graphs to templates that ``fit`` draws from the data.
+    """Fused Gromov–Wasserstein distances of graphs to templates that ``fit`` samples from the data.
 
     >>> make_pipeline(TFGWTransformer(num_templates=16, random_state=0), SVC()).fit(graphs, labels)
 
-    Nothing is trained: for distances to learned templates, take ``transform`` of :class:`TFGWClassifier` or
-    :class:`TFGWRegressor`. Graphs are in any form that :func:`tfgw.estimators.as_graphs` takes.
+    Nothing is trained. For distances to learned templates, use ``transform`` of :class:`TFGWClassifier` or
+    :class:`TFGWRegressor`. Graphs may be in any form that :func:`tfgw.estimators.as_graphs` accepts.
 
     Args:
         num_templates: Number of templates.
-        template_nodes: Nodes per template; ``None``: the median of the graphs, at most 64.
-        structure: As in :class:`TFGWClassifier`, like ``directed``, ``n_starts``, ``start_kinds``, ``canonical_order``,
-            ``standardize`` and ``num_threads``.
+        template_nodes: Nodes per template (default: the median size of the graphs, at most 64).
+        structure: Structure matrix of a graph, as in :class:`TFGWClassifier`.
         directed: Whether the structures of graphs and templates may be asymmetric.
         alpha: Trade-off between features (0) and structure (1).
-        n_starts: Starts of the solver for each pair.
-        start_kinds: What these may be.
+        n_starts: Number of solver starts per pair.
+        start_kinds: Kinds of starts, as in :class:`TFGWClassifier`.
         canonical_order: Whether isomorphic graphs get the same distances.
-        standardize: Whether features are brought to mean 0 and variance 1; ``None``: unless all are 0 or 1.
-        num_threads: Threads of the solver.
+        standardize: Whether to scale features to mean 0 and variance 1 (default: unless all are 0 or 1).
+        num_threads: Number of solver threads (default: :func:`torch.get_num_threads`).
         random_state: Random seed for template sampling.
 
     Attributes:
-        templates_: The templates; their features are standardised where those of graphs are.
-        n_features_in_: Features per node; 0 for graphs without.
-        preprocessing_: What is done to graphs before they are compared.
+        templates_: The sampled templates; their features are standardised if those of the graphs are.
+        n_features_in_: Number of features per node; 0 for graphs without features.
+        preprocessing_: Preprocessing of graphs before they are compared.
     """
 
     alpha: float = TFGWConfig.alpha_init
@@ -56,10 +55,10 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
     templates_: ot.Templates = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> "TFGWTransformer":
-        """Draw the templates from the graphs ``X``.
+        """Sample the templates from the graphs ``X``.
 
-        If ``y`` has at most ``num_templates`` different labels, as many as possible are drawn from each class;
-        any other ``y`` is ignored.
+        If ``y`` has at most ``num_templates`` distinct labels, the templates are distributed evenly over the classes.
+        Any other ``y`` is ignored.
         """
         self._check_parameters()
         dataset = self._stack(self._learn_input(X), self._labels(X, y))
@@ -108,7 +107,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
             if value is not None and value < 1:
                 raise ValueError(f"{name}: must be at least 1, got {value}")
         if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha: must lie in [0, 1], got {self.alpha}")
+            raise ValueError(f"alpha: must be in [0, 1], got {self.alpha}")
         start_bits(self.start_kinds)
 
     @property

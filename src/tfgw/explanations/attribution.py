@@ -1,4 +1,4 @@
-"""Take the score of one graph apart; the formulas are in :mod:`tfgw.explanations`."""
+"""Attribution of the score of one graph; the formulas are in :mod:`tfgw.explanations`."""
 
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -18,15 +18,15 @@ from tfgw.train.tasks import Task
 
 
 class Attribution(NamedTuple):
-    """The score of one output for a graph of n nodes and E edges, in parts; each line of sums is exact.
+    """Contributions to the score of one output for a graph of n nodes and E edges; all sums are exact.
 
     ``score − reference_score`` is the sum of
 
     - ``templates`` (K,) and ``readout``;
     - ``template_structure`` (K,), ``template_features`` (K,) and ``readout``;
     - ``node_structure`` (K, n), ``node_features`` (K, n) and ``node_readout`` (n,), which together are ``nodes``;
-    - ``edges`` (E,), ``node_absent_links`` (n,), ``node_features`` and ``node_readout``: the structure of pairs that
-      are linked is with their edges, that of pairs that are not is with their ends.
+    - ``edges`` (E,), ``node_absent_links`` (n,), ``node_features`` and ``node_readout``: the structure costs of linked
+      pairs are attributed to their edges, those of other pairs to their ends.
     """
 
     target: int
@@ -47,7 +47,7 @@ class Attribution(NamedTuple):
 
     @property
     def nodes(self) -> Tensor:
-        """All that is said of each node, ``(n,)``; it sums to the whole."""
+        """Total contribution of each node, ``(n,)``; sums to ``score − reference_score``."""
         return self.node_structure.sum(0) + self.node_features.sum(0) + self.node_readout
 
 
@@ -59,15 +59,15 @@ def attribute(
     target: int | None = None,
     reference: Reference | None = None,
 ) -> Attribution:
-    """Take apart the score of the output ``target`` (``None``: that of the predicted class, else the first).
+    """Attribute the score of the output ``target`` (default: the predicted class, or the first output).
 
     Args:
         model: The network; it is explained in double precision, in evaluation mode, on the CPU.
-        inputs: One graph as the network takes it: ``x``, ``edge_index``, and where there are any ``edge_weight``,
+        inputs: Inputs of the network for one graph: ``x``, ``edge_index``, and optionally ``edge_weight``,
             ``structure`` and ``node_weights``.
-        task: What the outputs are.
-        target: Number of the output.
-        reference: What contributions are counted from; ``None``: :meth:`Reference.of_model`.
+        task: Kind of prediction.
+        target: Index of the output.
+        reference: Reference of the contributions (default: :meth:`Reference.of_model`).
     """
     is_ready = not model.training and all(
         p.dtype == torch.float64 and p.device.type == "cpu" for p in model.parameters()
@@ -124,7 +124,7 @@ def _attribute(
         node_structure=node_structure,
         node_features=features,
         node_readout=node_readout,
-        edges=(summed / links.clamp_min(1))[edge_index[0], edge_index[1]],  # an edge that is listed twice shares
+        edges=(summed / links.clamp_min(1))[edge_index[0], edge_index[1]],  # duplicate edges share the contribution
         node_absent_links=(absent.sum(0) + absent.sum(1)) / 2,
         outputs=outputs[1],
         distances=solved.distances[0],
@@ -137,7 +137,7 @@ def _double(value: Tensor) -> Tensor:
 
 
 def _by(factors: Tensor, values: Tensor) -> Tensor:
-    """Each template's values times its factor."""
+    """Multiply the values of each template by its factor."""
     return factors.reshape(-1, *[1] * (values.dim() - 1)) * values
 
 
@@ -150,7 +150,7 @@ def _target(task: Task, outputs: Tensor, target: int | None) -> int:
 
 
 def _score_weights(task: Task, count: int, target: int) -> Tensor:
-    """How the score is made of the outputs: a class's output minus the mean of the others."""
+    """Return the weights of the outputs in the score: the output of a class minus the mean of the others."""
     is_class = task == "classification" and count > 1
     weights = torch.full((count,), -1 / (count - 1) if is_class else 0.0, dtype=torch.float64)
     weights[target] = 1
@@ -158,19 +158,19 @@ def _score_weights(task: Task, count: int, target: int) -> Tensor:
 
 
 def _matrix(model: TFGWModel, inputs: dict[str, Tensor]) -> Tensor | None:
-    """C as a matrix, where the model compares by something else than edges."""
+    """Return C as a matrix if the structure of the model is not adjacency."""
     if model.config.structure == "shortest_path" and "structure" not in inputs:
         return batched_shortest_paths(inputs["edge_index"], len(inputs["x"]), None, inputs.get("edge_weight"))
     return inputs.get("structure")
 
 
 def _given_matrices(model: TFGWModel, C: Tensor, inputs: dict[str, Tensor]) -> list[Tensor]:
-    """What a symmetry must keep besides links; shortest paths follow from these."""
+    """Return the matrices that a symmetry must preserve besides edges; shortest paths follow from these."""
     return [C] if model.config.structure == "precomputed" or "edge_weight" in inputs else []
 
 
 def _reference_structure(reference: Reference, costs: PlanCosts, alpha: Tensor) -> Tensor:
-    """The structure part of the reference's distances, ``(K,)``."""
+    """Return the structure part of the reference distances, ``(K,)``."""
     if reference.structure is not None:
         return reference.structure
     structure = alpha * costs.pairs.sum((1, 2))
@@ -179,7 +179,7 @@ def _reference_structure(reference: Reference, costs: PlanCosts, alpha: Tensor) 
 
 
 def _node_readout(model: TFGWModel, encoded: Tensor, slopes: Tensor, start: Tensor) -> Tensor:
-    """Contribution of each node through the sum (or mean) over nodes, ``(n,)``; 0 where there is none."""
+    """Return the contribution of each node through the sum (or mean) over nodes, ``(n,)``; 0 if there is none."""
     n = len(encoded)
     if model.config.readout == "distances":
         return torch.zeros(n, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Take the score of an ensemble apart: it is the mean of its networks' scores, so each part is a mean, too."""
+"""Attribution of the score of an ensemble: the score and its parts are means over the networks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +12,10 @@ from tfgw.nn import TFGWModel
 from tfgw.train.tasks import Task
 
 SHARED = ("score", "reference_score", "readout", "node_readout", "edges", "node_absent_links", "outputs")
-"""What every network says of the same thing: averaged."""
+"""Fields that are averaged over the networks."""
 
 OF_TEMPLATES = ("templates", "template_structure", "template_features", "node_structure", "node_features")
-"""What a network says of its own templates: listed one after the other, each with its share of the mean."""
+"""Fields with one entry per template, which are concatenated and divided by the number of networks."""
 
 
 def attribute_ensemble(
@@ -26,14 +26,14 @@ def attribute_ensemble(
     target: int | None = None,
     references: Sequence[Reference | None] | None = None,
 ) -> Attribution:
-    """As :func:`~tfgw.explanations.attribution.attribute`, of the mean score of all networks.
+    """Like :func:`~tfgw.explanations.attribution.attribute`, for the mean score of all networks.
 
     Args:
         members: The networks of an ensemble.
-        inputs: One graph as the networks take it.
-        task: What the outputs are.
-        target: Number of the output; ``None``: the class that the ensemble predicts, else the first.
-        references: What the contributions are counted from in each network; ``None``: the mean of its training graphs.
+        inputs: Inputs of the networks for one graph.
+        task: Kind of prediction.
+        target: Index of the output (default: the predicted class, or the first output).
+        references: Reference of the contributions in each network (default: the mean of its training graphs).
     """
     starts = [None] * len(members) if references is None else references
     pairs = list(zip(members, starts, strict=True))

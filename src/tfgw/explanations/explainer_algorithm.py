@@ -1,4 +1,4 @@
-"""The explanations as an algorithm of :mod:`torch_geometric.explain`, beside GNNExplainer and the others there."""
+"""The explanations as an algorithm of :mod:`torch_geometric.explain`, like GNNExplainer."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -20,10 +20,10 @@ from tfgw.ot.inputs import count_graphs
 
 
 class MaskableModel(nn.Module):
-    """A :class:`tfgw.nn.TFGWModel`, or an ensemble of them, whose structure terms see the edge masks of an explainer.
+    """A :class:`tfgw.nn.TFGWModel`, or an ensemble, whose structure terms respond to the edge masks of an explainer.
 
-    PyTorch Geometric masks messages. The distances of a model on adjacency depend on edges directly as well, and
-    here an edge's weight is multiplied by its mask, so that metrics and mask-learning explainers act on both.
+    PyTorch Geometric masks messages. The distances of a model on adjacency also depend on edges directly. Here the
+    weight of an edge is multiplied by its mask, so that metrics and mask-learning explainers act on both.
 
     Args:
         model: The network, or an ensemble.
@@ -33,12 +33,12 @@ class MaskableModel(nn.Module):
         super().__init__()
         structure = members_of(model)[0].config.structure
         if structure != "adjacency":
-            raise ValueError(f"model: compares by {structure}, of which edges cannot be masked")
+            raise ValueError(f"model: uses structure={structure!r}, whose edges cannot be masked")
         self.model = model
         self.masked = MessagePassing()
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Any) -> Tensor:
-        """As the network's own."""
+        """Call the network with masked edges."""
         if self.masked.explain:
             weight = graphs.get("edge_weight")
             weight = x.new_ones(edge_index.shape[1]) if weight is None else weight
@@ -55,10 +55,10 @@ class TFGWExplainer(ExplainerAlgorithm):
     >>> fidelity(explainer, explainer(data.x, data.edge_index))
 
     Args:
-        scaled: Whether masks are moved to [0, 1], which PyTorch Geometric's metrics expect: the lowest contribution to
-            a graph's score becomes 0, the highest 1. Otherwise they are the contributions themselves.
-        references: What contributions are counted from in each network (one, unless the model is an ensemble);
-            ``None``: the mean of its training graphs, as far as it knows it.
+        scaled: Whether to scale masks to [0, 1], which the metrics of PyTorch Geometric expect: the lowest contribution
+            becomes 0, the highest 1. Otherwise masks are the contributions.
+        references: Reference of the contributions, one for each network (default: the mean of the training graphs, if
+            the network stores it).
     """
 
     def __init__(self, *, scaled: bool = True, references: Sequence[Reference] | None = None) -> None:
@@ -67,7 +67,7 @@ class TFGWExplainer(ExplainerAlgorithm):
         self.references = references
 
     def supports(self) -> bool:
-        """Whole graphs, one number for each node and each edge."""
+        """Support graph-level tasks with one number per node and edge."""
         masks = (self.explainer_config.node_mask_type, self.explainer_config.edge_mask_type)
         config: ModelConfig = self.model_config
         return config.task_level == ModelTaskLevel.graph and all(kind in (None, MaskType.object) for kind in masks)
@@ -83,7 +83,7 @@ class TFGWExplainer(ExplainerAlgorithm):
         batch: Tensor | None = None,
         **graphs: Any,
     ) -> Explanation:
-        """Masks of all graphs of a batch, or of those in ``index``; the others have masks of 0."""
+        """Compute masks of all graphs of a batch, or of those in ``index``; the masks of others are 0."""
         members = members_of(model.model if isinstance(model, MaskableModel) else model)
         if not all(isinstance(member, TFGWModel) for member in members):
             raise ValueError(f"model: expected a TFGWModel or a MaskableModel, got {type(model).__name__}")
@@ -101,7 +101,7 @@ class TFGWExplainer(ExplainerAlgorithm):
         explain = partial(attribute_ensemble, members, inputs, references=self.references)
         if self.model_config.mode == ModelMode.regression:
             return explain(task="regression")
-        if self.model_config.mode == ModelMode.binary_classification:  # one output, of the second class
+        if self.model_config.mode == ModelMode.binary_classification:  # one output, for the second class
             return explain(task="multilabel", target=0)
         return explain(target=int(target))
 
@@ -115,12 +115,12 @@ class TFGWExplainer(ExplainerAlgorithm):
 def _one_graph(
     x: Tensor, edge_index: Tensor, of_nodes: Tensor, of_edges: Tensor, graphs: dict[str, Any]
 ) -> dict[str, Any]:
-    """The inputs of one graph of a batch."""
+    """Return the inputs of one graph of a batch."""
     inputs = {"x": x[of_nodes], "edge_index": edge_index[:, of_edges] - int(of_nodes.nonzero()[0])}
     if graphs.get("edge_weight") is not None:
         inputs["edge_weight"] = graphs["edge_weight"][of_edges]
     if graphs.get("node_weights") is not None:
         inputs["node_weights"] = graphs["node_weights"][of_nodes]
     if graphs.get("structure") is not None:
-        raise ValueError("structure: matrices of a batch cannot be told apart here; take tfgw.explain for each graph")
+        raise ValueError("structure: not supported for batches; use tfgw.explain for each graph")
     return inputs

@@ -18,28 +18,28 @@ from tfgw.explanations.reference import Reference
 def explain(
     model: Any, graph: Any, *, target: Any = None, reference: Reference | Sequence[Any] | None = None
 ) -> Explanation:
-    """Say what a model's score for a graph is made of, with sums that are exact at every level.
+    """Break the score of a model for a graph down into exact contributions.
 
     >>> explanation = tfgw.explain(tfgw.load_model("runs/MUTAG-1/model.safetensors"), graph)
     >>> explanation.node_mask.sum() + explanation.reference_score           # is explanation.score
 
-    How, is said in :mod:`tfgw.explanations`.
+    The method is described in :mod:`tfgw.explanations`.
 
     Args:
         model: A trained model (:func:`tfgw.load_model`), a fitted :class:`tfgw.estimators.TFGWClassifier` or
             :class:`tfgw.estimators.TFGWRegressor`, or a :class:`tfgw.nn.TFGWModel`.
-        graph: A graph as the model takes it: for a trained model one of ``model.load(...)``, for an estimator of any
-            kind that it takes, for a network a ``Data``.
-        target: Label of the class whose score is explained; for other tasks, or for a network, the number of the
-            output. ``None``: the predicted class, or the first output.
-        reference: Graphs, like ``graph``, whose mean contributions are counted from; ``None``: the mean of the
-            training graphs, as far as the model knows it, see :meth:`Reference.of_model`. Also a :class:`Reference`,
-            for an ensemble one for each of its networks.
+        graph: Graph to explain: for a trained model a graph of ``model.load(...)``, for an estimator any kind of graph
+            that it accepts, for a network a ``Data``.
+        target: Label of the class whose score is explained; for other tasks, or for a network, the index of the output
+            (default: the predicted class, or the first output).
+        reference: Graphs, like ``graph``, whose mean is the reference of the contributions (default: the mean of the
+            training graphs, if the model stores it, see :meth:`Reference.of_model`). A :class:`Reference`, or one per
+            network for an ensemble, is also accepted.
 
     Returns:
-        An ``Explanation`` with the signed masks ``node_mask`` (n, 1) and ``edge_mask`` (E,), and everything of
-        :class:`tfgw.explanations.attribution.Attribution` by its name; ``x`` and ``edge_index`` are those of ``graph``.
-        A regressor's score is that of its standardised targets.
+        An ``Explanation`` with the signed masks ``node_mask`` (n, 1) and ``edge_mask`` (E,), and all fields of
+        :class:`tfgw.explanations.attribution.Attribution`; ``x`` and ``edge_index`` are those of ``graph``. The score
+        of a regressor is on the scale of its standardised targets.
     """
     opened = open_model(model)
     given = opened.graphs([graph])
@@ -53,7 +53,7 @@ def explain(
 
 
 def _references(model: AnyModel, reference: Reference | Sequence[Any] | None) -> list[Reference | None]:
-    """One for each network: what is read out of a graph differs from one to the other."""
+    """Return one reference per network, because their readouts differ."""
     if reference is None:
         return [None] * len(model.members)
     if len(reference) and all(isinstance(one, Reference) for one in reference):
@@ -62,12 +62,12 @@ def _references(model: AnyModel, reference: Reference | Sequence[Any] | None) ->
         prepared = model.prepare(model.graphs(reference))
         return [Reference.of_graphs(network, prepared) for network in model.members]
     if len(model.members) > 1:
-        raise ValueError("reference: the model is an ensemble, whose networks read out differently; give graphs")
+        raise ValueError("reference: an ensemble needs graphs, or one Reference per network")
     return [reference]
 
 
 def _numbered(dataset: GraphDataset) -> GraphDataset:
-    """The one graph of a dataset with its nodes and edges numbered: preprocessing may change their order."""
+    """Number the nodes and edges of the only graph of a dataset, because preprocessing may reorder them."""
     graph = dataset[0].clone()
     graph.node_number = torch.arange(graph.num_nodes)
     graph.edge_number = torch.arange(graph.num_edges)

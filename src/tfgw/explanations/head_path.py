@@ -1,4 +1,4 @@
-"""Integrated gradients of a head, exactly: the mean gradient along a line, over the pieces between its kinks."""
+"""Exact integrated gradients of a head: the mean gradient along a line, over the linear pieces between kinks."""
 
 from typing import Any
 
@@ -6,16 +6,17 @@ import torch
 from torch import Tensor, nn
 
 INCOMPLETE = 1e-9
-"""Relative error of the sum at which a head is something else than a network with ReLUs."""
+"""Relative error of the sum above which a head is not piecewise linear."""
 
 
 def mean_gradients(head: nn.Module, start: Tensor, end: Tensor) -> Tensor:
-    """Mean of the gradients of all outputs along the line from ``start`` to ``end``, ``(outputs, channels)``.
+    """Compute the mean gradient of all outputs along the line from ``start`` to ``end``, ``(outputs, channels)``.
 
     Args:
-        head: In evaluation mode, piecewise linear: any layers that are linear then, and ``torch.nn.ReLU`` modules.
-        start: A vector ``(channels,)``.
-        end: Another.
+        head: Head in evaluation mode. It must be piecewise linear: layers that are linear in this mode, and
+            ``torch.nn.ReLU`` modules.
+        start: Start of the line, ``(channels,)``.
+        end: End of the line, ``(channels,)``.
     """
     times = _kinks(head, start, end)
     lengths = times.diff()
@@ -33,10 +34,10 @@ def _on_line(start: Tensor, end: Tensor, times: Tensor) -> Tensor:
 
 
 def _kinks(head: nn.Module, start: Tensor, end: Tensor) -> Tensor:
-    """Times from 0 to 1 between which every ReLU is on one side of its kink."""
+    """Return times from 0 to 1 between which no ReLU changes its sign."""
     times = start.new_tensor([0.0, 1.0])
     for relu in [module for module in head.modules() if isinstance(module, nn.ReLU)]:
-        # All earlier ReLUs have their kinks among the times, so that this one's inputs are linear in between.
+        # The times contain the kinks of all earlier ReLUs, so the inputs of this one are linear in between.
         values = _inputs_of(relu, head, _on_line(start, end, times))
         before, after = values[:-1], values[1:]
         crosses = before.sign() * after.sign() < 0
@@ -51,7 +52,7 @@ def _inputs_of(module: nn.Module, head: nn.Module, points: Tensor) -> Tensor:
     seen: list[Tensor] = []
 
     def note(_: nn.Module, inputs: Any) -> None:
-        seen.append(inputs[0][: len(points)])  # heads pad their rows
+        seen.append(inputs[0][: len(points)])  # heads may pad the rows
 
     handle = module.register_forward_pre_hook(note)
     try:
@@ -67,4 +68,6 @@ def _check_completeness(head: nn.Module, start: Tensor, end: Tensor, gradients: 
     missing = (gradients @ (end - start) - (outputs[1] - outputs[0])).abs().max()
     scale = 1 + outputs.abs().max() + (gradients * (end - start)).abs().sum(1).max()
     if not bool(missing <= INCOMPLETE * scale):
-        raise ValueError("model: its head is not piecewise linear with torch.nn.ReLU modules, and cannot be explained")
+        raise ValueError(
+            "model: cannot be explained, because its head is not piecewise linear with torch.nn.ReLU modules"
+        )

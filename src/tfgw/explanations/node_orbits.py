@@ -1,7 +1,8 @@
-"""Which nodes of a graph the symmetries of the graph exchange, and means over them.
+"""Node orbits under the automorphisms of a graph, and means over them.
 
-Two nodes are in one orbit if the graph with the first one marked is isomorphic to the graph with the second one marked:
-if both, in canonical order, are equal. Only nodes that colour refinement cannot tell apart are compared.
+Two nodes are in the same orbit if the graph with the first node marked is isomorphic to the graph with the second node
+marked, that is, if both are equal in canonical order. Only nodes that colour refinement cannot distinguish are
+compared.
 """
 
 import numpy as np
@@ -11,12 +12,12 @@ from torch import Tensor
 from tfgw.ot import GraphBatch, canonical_order
 
 MOST_ENTRIES = 2_000_000
-"""Entries of all marked copies of a graph, above which colour classes stand in for orbits. They are unions of orbits:
-sums and equivariance hold just as well, but nodes share that no symmetry exchanges."""
+"""Total size of all marked copies of a graph above which colour classes replace orbits. Colour classes are unions of
+orbits: sums and equivariance still hold, but some nodes share contributions although no symmetry exchanges them."""
 
 
 def node_orbits(x: Tensor, weights: Tensor, *matrices: Tensor) -> Tensor:
-    """A number for each node, the same for nodes that a symmetry of features, weights and matrices exchanges."""
+    """Return an orbit number per node, equal for nodes that a symmetry of features, weights and matrices exchanges."""
     attributes = torch.cat([x.double(), weights.double()[:, None]], dim=1)
     relations = _relations(matrices)
     colours = _colour_classes(attributes.numpy(), relations.numpy())
@@ -31,7 +32,7 @@ def node_orbits(x: Tensor, weights: Tensor, *matrices: Tensor) -> Tensor:
 
 
 def mean_over_orbits(values: Tensor, orbits: Tensor) -> Tensor:
-    """Each entry of the last axis replaced by the mean of its orbit; sums stay as they are."""
+    """Replace each entry of the last axis by the mean of its orbit, which preserves sums."""
     count = int(orbits.max()) + 1 if len(orbits) else 0
     sums = values.new_zeros(*values.shape[:-1], count).index_add_(-1, orbits, values)
     sizes = torch.bincount(orbits, minlength=count).to(values)
@@ -39,14 +40,14 @@ def mean_over_orbits(values: Tensor, orbits: Tensor) -> Tensor:
 
 
 def pair_orbits(orbits: Tensor, *matrices: Tensor) -> Tensor:
-    """A number for each pair of nodes, ``(n²,)``: pairs share where both ends and all matrices agree."""
+    """Return an orbit number per pair of nodes, ``(n²,)``, equal if both orbits and all matrix entries are equal."""
     n = len(orbits)
     keys = torch.stack([orbits.repeat_interleave(n), orbits.repeat(n), _relations(matrices).flatten()], dim=1)
     return torch.unique(keys, dim=0, return_inverse=True)[1]
 
 
 def _relations(matrices: tuple[Tensor, ...]) -> Tensor:
-    """One integer matrix that is equal where all matrices are, and 0 where all are 0."""
+    """Combine matrices into one integer matrix: entries are equal where all matrices are, and 0 where all are 0."""
     stacked = torch.stack([matrix.double().flatten() for matrix in matrices], dim=1)
     rows = torch.cat([torch.zeros(1, stacked.shape[1], dtype=torch.float64), stacked])
     codes = torch.unique(rows, dim=0, return_inverse=True)[1]
@@ -56,7 +57,7 @@ def _relations(matrices: tuple[Tensor, ...]) -> Tensor:
 
 
 def _colour_classes(attributes: np.ndarray, relations: np.ndarray) -> np.ndarray:
-    """The coarsest classes in which all nodes have equal attributes and equal links to the nodes of each class."""
+    """Return the coarsest equitable partition: nodes of a class have equal attributes and equal links to each class."""
     colours = np.unique(attributes, axis=0, return_inverse=True)[1].ravel()
     both = relations * (relations.max() + 1) + relations.T
     while True:
@@ -68,7 +69,7 @@ def _colour_classes(attributes: np.ndarray, relations: np.ndarray) -> np.ndarray
 
 
 def _marked_forms(attributes: Tensor, relations: Tensor, nodes: np.ndarray) -> list[bytes]:
-    """The graph in canonical order with each of the nodes marked, as bytes."""
+    """Return the canonical form of the graph with each of the nodes marked, as bytes."""
     n, copies = len(attributes), len(nodes)
     source, target = relations.nonzero().T
     shift = (torch.arange(copies) * n)[:, None]

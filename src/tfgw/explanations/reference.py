@@ -1,4 +1,4 @@
-"""What contributions are counted from."""
+"""Reference readouts of contributions."""
 
 from typing import NamedTuple
 
@@ -14,13 +14,13 @@ from tfgw.train.evaluate import BATCH_SIZE, evaluation_mode, readouts, store_for
 
 
 class Reference(NamedTuple):
-    """A readout that stands for no graph in particular.
+    """A reference readout, relative to which contributions are computed.
 
     Attributes:
-        distances: To the templates, ``(num_templates,)``.
-        sums: What the model reads out besides, ``(channels,)``; often empty.
-        structure: The part of ``distances`` that is structure (α times its cost), ``(num_templates,)``. ``None``: not
-            known; then it has the share that it has in the graph that is explained.
+        distances: Distances to the templates, ``(num_templates,)``.
+        sums: Other entries of the readout, ``(channels,)``; often empty.
+        structure: Structure part of ``distances`` (α times its cost), ``(num_templates,)``. If ``None``, it is
+            estimated from its share in the explained graph.
     """
 
     distances: Tensor
@@ -29,7 +29,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def of_model(cls, model: TFGWModel) -> "Reference":
-        """The mean over the training graphs, as batch normalisation of the readout knows it, else 0."""
+        """Return the mean over the training graphs, if batch normalisation of the readout stores it, else 0."""
         norm = next((module for module in model.head.modules() if isinstance(module, GraphVectorNorm)), None)
         if norm is None or norm.running_mean is None:
             first = next(module for module in model.head.modules() if isinstance(module, torch.nn.Linear))
@@ -43,7 +43,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def of_graphs(cls, model: TFGWModel, prepared: InMemoryDataset) -> "Reference":
-        """The mean over graphs, which are as the model takes them."""
+        """Return the mean over preprocessed graphs."""
         structure, features = [], []
         with evaluation_mode(model), networks_on_one_thread():
             for batch in store_for(model, prepared).in_order(BATCH_SIZE):
@@ -58,6 +58,6 @@ class Reference(NamedTuple):
         return cls(mean + torch.cat(features).mean(0), sums.mean(0), mean)
 
     def readout(self, model: TFGWModel) -> Tensor:
-        """The vector that enters the head, ``(channels,)``."""
+        """Return the input of the head, ``(channels,)``."""
         distances = (self.distances + ROOT_OFFSET).sqrt() if model.config.square_root else self.distances
         return torch.cat([distances, self.sums])

@@ -1,4 +1,4 @@
-"""Batch normalisation with the statistics of all nodes of a batch, even one that is padded or shared by processes."""
+"""Batch normalisation over all nodes of a batch that may be padded or distributed over processes."""
 
 from typing import Any, cast
 
@@ -12,8 +12,8 @@ from tfgw.nn.padding import Rows, bessel_correction, current_padding
 class BatchNorm(nn.BatchNorm1d):
     """``torch.nn.BatchNorm1d`` over the nodes of all processes, ignoring padding (:mod:`tfgw.nn.padding`).
 
-    In one process and without padding it is the original. In several it does what ``SyncBatchNorm`` does on GPUs, on
-    any device, so that training does not depend on how many processes a batch is spread over.
+    In one process and without padding, it is ``BatchNorm1d``. In several processes, it works like ``SyncBatchNorm``, on
+    any device, so that training does not depend on the number of processes.
     """
 
     supports_padding = True
@@ -37,13 +37,13 @@ class BatchNorm(nn.BatchNorm1d):
         return normalised * self.weight + self.bias if self.affine else normalised
 
     def _padding(self) -> Rows | None:
-        """Which rows of the input are nodes; ``None`` if all are."""
+        """Return which rows of the input are nodes, or ``None`` if all are."""
         return current_padding()
 
     @torch.no_grad()
     def _track(self, mean: Tensor, variance: Tensor) -> None:
         count = cast(Tensor, self.num_batches_tracked).add_(1)
-        share = 1 / int(count) if self.momentum is None else self.momentum  # None: the mean over all batches
+        share = 1 / int(count) if self.momentum is None else self.momentum  # None: cumulative mean over all batches
         for running, value in ((self.running_mean, mean), (self.running_var, variance)):
             assert running is not None
             running.lerp_(value.to(running), share)
@@ -71,8 +71,8 @@ class GraphVectorNorm(BatchNorm):
 
 
 class _NormOfNodes(torch.autograd.Function):
-    """Normalise with mean and variance of the nodes. Padding becomes the bias: scaled like nodes that hardly differ,
-    it would grow from norm to norm. The backward is written out, which takes half as many kernels, each of a
+    """Normalise with mean and variance of the nodes. Padding is set to the bias; if it were scaled like nodes of tiny
+    variance, it would grow from layer to layer. The explicit backward pass needs half as many kernels, each of a
     microsecond or two."""
 
     @staticmethod
@@ -97,7 +97,7 @@ class _NormOfNodes(torch.autograd.Function):
 
 
 class _SumOverProcesses(torch.autograd.Function):
-    """Each process's loss depends on every process's summand, so the gradients are summed as well."""
+    """Sum over processes. The loss of each process depends on every summand, so the gradients are summed as well."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor) -> Tensor:

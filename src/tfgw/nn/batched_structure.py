@@ -1,4 +1,4 @@
-"""Structure matrices of batched graphs, and the entries of template structures that are free."""
+"""Structure matrices of batched graphs, and the free entries of template structures."""
 
 import torch
 from torch import Tensor
@@ -31,8 +31,8 @@ def batched_shortest_paths(
 
 
 def entry_index(nodes: int, *, directed: bool, diagonal: bool) -> Tensor:
-    """Which free entry stands at each place of an m × m matrix, ``(m, m)``; entries that are fixed at 0 get the
-    number after the last free one."""
+    """Return the index of the free entry at each position of an m × m matrix, ``(m, m)``. Positions that are fixed at 0
+    get the index after the last free entry."""
     rows, cols = torch.meshgrid(torch.arange(nodes), torch.arange(nodes), indexing="ij")
     free = torch.ones(nodes, nodes, dtype=torch.bool)
     if not directed:
@@ -45,7 +45,7 @@ def entry_index(nodes: int, *, directed: bool, diagonal: bool) -> Tensor:
 
 
 def entry_places(index: Tensor, free: int) -> Tensor:
-    """The first and the last place of each free entry, ``(free, 2)``, from what stands at each place, row by row."""
+    """Return the first and last (flat) position of each free entry, ``(free, 2)``, given the index at each position."""
     order = index.argsort(stable=True)
     ends = torch.searchsorted(index[order], torch.arange(free + 1))
     return torch.stack((order[ends[:-1]], order[ends[1:] - 1]), 1)

@@ -1,4 +1,4 @@
-"""Node encoders: message passing that turns raw node features into those the pooling compares."""
+"""Node encoders: message passing before the pooling layer."""
 
 from typing import Protocol
 
@@ -11,9 +11,9 @@ from tfgw.nn.linear import Linear, Perceptron
 
 
 class Encoder(Protocol):
-    """What can replace the GIN: any module that maps ``(x, edge_index)`` to ``(num_nodes, out_channels)``.
+    """Interface of encoders: any module that maps ``(x, edge_index)`` to ``(num_nodes, out_channels)``.
 
-    To be recorded in a CUDA graph, it declares that it supports padded batches: :mod:`tfgw.train.cuda_graph`.
+    To be recorded in a CUDA graph, it must support padded batches: :mod:`tfgw.train.cuda_graph`.
     """
 
     out_channels: int
@@ -24,7 +24,7 @@ class Encoder(Protocol):
 class GINLayer(GINConv):
     """``GINConv`` without the overhead of message passing in Python: the same operations, in half the time.
 
-    Its ε is 0 and not learned, so that a node's features are added to the sum over its neighbours as they are.
+    ε is fixed at 0: the features of a node are added to the sum over its neighbours.
     """
 
     supports_padding = True
@@ -33,14 +33,14 @@ class GINLayer(GINConv):
         super().__init__(network)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        if self.explain:  # an explainer of PyTorch Geometric weighs the messages
+        if self.explain:  # explainers of PyTorch Geometric mask the messages
             return super().forward(x, edge_index)
         source, target = edge_index.unbind()
         try:
             messages = x.index_select(0, source)
             sums = torch.zeros_like(x).scatter_add_(0, target.unsqueeze(1).expand_as(messages), messages)
         except (IndexError, RuntimeError):
-            return super().forward(x, edge_index)  # which says what is wrong with the edges
+            return super().forward(x, edge_index)  # raises a clear error for invalid edges
         return self.nn(sums + x)
 
 
@@ -49,8 +49,8 @@ class GINEncoder(nn.Module):
 
     Args:
         in_channels: Features per node.
-        width: Features that each layer computes.
-        num_layers: Number of layers L; with 0, the raw features are the encoding.
+        width: Number of features per layer.
+        num_layers: Number of layers L; with 0, the encoding is the raw features.
         activation: Whether a ReLU follows the batch normalisation at the end of each layer.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Several networks of one architecture as one model, trained side by side."""
+"""An ensemble of networks of the same architecture."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -11,11 +11,12 @@ from tfgw.nn.padding import current_padding
 
 
 class Ensemble(nn.Module):
-    """Networks that see the same batches and learn independently; together they predict the mean of their outputs.
+    """An ensemble of networks that are trained independently on the same batches. It predicts the mean of their
+    outputs.
 
-    Class scores (logits) are averaged before the softmax, so that the score of a class is the sum of what its members
-    contribute. In training mode the outputs of all members are returned, ``(num_members, batch_size, out_channels)``:
-    the loss is the mean of their losses, and the gradient of each member that of its own loss alone, up to a factor.
+    Class scores (logits) are averaged before the softmax, so that the score of a class is a sum of contributions of the
+    members. In training mode, the outputs of all members are returned, ``(num_members, batch_size, out_channels)``. The
+    loss is the mean of their losses, so the gradient of each member is that of its own loss, up to a factor.
 
     Args:
         members: The networks; each is called with the same arguments.
@@ -30,11 +31,11 @@ class Ensemble(nn.Module):
             raise ValueError("members: an ensemble needs at least one network")
 
     def embed(self, *args: Any, **inputs: Any) -> Tensor:
-        """The members' embeddings side by side, ``(batch_size, num_members * channels)``."""
+        """Concatenated embeddings of the members, ``(batch_size, num_members * channels)``."""
         return torch.cat([member.embed(*args, **inputs) for member in self.members], dim=1)  # type: ignore[operator]
 
     def forward(self, *args: Any, **inputs: Any) -> Tensor:
-        """Outputs ``(batch_size, out_channels)``; of every member while training."""
+        """Outputs ``(batch_size, out_channels)``; in training mode, those of every member."""
         outputs = torch.stack(self._outputs(*args, **inputs))
         losses = [member.auxiliary_loss for member in self.members if hasattr(member, "auxiliary_loss")]
         if losses:
@@ -45,8 +46,8 @@ class Ensemble(nn.Module):
         padding = current_padding()
         if padding is None or not padding.is_node.is_cuda:
             return [member(*args, **inputs) for member in self.members]
-        # A step that is recorded as a CUDA graph: a small batch leaves most of a GPU idle, so members are branches of
-        # the graph, which run at the same time.
+        # During recording of a CUDA graph: a small batch leaves most of a GPU idle, so the members become parallel
+        # branches of the graph.
         current = torch.cuda.current_stream()
         streams = [current, *_streams(current.device_index, len(self.members) - 1)]
         outputs = []
@@ -61,10 +62,10 @@ class Ensemble(nn.Module):
 
 @cache
 def _streams(device: int, count: int) -> list[torch.cuda.Stream]:
-    """The same streams for good: cuBLAS allocates a workspace for each stream that it sees, and never frees it."""
+    """Return streams for the members. They are created once, because cuBLAS never frees the workspace of a stream."""
     return [torch.cuda.Stream(device) for _ in range(count)]
 
 
 def members_of(model: nn.Module) -> list[Any]:
-    """The members of an ensemble; of any other model, the model itself."""
+    """Return the members of an ensemble, or the model itself."""
     return list(model.members) if isinstance(model, Ensemble) else [model]

@@ -1,4 +1,4 @@
-"""The perceptron between the vector of a graph and what is predicted."""
+"""The MLP head, from the vector of a graph to the outputs."""
 
 from itertools import pairwise
 from typing import TypedDict
@@ -22,19 +22,19 @@ class HeadOptions(TypedDict, total=False):
 def prediction_head(
     in_channels: int, out_channels: int, *, dropout: float = 0.0, hidden_layers: int = 2, normalize: bool = False
 ) -> nn.Sequential:
-    """The paper's ψ: hidden layers of 128.
+    """The paper's ψ: an MLP with hidden layers of 128 units.
 
     Args:
-        in_channels: Entries of the vector of a graph.
+        in_channels: Size of the vector of a graph.
         out_channels: Number of classes, or of values to predict.
-        dropout: Share of the hidden units that is dropped in training.
-        hidden_layers: Hidden layers; with 0, the head is a linear map.
-        normalize: Whether each entry of the vector is brought to mean 0 and variance 1 over a batch.
+        dropout: Dropout rate of the hidden units.
+        hidden_layers: Number of hidden layers; with 0, the head is a linear map.
+        normalize: Whether to normalise each entry of the vector to mean 0 and variance 1 over a batch.
     """
     if out_channels < 1:
         raise ValueError(f"out_channels: must be at least 1, got {out_channels}")
     if not 0 <= dropout < 1:
-        raise ValueError(f"dropout: must be at least 0 and below 1, got {dropout}")
+        raise ValueError(f"dropout: must be at least 0 and less than 1, got {dropout}")
     if hidden_layers < 0:
         raise ValueError(f"hidden_layers: must not be negative, got {hidden_layers}")
     sizes = [in_channels, *[WIDTH] * hidden_layers]

@@ -9,12 +9,12 @@ ROWS, COLUMNS, BYTES = 16, 8, 64
 
 
 class Linear(nn.Linear):
-    """``torch.nn.Linear`` which in evaluation mode maps each row independently of the others, to the last bit.
+    """``torch.nn.Linear`` whose result for a row in evaluation mode does not depend on the other rows, bit for bit.
 
-    Matrix libraries sum in a different order at the end of a matrix, or where its rows are not aligned. The last digits
-    of a graph's features would then depend on its place in the batch, and the solver, which breaks ties, might end in
-    another local minimum. Zeros up to a round number of rows and columns prevent that. In training mode, where batches
-    are random anyway, nothing is added.
+    Matrix libraries sum in a different order at the end of a matrix, or if its rows are not aligned. The last digits of
+    a graph's features would then depend on its position in the batch, and the solver, which breaks ties, might end in
+    another local minimum. Zero padding to a round number of rows and columns prevents this. In training mode, where
+    batches are random anyway, there is no padding.
     """
 
     supports_padding = True
@@ -28,7 +28,7 @@ class Linear(nn.Linear):
 
 
 class Perceptron(nn.Sequential):
-    """Modules that map each row by itself, with zeros added for all linear layers among them at once."""
+    """Modules that map each row independently; the input is padded once for all linear layers."""
 
     supports_padding = True
 
@@ -39,7 +39,7 @@ class Perceptron(nn.Sequential):
 
 
 def _is_round(x: Tensor) -> bool:
-    """Whether the matrix is as if it had been padded: of round size, and aligned as new memory is."""
+    """Whether the matrix needs no padding: it has a round size and is aligned like new memory."""
     if x.shape[0] % ROWS or x.shape[1] % COLUMNS:
         return False
     return is_eager() and x.is_contiguous() and x.data_ptr() % BYTES == 0

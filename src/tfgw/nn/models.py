@@ -18,7 +18,7 @@ from tfgw.nn.templates import sample_templates
 from tfgw.nn.tfgw_pooling import Structure, TFGWPooling
 from tfgw.ot import START_KINDS
 
-GIN_LAYERS = 4  # of GIN alone
+GIN_LAYERS = 4  # of the GIN baseline
 ROOT_OFFSET = 1e-6  # keeps the slope of the square root finite at distance 0
 
 
@@ -31,25 +31,25 @@ class TFGWConfig:
         out_channels: Number of classes, or of values to predict.
         num_templates: Number of templates K.
         template_nodes: Nodes per template.
-        num_layers: GIN layers L.
-        width: Features that each GIN layer computes.
+        num_layers: Number of GIN layers L.
+        width: Number of features per GIN layer.
         activation: Whether each GIN layer ends with a ReLU.
-        dropout: Share of the head's hidden units that is dropped in training.
-        hidden_layers: Hidden layers of the head.
-        normalize: Whether each entry of the vector that enters the head has mean 0 and variance 1 over a batch.
-        readout: What enters the head: ``"distances"``, or the sum or mean of the encoded nodes beside them,
+        dropout: Dropout rate of the head.
+        hidden_layers: Number of hidden layers of the head.
+        normalize: Whether to normalise each entry of the head's input to mean 0 and variance 1 over a batch.
+        readout: Input of the head: ``"distances"``, or the distances and the sum or mean of the encoded nodes,
             ``"distances+sum"`` or ``"distances+mean"``.
-        square_root: Whether the head is given the square roots of the distances.
-        structure: As in :class:`TFGWPooling`, like everything that follows.
+        square_root: Whether to apply a square root to the distances before the head.
+        structure: Kind of structure matrix. This and the following arguments are those of :class:`TFGWPooling`.
         directed: Whether templates may be asymmetric.
-        alpha: Fixed trade-off between features (0) and structure (1); ``None``: learned from ``alpha_init``.
-        alpha_init: Where a learned α starts.
-        alpha_per_template: Whether each template learns an α of its own.
+        alpha: Fixed trade-off between features (0) and structure (1). ``None`` learns it, starting at ``alpha_init``.
+        alpha_init: Initial value of a learned α.
+        alpha_per_template: Whether to learn a separate α for each template.
         learn_templates: Whether template structures and features are learned.
         learn_weights: Whether template node weights are learned.
-        n_starts: Starts of the solver for each pair.
-        start_kinds: What these may be.
-        max_iter: Largest number of iterations of the solver.
+        n_starts: Number of solver starts per pair.
+        start_kinds: Kinds of starts.
+        max_iter: Maximum number of solver iterations.
         tol: Relative gap at which the solver stops.
     """
 
@@ -100,7 +100,7 @@ class TFGWConfig:
 
 
 class GraphInputs(TypedDict, total=False):
-    """What graphs may have besides features and edges; see :meth:`TFGWPooling.forward`."""
+    """Optional graph inputs besides features and edges; see :meth:`TFGWPooling.forward`."""
 
     edge_weight: Tensor | None
     structure: Tensor | None
@@ -117,7 +117,7 @@ class GINOptions(HeadOptions, total=False):
 
 
 class TFGWModel(nn.Module):
-    """The paper's model: GIN with Jumping Knowledge, distances to templates, a perceptron on the distances.
+    """The paper's model: GIN with Jumping Knowledge, distances to templates, and an MLP on the distances.
 
     >>> config = TFGWConfig(in_channels=7, out_channels=2, num_templates=8, template_nodes=17)
     >>> model = TFGWModel(config).init_templates(train_graphs, seed=0)
@@ -165,7 +165,7 @@ class TFGWModel(nn.Module):
     def readout(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
     ) -> Tensor:
-        """What enters the head: the distances, and what else ``config.readout`` names, ``(batch_size, channels)``."""
+        """Input of the head: the distances and the rest of ``config.readout``, ``(batch_size, channels)``."""
         encoded = self.encoder(x, edge_index)
         distances = self.pool(encoded, edge_index, batch, **graphs)
         if self.config.square_root:
@@ -183,15 +183,15 @@ class TFGWModel(nn.Module):
 
 
 class GINModel(nn.Module):
-    """GIN as the paper compares with it: the same layers and head, and the sum over nodes as readout.
+    """The GIN baseline of the paper: the same layers and head, with sum pooling as readout.
 
     Args:
         in_channels: Features per node.
         out_channels: Number of classes, or of values to predict.
-        num_layers: GIN layers.
-        width: Features that each layer computes.
+        num_layers: Number of GIN layers.
+        width: Number of features per layer.
         activation: Whether each layer ends with a ReLU.
-        **head: As in :func:`prediction_head`.
+        **head: Options of :func:`prediction_head`.
     """
 
     supports_padding = True

@@ -1,8 +1,9 @@
 """Padded batches: a fixed number of rows, of which the trailing ones are padding.
 
 A CUDA graph replays the same kernels on memory of the same size, but batches of graphs differ in size, so they are
-padded. The padding of the current batch is ambient, like :class:`torch.autocast`: inside :func:`use_padding`, modules
-ask :func:`current_padding` which rows are nodes. What a module must do with the answer: :mod:`tfgw.train.cuda_graph`.
+padded. The padding of the current batch is a context, like :class:`torch.autocast`: inside :func:`use_padding`, modules
+call :func:`current_padding` to find out which rows are nodes. :mod:`tfgw.train.cuda_graph` states the contract for
+modules.
 """
 
 from collections.abc import Iterator
@@ -48,16 +49,16 @@ def bessel_correction(number: Tensor) -> Tensor:
 
 
 def current_padding() -> Rows | None:
-    """Which rows of the batch that is being computed are nodes; ``None`` if it is not padded.
+    """Return which rows of the current batch are nodes, or ``None`` if it is not padded.
 
-    Call it in ``forward``: the backward pass runs in other threads, to which it does not apply.
+    Call it in ``forward`` only: the backward pass runs in other threads, which do not have this context.
     """
     return _current.rows
 
 
 @contextmanager
 def use_padding(rows: Rows) -> Iterator[None]:
-    """Inside the block, this thread calls modules with a padded batch; the graph of padding is ``batch_size``."""
+    """Declare that this thread calls modules with a padded batch; the graph index of padding is ``batch_size``."""
     before = _current.rows
     _current.rows = rows
     try:

@@ -1,15 +1,15 @@
-"""Projection on the probability simplex."""
+"""Projection onto the probability simplex."""
 
 import torch
 from torch import Tensor
 
 
 def project_simplex(v: Tensor) -> Tensor:
-    """Euclidean projection of each row (last dimension) on the probability simplex. Entries can become exactly 0.
+    """Euclidean projection of each row (last dimension) onto the probability simplex. Entries can become exactly 0.
 
-    The projection is max(v − θ, 0) for the θ at which the row sums to 1; with the entries sorted in decreasing order,
-    θ follows from the longest prefix whose members all stay positive. Shifting a row changes nothing, so its largest
-    entry is moved to 0 first: what stays positive is then small, and the sum is right to the last digits.
+    The projection is max(v − θ, 0) for the θ at which the row sums to 1; with the entries sorted in decreasing order, θ
+    follows from the longest prefix whose members all stay positive. The projection is invariant to a shift of the row,
+    so its largest entry is first shifted to 0: the positive entries are then small, and their sum is accurate.
     """
     v = v - v.amax(-1, keepdim=True)
     ordered = v.sort(dim=-1, descending=True).values

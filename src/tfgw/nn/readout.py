@@ -9,7 +9,7 @@ from torch_geometric.nn import global_add_pool
 from tfgw.nn.padding import current_padding
 
 Readout = Literal["distances", "distances+sum", "distances+mean"]
-"""What enters the head of a TFGW model."""
+"""Inputs of the head of a TFGW model."""
 
 
 def sum_over_graphs(x: Tensor, batch: Tensor | None = None, batch_size: int | None = None) -> Tensor:
@@ -17,11 +17,11 @@ def sum_over_graphs(x: Tensor, batch: Tensor | None = None, batch_size: int | No
     is_padded = current_padding() is not None
     if batch is None or batch_size is None:
         if is_padded:
-            raise ValueError("batch_size: missing; the graphs of a padded batch cannot be counted")
+            raise ValueError("batch_size: required for a padded batch, whose graphs cannot be counted")
         return global_add_pool(x, batch, size=batch_size)
-    # What PyTorch Geometric does in the end, in a third of its time on a small graph.
+    # The same operation as in PyTorch Geometric, three times as fast on a small graph.
     sums = x.new_zeros(batch_size + is_padded, x.shape[1]).scatter_add_(0, batch.unsqueeze(1).expand_as(x), x)
-    return sums[:batch_size] if is_padded else sums  # the last sum is that of padding
+    return sums[:batch_size] if is_padded else sums  # the last sum belongs to padding
 
 
 def mean_over_graphs(x: Tensor, batch: Tensor | None = None, batch_size: int | None = None) -> Tensor:

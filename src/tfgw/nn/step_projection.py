@@ -1,8 +1,8 @@
-"""Projection of template layers after the steps of an optimiser, whether or not a training loop asks for it.
+"""Automatic projection of template layers after optimiser steps.
 
-The paper's method is projected gradient descent. A loop that leaves the projection out would hand the solver templates
-outside their sets, so layers are known here from their construction on, and one hook of PyTorch that follows the steps
-of all optimisers projects those whose parameters the optimiser holds.
+The paper's method is projected gradient descent. Without projection, the solver would get templates outside their
+constraint sets. Layers are therefore registered here when they are created, and a global PyTorch hook projects them
+after each step of an optimiser that holds their parameters.
 """
 
 import weakref
@@ -19,7 +19,7 @@ class Projectable(Protocol):
     """A layer with parameters on constrained sets."""
 
     def project_(self) -> None:
-        """Move every parameter into its set."""
+        """Project every parameter onto its set."""
 
     def parameters(self) -> Iterable[Parameter]:
         """The parameters, as of any module."""
@@ -27,16 +27,16 @@ class Projectable(Protocol):
 
 _layers: set[weakref.ref[Any]] = set()
 _explicit: weakref.WeakKeyDictionary[Optimizer, "weakref.WeakSet[Any]"] = weakref.WeakKeyDictionary()
-"""By optimiser, layers for which a loop has asked: its own hook projects them, or nobody once that is removed."""
+"""Layers with explicit projection, by optimiser: its own hook projects them, until the hook is removed."""
 
 
 def register(layer: Projectable) -> None:
-    """Project ``layer`` after each step of any optimiser that holds a parameter of it, from now on."""
+    """Project ``layer`` after each step of any optimiser that holds one of its parameters."""
     _layers.add(weakref.ref(layer, _layers.discard))
 
 
 def project_explicitly(optimizer: Optimizer, layers: Iterable[Projectable]) -> RemovableHandle:
-    """Project ``layers`` by a hook of ``optimizer`` itself, which can be removed."""
+    """Project ``layers`` with a removable hook of ``optimizer``."""
     layers = list(layers)
     _explicit.setdefault(optimizer, weakref.WeakSet()).update(layers)
 
@@ -48,7 +48,7 @@ def project_explicitly(optimizer: Optimizer, layers: Iterable[Projectable]) -> R
 
 
 def _project_stepped(optimizer: Optimizer, *_: object) -> None:
-    # A tuple first, as other threads may make layers meanwhile.
+    # Copy to a tuple, because other threads may create layers at the same time.
     alive = (reference() for reference in tuple(_layers))
     explicit = _explicit.get(optimizer, ())
     layers = [layer for layer in alive if layer is not None and layer not in explicit]

@@ -1,4 +1,4 @@
-"""What pooling layers with templates share: features, weights, and the projection after a step."""
+"""Base class of pooling layers with templates: features, weights, and the projection after a step."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ class TemplateLayer(nn.Module):
         step_projection.register(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a copy, which is a layer of its own."""
+        """Restore a copy, and register it as a new layer."""
         super().__setstate__(state)
         step_projection.register(self)
 
@@ -56,42 +56,42 @@ class TemplateLayer(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Random features, uniform weights."""
+        """Reset to random features and uniform weights."""
         self.template_features.normal_()
         self.template_weights.fill_(1 / self.template_nodes)
 
     @torch.no_grad()
     def project_(self) -> None:
-        """Move every learned parameter to the nearest point of its constraint set, in place."""
+        """Project every learned parameter onto its constraint set, in place."""
         if self.learn_weights:
             self.template_weights.copy_(project_simplex(self.template_weights))
 
     def unsupported_reason(self, shape: PaddedShape) -> str | None:
-        """Why its GPU cannot solve a batch padded to this shape; ``None`` if it can (:mod:`tfgw.train.cuda_graph`)."""
+        """Return why the GPU cannot solve a batch padded to this shape, or ``None`` (:mod:`tfgw.train.cuda_graph`)."""
         return cuda.unsupported_size(shape.device, shape.graphs, shape.nodes, self.num_templates, self.template_nodes)
 
     @property
     def live_nodes(self) -> Tensor:
-        """Number of template nodes with weight, ``(num_templates,)``."""
+        """Number of template nodes with positive weight, ``(num_templates,)``."""
         return (self.template_weights > 0).sum(-1)
 
 
 def project_after_step(optimizer: torch.optim.Optimizer, model: nn.Module) -> RemovableHandle:
     """Call ``project_()`` of every template layer in ``model`` after each ``optimizer.step()``.
 
-    Without this call, optimisers of PyTorch project all layers whose parameters they hold, with the same results. It
-    says so in the code of a training loop, and fails for a model that has no such layer.
+    Without this call, PyTorch optimisers project all layers whose parameters they hold, with the same results. The call
+    makes the projection explicit, and fails for a model without template layers.
 
-    Returns a handle whose ``remove()`` ends the projection of these layers by this optimiser.
+    Returns a handle whose ``remove()`` stops the projection of these layers by this optimiser.
     """
     layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
     if not layers:
-        raise ValueError("model: has no layer with templates to project")
+        raise ValueError("model: has no template layer to project")
     return step_projection.project_explicitly(optimizer, layers)
 
 
 def checked(name: str, source: Tensor, target: Tensor) -> Tensor:
-    """``source`` as a tensor, refusing other shapes than ``target``'s and values that are not finite."""
+    """Return ``source`` as a tensor; it must have the shape of ``target`` and finite values."""
     source = torch.as_tensor(source)
     if source.shape != target.shape:
         raise ValueError(f"{name}: expected shape {tuple(target.shape)}, got {tuple(source.shape)}")
@@ -101,11 +101,11 @@ def checked(name: str, source: Tensor, target: Tensor) -> Tensor:
 
 
 def checked_weights(layer: TemplateLayer, weights: Tensor | None) -> Tensor:
-    """Template weights on the simplex; ``None`` is uniform."""
+    """Return template weights on the simplex; ``None`` means uniform."""
     if weights is None:
         return torch.full_like(layer.template_weights, 1 / layer.template_nodes)
     weights = checked("weights", weights, layer.template_weights)
     tolerance = weight_tolerance(layer.template_weights.dtype)
     if not bool((weights >= 0).all()) or not bool(((weights.double().sum(-1) - 1).abs() <= tolerance).all()):
-        raise ValueError("weights: each template's must be non-negative and sum to 1")
+        raise ValueError("weights: must be non-negative and sum to 1 for each template")
     return weights

@@ -1,5 +1,5 @@
-"""Graphs that templates are taken from, drawn class by class: plain ones as the paper's authors do it, weighted ones
-and precomputed structures as they are."""
+"""Sampling of the graphs for templates, class by class. Plain graphs are sampled as by the paper's authors; weighted
+graphs and precomputed structures are used as they are."""
 
 from collections.abc import Sequence
 from itertools import cycle, islice
@@ -18,14 +18,14 @@ NOISE = 0.1  # standard deviation, relative to that of the features; absolute fo
 
 
 class TemplateSource(NamedTuple):
-    """A graph of n nodes, of which a template takes m (repeatedly, if n < m).
+    """A graph of n nodes, from which a template takes m nodes (with repetition if n < m).
 
     Attributes:
         x: Node features before encoding ``(n, d)``.
-        edge_index: Edges that the encoder sees.
+        edge_index: Edges for the encoder.
         matrix: Structure ``(n, n)``, in double precision.
-        weights: Node weights ``(n,)``; ``None``: the template has uniform ones.
-        nodes: The template's nodes ``(m,)``; ``None``: all of them.
+        weights: Node weights ``(n,)``. ``None`` means uniform template weights.
+        nodes: Nodes of the template ``(m,)``. ``None`` means all nodes.
     """
 
     x: Tensor
@@ -38,11 +38,11 @@ class TemplateSource(NamedTuple):
 def draw_plain(
     graphs: Sequence[Data], num_templates: int, template_nodes: int, structure: str, rng: np.random.Generator
 ) -> list[TemplateSource]:
-    """Sources of exactly the template's size.
+    """Sample sources that have exactly the size of the template.
 
-    For each class, graphs of that size are drawn. Where there are too few, one of them is repeated with Gaussian noise.
-    Where there is none, the source is a random graph of the class's mean density whose features are the k-means
-    centres of the class's node features.
+    For each class, graphs of that size are sampled. If there are too few, one of them is repeated with Gaussian noise.
+    If there is none, the source is a random graph with the mean density of the class, whose features are the k-means
+    centres of the node features of the class.
     """
     drawn: list[TemplateSource] = []
     noisy: list[bool] = []
@@ -63,10 +63,10 @@ def draw_weighted(
     *,
     directed: bool,
 ) -> list[TemplateSource]:
-    """Graphs with their weights and structures, those of exactly the template's size first.
+    """Sample graphs with their weights and structures, preferring those of exactly the template's size.
 
-    Of a larger graph random nodes are left out, of a smaller one random nodes are doubled. A graph that is taken again
-    gets noise on its features.
+    Random nodes of larger graphs are left out, and random nodes of smaller graphs are duplicated. Noise is added to the
+    features of a graph that is used again.
     """
     chosen: list[int] = []
     for members, wanted in _shares(graphs, num_templates):
@@ -88,9 +88,9 @@ def draw_weighted(
 
 
 def _shares(graphs: Sequence[Data], num_templates: int) -> list[tuple[np.ndarray, int]]:
-    """The graphs of each class, and how many templates are taken from them.
+    """Return the graphs of each class, and the number of templates to sample from them.
 
-    Without ``y``, or with real-valued or multi-label ones, all graphs count as one class.
+    Without ``y``, or with real-valued or multi-label targets, all graphs form one class.
     """
     labels = np.array([_label(graph.get("y")) for graph in graphs])
     classes = np.unique(labels)
@@ -107,7 +107,7 @@ def _label(y: Tensor | None) -> int:
 def _draw(
     members: list[Data], wanted: int, nodes: int, structure: str, rng: np.random.Generator
 ) -> tuple[list[TemplateSource], list[bool]]:
-    """Sources of one class, and which of them are repetitions."""
+    """Sample sources of one class; also return which of them are repetitions."""
     fitting = [graph for graph in members if graph.num_nodes == nodes]
     if not fitting:
         return [_random_graph(members, nodes, structure, rng) for _ in range(wanted)], [False] * wanted
@@ -129,8 +129,8 @@ def _random_graph(members: list[Data], nodes: int, structure: str, rng: np.rando
 
 
 def _centres(x: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-    """k-means centres of the rows of x, repeated where x has fewer distinct rows than that."""
-    from sklearn.cluster import KMeans  # takes a second to load, and layers alone do not need it
+    """Return k-means centres of the rows of x, with repetition if x has too few distinct rows."""
+    from sklearn.cluster import KMeans  # takes a second to import, and not needed by layers alone
 
     points = x.double().numpy()
     clusters = min(count, len(np.unique(points, axis=0)))
@@ -142,13 +142,13 @@ def _centres(x: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 def _plain_source(x: Tensor, edge_index: Tensor, structure: str) -> TemplateSource:
     if structure == "shortest_path":
         matrix = batched_shortest_paths(edge_index, len(x)).reshape(len(x), len(x)).double()
-    else:  # however often an edge is listed
+    else:  # duplicate edges count once
         matrix = to_dense_adj(edge_index, max_num_nodes=len(x))[0].double().fill_diagonal_(0).clamp_max(1)
     return TemplateSource(x, edge_index, matrix)
 
 
 def _perturb(matrices: Tensor, noisy: Tensor, structure: str, rng: np.random.Generator) -> Tensor:
-    """Symmetric noise on the repeated templates, which keeps them in the layer's constraint set."""
+    """Add symmetric noise to repeated templates, within the constraint set of the layer."""
     upper = torch.from_numpy(rng.normal(size=tuple(matrices.shape))).triu(1)
     moved = matrices + NOISE * (upper + upper.mT)
     moved = moved.clamp(0, 1 if structure == "adjacency" else None)
@@ -160,7 +160,7 @@ def _noise(x: Tensor, spread: Tensor, rng: np.random.Generator) -> Tensor:
 
 
 def _matrix(graph: Data, structure: str, *, directed: bool) -> Tensor:
-    """The structure of a graph, with its edge weights; the one it carries, unless edges are compared."""
+    """Return the structure matrix of a graph: its own ``structure``, or for adjacency its weighted edges."""
     nodes = len(graph.x)
     check_array(nodes, nodes, itemsize=8, what="structure of a graph to draw from", instead="leave out large graphs")
     if structure == "adjacency":
@@ -170,7 +170,7 @@ def _matrix(graph: Data, structure: str, *, directed: bool) -> Tensor:
     elif structure == "shortest_path":
         matrix = batched_shortest_paths(graph.edge_index, nodes, edge_weight=graph.get("edge_weight"))
     else:
-        raise ValueError("graphs: structure='precomputed' needs graphs with a structure")
+        raise ValueError("graphs: structure='precomputed' requires graphs with a structure")
     matrix = matrix.reshape(nodes, nodes).double()
     matrix = matrix if structure == "precomputed" else matrix.clone().fill_diagonal_(0)
     return matrix if directed else (matrix + matrix.T) / 2

@@ -1,4 +1,4 @@
-"""Templates taken from data: graphs ─ drawn class by class ─▶ sources ─ encoder ─▶ templates."""
+"""Templates from data: graphs ─ sampled class by class ─▶ sources ─ encoder ─▶ templates."""
 
 import copy
 from collections.abc import Sequence
@@ -26,30 +26,30 @@ def sample_templates(
     dtype: torch.dtype | None = None,
     seed: int = 0,
 ) -> ot.Templates:
-    """Templates drawn from ``graphs``, as many per class as possible, for ``TFGWPooling.set_templates``.
+    """Sample templates from ``graphs``, evenly over the classes, for ``TFGWPooling.set_templates``.
 
-    Plain graphs of exactly the template's size are taken as they are; where there are too few, one is repeated with
-    noise; where there is none, templates are random graphs of the class's mean density with the k-means centres of its
-    node features. Where graphs have ``edge_weight``, ``node_weights`` or a precomputed ``structure``, templates take
-    these over: each one is a graph of its class, with random nodes left out or doubled to fit the template's size.
+    Plain graphs of exactly the template's size are used as they are. If there are too few, one is repeated with noise.
+    If there is none, templates are random graphs with the mean density of the class and the k-means centres of its node
+    features. If graphs have ``edge_weight``, ``node_weights`` or a precomputed ``structure``, templates keep them: each
+    template is a graph of its class, with random nodes left out or duplicated to fit the size.
 
     Args:
         graphs: Training graphs with ``x``, ``edge_index`` and a class ``y`` (without ``y``, or with real-valued or
-            multi-label ones, all graphs count as one class).
+            multi-label targets, all graphs form one class).
         num_templates: Number of templates.
         template_nodes: Nodes per template.
         structure: ``"adjacency"``, ``"shortest_path"`` or ``"precomputed"``.
         directed: Whether structures may be asymmetric.
-        encoder: Maps ``(x, edge_index)`` to the node features that the layer will see; applied once to all templates
-            (on a copy, so that its running statistics stay as they are).
-        dtype: Floating-point type of features and encoder; ``None``: that of the graphs' features.
+        encoder: Maps ``(x, edge_index)`` to the input features of the layer. It is applied once to all templates, on a
+            copy, so that its running statistics do not change.
+        dtype: Floating-point type of features and encoder (default: that of the graphs' features).
         seed: Random seed for template sampling.
 
     Returns:
-        Templates, those of one class next to each other; without node weights, theirs are uniform.
+        Templates, grouped by class. Their weights are uniform if the graphs have no node weights.
     """
     if not len(graphs):
-        raise ValueError("graphs: needs at least one graph to take templates from")
+        raise ValueError("graphs: at least one graph is required")
     if structure not in STRUCTURES:
         raise ValueError(f"structure: must be one of {', '.join(STRUCTURES)}, got {structure!r}")
     if dtype is not None:
@@ -76,7 +76,7 @@ def _converted(graph: Data, dtype: torch.dtype) -> Data:
 
 
 def _encoded(sources: list[TemplateSource], encoder: Encoder | None) -> list[Tensor]:
-    """Node features of each source, as the pooling sees them."""
+    """Return the encoded node features of each source."""
     batch = Batch.from_data_list([Data(x=source.x, edge_index=source.edge_index) for source in sources])
     x = batch.x
     if encoder is not None:
@@ -86,7 +86,7 @@ def _encoded(sources: list[TemplateSource], encoder: Encoder | None) -> list[Ten
 
 
 def _weights(sources: list[TemplateSource]) -> Tensor | None:
-    """Weights of the chosen nodes, scaled to sum to 1; uniform where they are all 0."""
+    """Return the weights of the chosen nodes, scaled to sum to 1; uniform if they are all 0."""
     weights = [source.weights[source.nodes] for source in sources if source.weights is not None]
     if not weights:
         return None

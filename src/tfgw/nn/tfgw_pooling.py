@@ -21,7 +21,7 @@ STRUCTURES: tuple[Structure, ...] = ("adjacency", "shortest_path", "precomputed"
 
 
 class GraphInputs(TypedDict, total=False):
-    """What graphs may have besides features, edges and ``batch``; see :meth:`TFGWPooling.forward`."""
+    """Optional graph inputs besides features, edges and ``batch``; see :meth:`TFGWPooling.forward`."""
 
     edge_weight: Tensor | None
     structure: Tensor | None
@@ -30,32 +30,32 @@ class GraphInputs(TypedDict, total=False):
 
 
 class TFGWPooling(TemplateLayer):
-    """The paper's layer: exact Fused Gromov–Wasserstein distances to K learnable template graphs (equation 2).
+    """The paper's layer: Fused Gromov–Wasserstein distances to K learnable template graphs (equation 2).
 
-    Templates are parameters on a constrained set, to which every optimiser of PyTorch returns them after each step (see
-    :func:`tfgw.nn.project_after_step`); after changes by other means, call :meth:`project_`. Template nodes whose
-    weight reaches 0 drop out of the solve; their gradient can bring them back.
+    Templates are parameters with constraints. Every PyTorch optimiser projects them onto the constraint set after each
+    step (see :func:`tfgw.nn.project_after_step`). If you change them by other means, call :meth:`project_`. Template
+    nodes whose weight reaches 0 are ignored by the solver; their gradient can make the weight positive again.
 
     Args:
         in_channels: Features per node.
         num_templates: Number of templates K; the layer's output has this many channels.
         template_nodes: Nodes per template m.
-        structure: What C is. ``"adjacency"``: the edges, template entries kept in [0, 1]. ``"shortest_path"``: hop
-            distances, computed in ``forward`` unless passed to it (see :class:`tfgw.datasets.ShortestPaths`),
-            template entries kept at 0 or above. ``"precomputed"``: any matrix, passed to ``forward``; template
-            entries, the diagonal included, are free.
+        structure: Kind of structure matrix C. ``"adjacency"`` uses the edges; template entries stay in [0, 1].
+            ``"shortest_path"`` uses hop distances, which ``forward`` computes unless they are passed to it (see
+            :class:`tfgw.datasets.ShortestPaths`); template entries stay non-negative. ``"precomputed"`` uses any matrix
+            passed to ``forward``; template entries, including the diagonal, are unconstrained.
         directed: Whether C̄ may be asymmetric. Otherwise only its upper triangle is a parameter.
-        alpha: Trade-off between features (0) and structure (1). ``None``: learned, from ``alpha_init``. A number, or
-            a tensor with one per template: fixed.
-        alpha_init: Where a learned α starts.
-        alpha_per_template: Whether each template learns an α of its own.
-        learn_templates: Whether C̄ and F̄ are parameters (else buffers: the paper's TFGW-fix).
-        learn_weights: Whether h̄ is a parameter (else it stays as set, uniform at first).
-        n_starts: Starts of the solver for each pair, of which the best is kept; see :func:`tfgw.ot.fgw`.
-        start_kinds: What these may be.
-        max_iter: Iterations of the solver at most.
+        alpha: Trade-off between features (0) and structure (1). ``None`` learns it, starting at ``alpha_init``. A
+            number, or a tensor with one number per template, is fixed.
+        alpha_init: Initial value of a learned α.
+        alpha_per_template: Whether to learn a separate α for each template.
+        learn_templates: Whether C̄ and F̄ are parameters. Otherwise they are buffers, as in the paper's TFGW-fix.
+        learn_weights: Whether h̄ is a parameter. Otherwise it is a buffer, initially uniform.
+        n_starts: Number of solver starts per pair; the best result is kept (see :func:`tfgw.ot.fgw`).
+        start_kinds: Kinds of starts (see :func:`tfgw.ot.fgw`).
+        max_iter: Maximum number of solver iterations.
         tol: Relative gap at which the solver stops.
-        num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
+        num_threads: Number of solver threads (default: :func:`torch.get_num_threads`).
     """
 
     supports_padding = True
@@ -115,28 +115,28 @@ class TFGWPooling(TemplateLayer):
         return self._pattern().dense(self.structure_entries)
 
     def _pattern(self) -> StructurePattern:
-        buffers: dict[str, Any] = self._buffers  # where a module's __getattr__ would find them, after a search
+        buffers: dict[str, Any] = self._buffers  # faster than attribute access through Module.__getattr__
         is_free = None if self.structure == "precomputed" else buffers["_is_free"]
         return StructurePattern(buffers["_entry_index"], is_free, buffers["_entry_places"])
 
     def _entries(self) -> tuple[Tensor, int]:
-        """Which free entry stands at each place of C̄, row by row, and how many there are; beyond is what is fixed."""
+        """Return the index of the free entry at each position of C̄, row by row, and the number of free entries."""
         index = entry_index(self.template_nodes, directed=self.directed, diagonal=self.structure == "precomputed")
         return index.flatten(), int(index.max()) + (self.structure == "precomputed")
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Random templates, uniform weights, α at its start."""
+        """Reset to random templates, uniform weights and the initial α."""
         super().reset_parameters()
         self.structure_entries.uniform_(0, 1)
         if self.structure == "shortest_path":
-            self.structure_entries.mul_(2).add_(1)  # the distances of a small random graph: 1 to 3
+            self.structure_entries.mul_(2).add_(1)  # hop distances of a small random graph: 1 to 3
         if self.learn_alpha:
             self.alpha.fill_(self.alpha_init)
 
     @torch.no_grad()
     def set_templates(self, structure: Tensor, features: Tensor, weights: Tensor | None = None) -> None:
-        """Put the templates at the given C̄ ``(K, m, m)``, F̄ ``(K, m, d)`` and h̄ ``(K, m)``; ``None`` is uniform."""
+        """Set the templates to C̄ ``(K, m, m)``, F̄ ``(K, m, d)`` and h̄ ``(K, m)`` (default: uniform)."""
         structure = torch.as_tensor(structure)
         shape = (self.num_templates, self.template_nodes, self.template_nodes)
         if tuple(structure.shape) != shape:
@@ -154,7 +154,7 @@ class TFGWPooling(TemplateLayer):
 
     @torch.no_grad()
     def project_(self) -> None:
-        """The paper's projections: C̄ on [0, 1] or [0, ∞) (symmetric by construction), h̄ on the simplex, α on [0, 1]."""
+        """Project C̄ onto [0, 1] or [0, ∞) (symmetric by construction), h̄ onto the simplex, and α onto [0, 1]."""
         super().project_()
         if self.learn_templates and self.structure != "precomputed":
             self.structure_entries.clamp_(0, 1 if self.structure == "adjacency" else None)
@@ -162,11 +162,11 @@ class TFGWPooling(TemplateLayer):
             self.alpha.clamp_(0, 1)
 
     def unsupported_reason(self, shape: PaddedShape) -> str | None:
-        """As in :class:`TemplateLayer`; also where a layer's settings need the CPU."""
+        """Extend :meth:`TemplateLayer.unsupported_reason` by settings that require the CPU."""
         if self.structure != "adjacency":
-            return f"structure={self.structure!r} needs matrices, which cannot be padded"
+            return f"structure={self.structure!r} uses matrices, which cannot be padded"
         if self.n_starts != 1 or self.start_kinds != ot.START_KINDS:
-            return "padded batches are solved with n_starts=1 and the default start_kinds"
+            return "padded batches require n_starts=1 and the default start_kinds"
         return super().unsupported_reason(shape)
 
     def forward(
@@ -180,21 +180,21 @@ class TFGWPooling(TemplateLayer):
         node_weights: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        """Distances to the templates.
+        """Compute the distances to the templates.
 
         Args:
             x: Node features ``(num_nodes, in_channels)``.
-            edge_index: Edges ``(2, num_edges)``. Both directions of an undirected edge are listed; one alone is an
-                edge in that direction, with which C is asymmetric. Edges are a set: one that is listed several times
-                counts once, and self-loops do not count. Estimators and files mean the same (docs/files.md). An encoder
-                before the layer sees edges as they are listed.
-            batch: Graph of each node, sorted, ``(num_nodes,)``; ``None`` is a single graph.
-            edge_weight: Weights of the edges, with which those listed several times add up, and self-loops are entries
-                of the diagonal; for shortest paths, lengths, of which the shortest counts.
-            structure: C of every graph, flattened one after the other ``(sum of n²,)``, used instead of the edges.
-            node_weights: h ``(num_nodes,)``, summing to 1 within each graph; ``None`` is uniform.
-            batch_size: Number of graphs. Graphs after the last one in ``batch`` are empty: their row is 0 and
-                carries no gradient. Under :func:`torch.compile`, give it: counting the graphs breaks the trace.
+            edge_index: Edges ``(2, num_edges)``. List both directions of an undirected edge; a single direction is a
+                directed edge and makes C asymmetric. Edges are a set: duplicates count once, and self-loops are
+                ignored. The same holds for estimators and files (docs/files.md). An encoder before the layer gets the
+                edges as listed.
+            batch: Graph of each node, sorted, ``(num_nodes,)``. ``None`` means a single graph.
+            edge_weight: Weights of the edges. With weights, duplicates are summed, and self-loops are diagonal entries.
+                For shortest paths, weights are lengths, and the shortest of several duplicates counts.
+            structure: C of every graph, flattened and concatenated ``(sum of n²,)``. Replaces the edges.
+            node_weights: h ``(num_nodes,)``, which sums to 1 within each graph (default: uniform).
+            batch_size: Number of graphs. Graphs after the last one in ``batch`` are empty: their rows are 0 and have no
+                gradient. Pass it under :func:`torch.compile`, because counting the graphs breaks the trace.
 
         Returns:
             ``(batch_size, num_templates)``.
@@ -233,7 +233,7 @@ class TFGWPooling(TemplateLayer):
         plans: str | None = "dense",
         **graphs: Unpack[GraphInputs],
     ) -> ot.Transport:
-        """As :meth:`forward`, but everything the solver knows: plans, both costs, potentials, gaps, status."""
+        """Like :meth:`forward`, but return the full solution: plans, both costs, potentials, gaps, status."""
         return ot.fgw(
             self._graphs(x, edge_index, batch, **graphs),
             self._templates(),
@@ -254,9 +254,9 @@ class TFGWPooling(TemplateLayer):
         n_starts: int | None = None,
         **graphs: Unpack[GraphInputs],
     ) -> ot.Diagnosis:
-        """How good the distances of :meth:`forward` are: lower bounds, spread over starts, local minima.
+        """Diagnose the distances of :meth:`forward`: lower bounds, spread over starts, local minima.
 
-        ``n_starts`` takes the place of the layer's own; see :func:`tfgw.ot.diagnose`.
+        ``n_starts`` replaces that of the layer; see :func:`tfgw.ot.diagnose`.
         """
         return ot.diagnose(
             self._graphs(x, edge_index, batch, **graphs),
@@ -267,7 +267,7 @@ class TFGWPooling(TemplateLayer):
         )
 
     def _options(self) -> dict[str, Any]:
-        """How to solve, but for the number of starts."""
+        """Return the solver options, except the number of starts."""
         options = {name: getattr(self, name) for name in ("max_iter", "tol", "start_kinds")}
         return options | {"num_threads": solver_threads(self.num_threads) or None}
 
@@ -292,12 +292,12 @@ class TFGWPooling(TemplateLayer):
         edge_weight: Tensor | None,
         structure: Tensor | None,
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """What C is: edges with their weights, or matrices."""
+        """Return the structure: edges with their weights, or matrices."""
         if structure is None:
             if edge_index is None:
-                raise ValueError("edge_index: missing (give edge_index, or structure)")
+                raise ValueError("edge_index: required, unless structure is given")
             if self.structure == "precomputed":
-                raise ValueError("structure: missing; a layer with structure='precomputed' needs it in every call")
+                raise ValueError("structure: required in every call of a layer with structure='precomputed'")
             if self.structure == "shortest_path":
                 structure = batched_shortest_paths(edge_index, len(x), batch, edge_weight).to(x)
         return (edge_index, edge_weight, None) if structure is None else (None, None, structure)
@@ -317,7 +317,7 @@ class TFGWPooling(TemplateLayer):
 def _initial_alpha(alpha: float | Tensor | None, init: float, per_template: bool, num_templates: int) -> Tensor:
     value = torch.as_tensor(init if alpha is None else alpha, dtype=torch.get_default_dtype())
     if not bool(((value >= 0) & (value <= 1)).all()):
-        raise ValueError(f"{'alpha_init' if alpha is None else 'alpha'}: must lie in [0, 1], got {value.tolist()}")
+        raise ValueError(f"{'alpha_init' if alpha is None else 'alpha'}: must be in [0, 1], got {value.tolist()}")
     if value.dim() > 0 and tuple(value.shape) != (num_templates,):
-        raise ValueError(f"alpha: expected a number or {num_templates} of them, got shape {tuple(value.shape)}")
+        raise ValueError(f"alpha: expected one or {num_templates} numbers, got shape {tuple(value.shape)}")
     return value.expand(num_templates).clone() if per_template and value.dim() == 0 else value.clone()

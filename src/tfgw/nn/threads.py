@@ -1,4 +1,4 @@
-"""Threads: one for the networks, all for the solver."""
+"""Thread settings: one thread for the networks, all threads for the solver."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from tfgw.ot.checks import thread_count
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Inside the block PyTorch computes on one thread, as the last digits of its sums depend on how many there are."""
+    """Run PyTorch on one thread inside the block, because the rounding of its sums depends on the number of threads."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -22,11 +22,11 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def networks_on_one_thread() -> Iterator[None]:
-    """Inside the block PyTorch computes on one thread, and the solver of each layer on as many as PyTorch had before.
+    """Run PyTorch on one thread inside the block, and the solver on as many threads as PyTorch had before.
 
-    The networks' tensors have a few thousand rows. More threads save little on them and cost much on a busy machine,
-    where PyTorch's threads wait for each other (measured: an epoch of MUTAG in 0.12 s on one thread and in 2.7 s on
-    two, with three other programs on the same two cores).
+    The tensors of the networks have a few thousand rows. More threads save little time on them, and cost much on a busy
+    machine, where PyTorch's threads wait for each other (an epoch of MUTAG took 0.12 s on one thread and 2.7 s on two,
+    with three other programs on the same two cores).
     """
     before = _solver.threads
     _solver.threads = before or torch.get_num_threads()
@@ -38,7 +38,8 @@ def networks_on_one_thread() -> Iterator[None]:
 
 
 def solver_threads(num_threads: int | None) -> int:
-    """A layer's ``num_threads`` as a problem has it; ``None`` is what PyTorch computes, or computed, with."""
+    """Return the number of solver threads of a layer; ``None`` means that of PyTorch outside
+    :func:`networks_on_one_thread`."""
     return thread_count(_solver.threads if num_threads is None else num_threads)
 
 

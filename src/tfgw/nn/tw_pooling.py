@@ -18,9 +18,9 @@ class TWPooling(TemplateLayer):
         in_channels: Features per node.
         num_templates: Number of clouds K; the layer's output has this many channels.
         template_nodes: Points per cloud m.
-        learn_templates: Whether the points are parameters (else buffers).
-        learn_weights: Whether the points' weights are parameters (else they stay as set, uniform at first).
-        num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
+        learn_templates: Whether the points are parameters. Otherwise they are buffers.
+        learn_weights: Whether the weights of the points are parameters. Otherwise they are buffers, initially uniform.
+        num_threads: Number of solver threads (default: :func:`torch.get_num_threads`).
     """
 
     supports_padding = True
@@ -43,7 +43,7 @@ class TWPooling(TemplateLayer):
 
     @torch.no_grad()
     def set_templates(self, features: Tensor, weights: Tensor | None = None) -> None:
-        """Put the clouds at the given points ``(K, m, d)``; weights ``None`` is uniform."""
+        """Set the points ``(K, m, d)`` and weights ``(K, m)`` (default: uniform) of the clouds."""
         features, weights = checked("features", features, self.template_features), checked_weights(self, weights)
         self.template_features.copy_(features)
         self.template_weights.copy_(weights)
@@ -56,7 +56,7 @@ class TWPooling(TemplateLayer):
         node_weights: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        """Distances ``(batch_size, num_templates)``; arguments as in :class:`tfgw.ot.GraphBatch`."""
+        """Compute distances ``(batch_size, num_templates)``; arguments as in :class:`tfgw.ot.GraphBatch`."""
         features_only = self.template_weights.new_zeros(self.num_templates)
         return distances(
             Problem(

@@ -12,11 +12,11 @@ from tfgw.paper.classifiers import classifier_class
 from tfgw.paper.run_context import RunContext
 
 PAPER_FEATURES: tuple[Features, ...] = ("attributes", "labels", "degree")
-"""What describes a node in the paper's experiments: the first of these that a dataset has."""
+"""Node features in the paper's experiments: the first of these that a dataset has."""
 
 
 class Parts(NamedTuple):
-    """Graphs for training, for choosing the epoch to keep (``None``: the last one is kept), and for testing."""
+    """Graphs for training, for selecting the best epoch (``None``: keep the last epoch), and for testing."""
 
     train: GraphDataset
     validation: GraphDataset | None
@@ -24,7 +24,7 @@ class Parts(NamedTuple):
 
 
 def cell_graphs(cell: Cell, context: RunContext) -> GraphDataset:
-    """The dataset of a cell with the features that its classifier asks for."""
+    """Load the dataset of a cell with the features of its classifier."""
     wanted = getattr(classifier_class(cell.model), "node_features", PAPER_FEATURES)
     return load_graphs(cell.dataset, context.data_dir, wanted, cell.graphs)
 
@@ -33,7 +33,7 @@ def cell_graphs(cell: Cell, context: RunContext) -> GraphDataset:
 def load_graphs(
     name: str, data_dir: str | Path | None, wanted: tuple[Features, ...] = PAPER_FEATURES, graphs: int | None = None
 ) -> GraphDataset:
-    """A dataset, or ``graphs`` of its graphs, with the first of the wanted features that it has."""
+    """Load a dataset, or ``graphs`` of its graphs, with the first of the given features that it has."""
     for features in wanted:
         try:
             dataset = load(name, data_dir=data_dir, features=features)
@@ -48,7 +48,7 @@ def load_graphs(
 
 
 def class_labels(dataset: GraphDataset) -> np.ndarray:
-    """The class of each graph; a dataset without classes is an error."""
+    """Return the class of each graph; raise ``ValueError`` for a dataset without classes."""
     if dataset.y is None or not dataset.classes:
         raise ValueError(f"{dataset.name}: the graphs have no classes")
     return dataset.y.numpy()

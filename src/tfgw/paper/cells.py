@@ -1,4 +1,4 @@
-"""The unit of work: one model with one configuration, trained on one part of a dataset and measured on another."""
+"""The unit of work: one model with one configuration, trained on one part of a dataset and tested on another."""
 
 import hashlib
 import json
@@ -9,21 +9,21 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Everything that its result depends on. Equal cells are the same cell, whichever experiment asks for them.
+    """Everything that the result of a cell depends on. Experiments share equal cells.
 
     Args:
         dataset: Name of the dataset.
         model: Import path of the classifier, ``"package.module:Class"``.
-        configuration: Its constructor parameters.
+        configuration: Constructor parameters of the classifier.
         protocol: Name of the protocol that runs it; see :mod:`tfgw.paper.protocols`.
         split_seed: Seed of the split or of the generated dataset; under the protocol ``paper``, the number of the
             hold-out.
         fold: Number of the fold in the split.
         seed: Number of the run on this fold.
-        grouped: Whether isomorphic graphs are on the same side of every split.
-        splits: SHA-256 of the file of published splits; ``None``: splits are drawn.
-        collect: What to record about the trained model besides its scores.
-        graphs: Number of graphs of the dataset that are used; ``None``: all.
+        grouped: Whether to keep isomorphic graphs on the same side of every split.
+        splits: SHA-256 of the file of published splits. ``None`` means random splits.
+        collect: Additional information to record about the trained model.
+        graphs: Number of graphs of the dataset to use (default: all).
     """
 
     dataset: str
@@ -46,9 +46,9 @@ class Cell:
 
     @property
     def group(self) -> str:
-        """Dataset and class; records of one group are stored together."""
+        """Dataset and class; records of a group are stored together."""
         return f"{Path(self.dataset).stem}/{self.model.rpartition(':')[2]}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON. ``graphs`` is left out where all are used: records older than this field stay valid."""
+        """Return the fields as JSON data. ``graphs`` is omitted if all are used, so that older records stay valid."""
         return {name: value for name, value in vars(self).items() if name != "graphs" or value is not None}

@@ -1,4 +1,4 @@
-"""The classifier of a cell: any scikit-learn classifier over graphs, named by its import path."""
+"""The classifier of a cell: any scikit-learn classifier for graphs, given by its import path."""
 
 import importlib
 from typing import Any
@@ -9,20 +9,20 @@ from tfgw.paper.cells import Cell
 
 
 def classifier_class(path: str) -> Any:
-    """The class at an import path, ``"package.module:Class"``."""
+    """Import the class at a path, ``"package.module:Class"``."""
     module, _, name = path.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"class {path!r}: cannot be imported, {error}") from error
+        raise ValueError(f"class {path!r}: cannot be imported: {error}") from error
 
 
 def new_classifier(cell: Cell, *, accelerator: str, preprocessed: bool) -> Any:
-    """The untrained classifier of a cell, its random state drawn from the cell's seeds.
+    """Create the untrained classifier of a cell, with a random state derived from the seeds of the cell.
 
-    Unless its configuration names another recipe, it is trained by the paper's. One that can put graphs in canonical
-    order does not do so again where they are ``preprocessed``, nor does it standardise their features again, unless its
-    configuration says so. Others keep their default of ``standardize``: what they standardise may be computed from the
+    It uses the recipe of the paper unless its configuration sets another one. If graphs are ``preprocessed``, a
+    classifier with canonical order neither reorders nor standardises them again, unless its configuration says so.
+    Other classifiers keep their default of ``standardize``, because they may standardise values computed from the
     features.
     """
     kind = classifier_class(cell.model)

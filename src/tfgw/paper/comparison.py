@@ -1,7 +1,7 @@
-"""Statistics of a comparison: paired differences on each dataset, and ranks over several.
+"""Statistical comparison of models: paired differences on each dataset, and ranks over datasets.
 
 records ─▶ accuracy of each model on each test fold ─┬▶ paired differences per dataset, corrected t-test, Holm
-                                                     └▶ ranks per dataset ─▶ Friedman's test, critical difference
+                                                     └▶ ranks per dataset ─▶ Friedman test, critical difference
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -15,22 +15,22 @@ from tfgw.paper.records import Record, Records
 from tfgw.paper.series import Series
 
 LEVEL = 0.05
-"""Level of significance: intervals cover 1 − this."""
+"""Significance level; the confidence level of intervals is 1 minus this."""
 
 
 class Difference(NamedTuple):
-    """How far one model is ahead of another on a dataset, paired over test folds.
+    """Difference between two models on a dataset, paired over test folds.
 
     Attributes:
         dataset: Name of the dataset.
-        model: The model.
-        other: The model that it is compared with.
-        units: Test folds, hold-outs or seeds that both have results for.
+        model: First model.
+        other: Second model.
+        units: Number of test folds, hold-outs or seeds with results of both models.
         difference: Mean accuracy of ``model`` minus that of ``other``.
-        low: Lower end of the 95 % interval.
-        high: Its upper end.
-        p: Probability of a difference at least as large if neither were better (two-sided).
-        p_holm: The same, corrected for the number of differences that are looked at.
+        low: Lower end of the 95 % confidence interval.
+        high: Upper end of the 95 % confidence interval.
+        p: Two-sided p-value of the null hypothesis that the models are equally accurate.
+        p_holm: p-value with Holm's correction for multiple comparisons.
     """
 
     dataset: str
@@ -45,14 +45,15 @@ class Difference(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Models by their average rank over datasets; rank 1 is the best, equal accuracies share their ranks.
+    """Average ranks of models over datasets; rank 1 is the best, and equal accuracies share their ranks.
 
     Attributes:
         models: The models, best first.
         ranks: Average rank of each.
-        datasets: Datasets on which all of them have results.
-        p: Friedman's test that all models are equally good; ``None`` for fewer than three models or two datasets.
-        critical_difference: Average ranks that are closer than this cannot be told apart (Nemenyi's test).
+        datasets: Datasets with results of all models.
+        p: p-value of the Friedman test that all models are equally good; ``None`` for fewer than three models or two
+            datasets.
+        critical_difference: Smallest significant difference between average ranks (Nemenyi test).
     """
 
     models: list[str]
@@ -63,7 +64,7 @@ class Ranking(NamedTuple):
 
 
 def differences(series: Sequence[Series], records: Records, *, model: str, others: Sequence[str]) -> list[Difference]:
-    """Compare ``model`` with each of ``others`` on every dataset where both have at least two results in common."""
+    """Compare ``model`` with each of ``others`` on every dataset with at least two common results."""
     groups = {(one.dataset, one.row.model): unit_groups(one, records) for one in series if one.has_cells}
     found = []
     for dataset in dict.fromkeys(one.dataset for one in series):
@@ -81,7 +82,7 @@ def differences(series: Sequence[Series], records: Records, *, model: str, other
 
 
 def ranking(series: Sequence[Series], records: Records, models: Sequence[str]) -> Ranking | None:
-    """Rank models over the datasets on which all have results for the same test folds; ``None`` if there are none."""
+    """Rank models over the datasets with results of all models on the same test folds; ``None`` if there are none."""
     if len(models) < 2:
         return None
     groups: dict[str, dict[str, dict[Hashable, list[Record]]]] = {}
@@ -106,23 +107,23 @@ def ranking(series: Sequence[Series], records: Records, models: Sequence[str]) -
 
 
 def unit_groups(series: Series, records: Records) -> dict[Hashable, list[Record]]:
-    """The records that are averaged, by test fold, hold-out or seed."""
+    """Return the records to average, by test fold, hold-out or seed."""
     groups = series.protocol.complete_groups(series, records)
     return {series.protocol.unit(group[0]["cell"]): group for group in groups}
 
 
 def corrected_t_test(values: Sequence[float], *, test_share: float) -> tuple[float, float, float]:
-    """Mean of paired differences, half the width of its 95 % interval, and the p-value.
+    """Return the mean of paired differences, half the width of its 95 % confidence interval, and the p-value.
 
-    Test folds share most of their training graphs, so that their results depend on each other, and the plain t-test
-    finds differences where there are none. The variance of the mean, s² / n, is replaced by s² (1/n + test/train).
+    Test folds share most of their training graphs, so their results are dependent, and a plain t-test would find too
+    many significant differences. The variance of the mean, s² / n, is replaced by s² (1/n + test/train).
 
     Nadeau, Bengio: Inference for the Generalization Error. Machine Learning 52, 2003.
     https://doi.org/10.1023/A:1024068626366
 
     Args:
-        values: The differences, at least two.
-        test_share: Test graphs divided by training graphs.
+        values: At least two differences.
+        test_share: Number of test graphs divided by the number of training graphs.
     """
     n, mean = len(values), float(np.mean(values))
     error = float(np.std(values, ddof=1)) * sqrt(1 / n + test_share)
@@ -133,7 +134,7 @@ def corrected_t_test(values: Sequence[float], *, test_share: float) -> tuple[flo
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values that hold for all comparisons together: the smallest times their number, the next times one less, …
+    """Holm's correction of p-values for multiple comparisons: the smallest is multiplied by n, the next by n − 1, …
 
     Holm: A Simple Sequentially Rejective Multiple Test Procedure. Scandinavian Journal of Statistics 6, 1979.
     """
@@ -145,12 +146,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def average_ranks(accuracies: np.ndarray) -> np.ndarray:
-    """Mean rank of each column over the rows; the largest entry of a row has rank 1, equal ones share theirs."""
+    """Return the mean rank of each column over the rows; the largest entry of a row has rank 1, ties share ranks."""
     return stats.rankdata(-accuracies, axis=1).mean(0)
 
 
 def critical_difference(models: int, datasets: int) -> float:
-    """Nemenyi's test: the smallest difference of average ranks that is significant.
+    """Nemenyi test: return the smallest significant difference between average ranks.
 
     Demšar: Statistical Comparisons of Classifiers over Multiple Data Sets. JMLR 7, 2006.
     https://jmlr.org/papers/v7/demsar06a.html
@@ -160,7 +161,7 @@ def critical_difference(models: int, datasets: int) -> float:
 
 
 def indistinguishable(ranks: Sequence[float], critical: float) -> list[tuple[int, int]]:
-    """First and last of each largest run of sorted ranks that lie within the critical difference."""
+    """Return first and last index of each maximal run of sorted ranks within the critical difference."""
     runs: list[tuple[int, int]] = []
     for first, rank in enumerate(ranks):
         last = max(number for number, other in enumerate(ranks) if other - rank <= critical)
@@ -170,7 +171,7 @@ def indistinguishable(ranks: Sequence[float], critical: float) -> list[tuple[int
 
 
 def _common_accuracies(models: Sequence[dict[Hashable, list[Record]]]) -> list[float] | None:
-    """Mean accuracy of each model over the test folds that all of them have; ``None`` if there are fewer than two."""
+    """Return the mean accuracy of each model over common test folds; ``None`` if there are fewer than two."""
     common = [unit for unit in models[0] if all(unit in groups for groups in models)]
     if len(common) < 2:
         return None

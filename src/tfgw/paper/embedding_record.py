@@ -1,4 +1,4 @@
-"""What is recorded about a trained TFGW model for the figures: distances of all graphs, and the templates."""
+"""Record of a trained TFGW model for the figures: distances of all graphs, and the templates."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ DIGITS = 5
 
 
 def describe_embedding(model: TFGWClassifier, parts: dict[str, GraphDataset | None]) -> dict[str, Any]:
-    """Distances and labels by part, and the templates with their own distances and predicted classes, as JSON."""
+    """Return JSON data: distances and labels by part, and templates with their distances and predicted classes."""
     present = {name: part for name, part in parts.items() if part is not None}
     templates = model.templates_
     own = _template_distances(model)
@@ -30,7 +30,7 @@ def describe_embedding(model: TFGWClassifier, parts: dict[str, GraphDataset | No
 
 
 def _template_distances(model: TFGWClassifier) -> torch.Tensor:
-    """Distances of the templates to each other, as if each were a graph."""
+    """Return the distances between templates, each treated as a graph."""
     pool = _network(model).pool
     count, nodes = pool.template_weights.shape
     with torch.no_grad():
@@ -49,7 +49,7 @@ def _predicted_classes(model: TFGWClassifier, distances: torch.Tensor) -> list[i
 
 
 def _network(model: TFGWClassifier) -> TFGWModel:
-    (network,) = members_of(model.model_)  # the paper's models have one
+    (network,) = members_of(model.model_)  # the paper's models are single networks
     return network
 
 

@@ -1,7 +1,7 @@
-"""Where cells run: in processes on this machine (joblib), or on a Ray cluster.
+"""Engines that run cells: processes on this machine (joblib), or a Ray cluster.
 
-An engine takes cells and yields their records as they finish, in any order. The death of a process affects no other
-cell: its cells are tried again, and one that kills every process it runs in gets a record that says so.
+An engine takes cells and yields their records as they finish, in any order. If a process dies, its cells are retried. A
+cell that kills its process every time gets a record of the failure.
 """
 
 import multiprocessing
@@ -28,11 +28,11 @@ CELL_BYTES = 4 * 2**30
 RETRIES = 3
 
 WATCH_SECONDS = 0.5
-"""How often a worker looks whether its parent is still there."""
+"""Interval at which a worker checks that its parent is alive."""
 
 
 class Allocation(NamedTuple):
-    """How many cells run at the same time, and the threads and the share of a GPU that each of them gets."""
+    """Number of parallel cells, and threads and share of a GPU per cell."""
 
     jobs: int
     threads: int
@@ -40,7 +40,7 @@ class Allocation(NamedTuple):
 
 
 def allocate(cells: int, *, jobs: int | None, accelerator: str, per_gpu: int | None) -> Allocation:
-    """Divide this machine among cells: no more threads than cores, and on GPUs as many cells as fit."""
+    """Allocate the resources of this machine: one thread per core at most, and as many cells as fit on the GPUs."""
     cores = joblib.cpu_count()
     gpus = _gpus() if accelerator != "cpu" else []
     if accelerator == "cuda" and not gpus:
@@ -68,7 +68,7 @@ def run_locally(cells: Sequence[Cell], context: RunContext, *, jobs: int) -> Ite
             for record in (record for record in found if record is not None and is_done(record)):
                 waiting.pop(key_of(record))
                 yield record
-            # Nothing finished since the last time: one of the first cells may be killing its process.
+            # No cell has finished since the last attempt, so one of the first cells may be killing its process.
             suspects = list(waiting.values())[:jobs] if len(waiting) == before else []
             for cell in suspects:
                 waiting.pop(cell.key)
@@ -76,10 +76,10 @@ def run_locally(cells: Sequence[Cell], context: RunContext, *, jobs: int) -> Ite
 
 
 def run_on_ray(cells: Sequence[Cell], context: RunContext, *, address: str | None, gpu: float) -> Iterator[Record]:
-    """Run cells on the Ray cluster at ``address``; ``None``: start one here.
+    """Run cells on the Ray cluster at ``address``. ``None`` starts a local one.
 
-    Ray's tasks rather than joblib's Ray backend, which is a pool of actors that a dead process leaves unusable: Ray
-    itself restarts a task.
+    This uses Ray tasks, which Ray restarts after a failure, instead of the Ray backend of joblib, whose pool of actors
+    becomes unusable when a process dies.
     """
     try:
         import ray
@@ -96,7 +96,7 @@ def run_on_ray(cells: Sequence[Cell], context: RunContext, *, address: str | Non
             record = ray.get(reference)
         except ray.exceptions.RayError as error:
             record = _killed_record(cell, f"{type(error).__name__}, {RETRIES + 1} times")
-        records.put(record)  # the worker has written it too, but perhaps to another disk
+        records.put(record)  # the worker may have written it to another disk
         yield record
 
 
@@ -109,9 +109,9 @@ def _run_parallel(cells: list[Cell], context: RunContext, jobs: int) -> Iterator
 
 def _run_alone(cell: Cell, context: RunContext) -> Record:
     try:
-        (record,) = _run_parallel([cell], context, jobs=2)  # one process: with a single job it would be this one
+        (record,) = _run_parallel([cell], context, jobs=2)  # jobs=2, because a single job would run in this process
     except TerminatedWorkerError:
-        record = _killed_record(cell, "its process was killed; perhaps memory ran out")
+        record = _killed_record(cell, "its process was killed, possibly because it ran out of memory")
         Records(context.results).put(record)
     return record
 
@@ -122,9 +122,9 @@ def _killed_record(cell: Cell, why: str) -> Record:
 
 
 def _end_with(parent: int) -> None:
-    """End this worker soon after its parent: one that was killed could not tell.
+    """Exit this worker soon after its parent has ended, even if the parent was killed.
 
-    A thread that watches, rather than Linux's ``PR_SET_PDEATHSIG``, which follows the thread that started a worker.
+    A thread watches the parent. Linux's ``PR_SET_PDEATHSIG`` would follow the thread that started the worker.
     """
 
     def watch() -> None:
@@ -136,7 +136,7 @@ def _end_with(parent: int) -> None:
 
 
 def _run_on_own_gpu(cell: Cell, context: RunContext) -> Record:
-    """Worker processes are assigned the GPUs of the machine in turn; each keeps its GPU."""
+    """Run a cell on the GPU of this worker; GPUs are assigned to workers in turn."""
     worker = multiprocessing.current_process().name.rpartition("-")[2]
     if context.accelerator != "cpu" and worker.isdigit() and not torch.cuda.is_initialized():
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")

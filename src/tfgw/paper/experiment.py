@@ -1,7 +1,7 @@
-"""The paper's tables and figures as data: the contents of the TOML files of ``experiments/``, or of your own.
+"""The paper's tables and figures as data: the contents of the TOML files in ``experiments/``, or of your own.
 
-An experiment has rows (a model with its fixed settings, its grid, and the paper's values) and datasets. One row on one
-dataset under one protocol is a *series*: the cells behind one value of a table.
+An experiment has rows (a model with its fixed settings, its grid, and the paper's results) and datasets. A row on one
+dataset under one protocol is a *series*: the cells behind one result of a table.
 """
 
 import tomllib
@@ -31,13 +31,13 @@ CLASSES = {
 
 
 class Unit(NamedTuple):
-    """How a table prints a fraction."""
+    """Format of a fraction in a table."""
 
     scale: int
     digits: int
 
     def show(self, value: float | None) -> str:
-        """A value as text; a dash where there is none."""
+        """Format a value; a missing value is a dash."""
         return "-" if value is None else f"{self.scale * value:.{self.digits}f}"
 
 
@@ -49,17 +49,18 @@ class Row:
     """One model of an experiment.
 
     Args:
-        model: Its name on the command line.
-        title: Its name in the table.
-        path: Import path of a scikit-learn classifier over graphs, ``"package.module:Class"``; ``None``: the row shows
-            the paper's values only.
+        model: Name on the command line.
+        title: Name in the table.
+        path: Import path of a scikit-learn classifier for graphs, ``"package.module:Class"``. ``None`` if the row shows
+            only the paper's results.
         fixed: Constructor parameters.
         grid: By preset, constructor parameters with lists of values.
         presets: By preset, settings that differ for this model; see ``presets.toml``.
-        by_epochs: Whether the model is trained by epochs.
-        collect: What to record about a trained model besides its scores: ``"embedding"`` or nothing.
-        paper: By dataset, the paper's mean and deviation (or parameters in thousands and milliseconds, or a statistic).
-        note: Shown below the table.
+        by_epochs: Whether the model is trained in epochs.
+        collect: Additional information to record about a trained model: ``"embedding"`` or nothing.
+        paper: By dataset, the paper's mean and standard deviation (or parameters in thousands and milliseconds, or a
+            statistic).
+        note: Text to show below the table.
     """
 
     model: str
@@ -79,15 +80,15 @@ class Experiment:
     """A table or a figure.
 
     Args:
-        name: Its name on the command line.
-        title: Its title.
+        name: Name on the command line.
+        title: Title.
         datasets: Names of datasets.
         rows: The models.
-        protocols: Names of protocols that make sense for it; the first is the default. None: nothing is run, the rows
-            are statistics of the datasets.
+        protocols: Names of its protocols; the first is the default. If empty, nothing is run, and the rows are
+            statistics of the datasets.
         presets: By preset, the settings of this experiment.
-        unit: How a table prints accuracies.
-        figure: Import path of the function that draws it; ``None``: it is a table.
+        unit: Format of accuracies in a table.
+        figure: Import path of the function that plots it. ``None`` for a table.
     """
 
     name: str
@@ -101,16 +102,16 @@ class Experiment:
 
     @property
     def needs_runs(self) -> bool:
-        """Whether its values come from cells."""
+        """Whether its results come from cells."""
         return bool(self.protocols)
 
     def setting(self, row: Row, dataset: str, preset: str, name: str) -> Any:
-        """The value of ``epochs``, ``graphs``, ``folds``, ``holdouts``, ``runs`` or ``seeds`` in a preset."""
+        """Return ``epochs``, ``graphs``, ``folds``, ``holdouts``, ``runs`` or ``seeds`` of a preset."""
         values = self.presets[preset] | row.presets.get(preset, {})
         return _for_dataset(values[name], dataset)
 
     def configurations(self, row: Row, dataset: str, preset: str) -> list[dict[str, Any]]:
-        """The constructor parameters of every configuration, in the order of the grid."""
+        """Return the constructor parameters of every configuration, in the order of the grid."""
         fixed = {name: _for_dataset(value, dataset) for name, value in row.fixed.items()}
         epochs = self.setting(row, dataset, preset, "epochs")
         if row.by_epochs and epochs != "recipe":
@@ -122,24 +123,24 @@ class Experiment:
 
 
 def names() -> list[str]:
-    """Names of all experiments of the paper."""
+    """Return the names of all experiments of the paper."""
     files = resources.files("tfgw.paper.experiments").iterdir()
     found = {file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")}
     return sorted(found - {"presets", "grids"})
 
 
 def load_experiment(name: str) -> Experiment:
-    """An experiment of the paper by its name, or one of your own by the path of its file, which ends in ``.toml``."""
+    """Load an experiment of the paper by name, or your own experiment by the path of its ``.toml`` file."""
     if name.endswith(".toml"):
         text = Path(name).read_text()
     elif name in names():
         text = _shipped(name)
     else:
-        raise ValueError(f"no experiment {name!r}; there are {', '.join(names())}, or a file that ends in .toml")
+        raise ValueError(f"no experiment {name!r}; choose one of {', '.join(names())}, or a .toml file")
     try:
         return _experiment(Path(name).stem, _with_base(tomllib.loads(text)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"experiment {name}: not as expected, {error!r}") from error
+        raise ValueError(f"experiment {name}: invalid file: {error!r}") from error
 
 
 def _shipped(name: str) -> str:
@@ -147,11 +148,11 @@ def _shipped(name: str) -> str:
 
 
 def _with_base(table: dict[str, Any]) -> dict[str, Any]:
-    """``like`` names an experiment of the paper from which this one takes everything that it does not set itself."""
+    """Resolve ``like``, the name of an experiment of the paper from which missing entries are taken."""
     if "like" not in table:
         return table
     if table["like"] not in names():
-        raise ValueError(f"like = {table['like']!r}: no experiment of the paper")
+        raise ValueError(f"like = {table['like']!r}: not an experiment of the paper")
     return tomllib.loads(_shipped(table["like"])) | table
 
 
@@ -182,17 +183,17 @@ def _row(row: dict[str, Any], grids: dict[str, Any]) -> Row:
 
 
 def _for_dataset(value: Any, dataset: str) -> Any:
-    """The value for a dataset: a table has entries by dataset, by kind of dataset, or a ``default``."""
+    """Return the value for a dataset; a table has entries by dataset, by kind of dataset, or a ``default``."""
     if not isinstance(value, dict):
         return value
     for name in (dataset, KINDS.get(dataset, "bio"), "default"):
         if name in value:
             return value[name]
-    raise ValueError(f"no value for {dataset}, nor a default: {value}")
+    raise ValueError(f"no value for {dataset} and no default: {value}")
 
 
 def _with_recipe(configuration: dict[str, Any]) -> dict[str, Any]:
-    """Settings in place of a recipe's name, whose meaning may change; records must not hold for the new one."""
+    """Replace the name of a recipe by its settings, so that records become invalid when the recipe changes."""
     recipe = configuration.get("recipe", "paper")
     return configuration if recipe == "paper" else configuration | {"recipe": dict(recipe_of(recipe))}
 
@@ -201,14 +202,14 @@ def _with_templates(configuration: dict[str, Any], dataset: str) -> dict[str, An
     per_class = configuration.pop("templates_per_class", None)
     if per_class is not None:
         if dataset not in CLASSES:
-            raise ValueError(f"templates_per_class: the classes of {dataset} are not known; give num_templates")
+            raise ValueError(f"templates_per_class: the classes of {dataset} are not known; set num_templates")
         configuration["num_templates"] = per_class * CLASSES[dataset]
     return dict(sorted(configuration.items()))
 
 
 def select(choices: Sequence[str], wanted: Sequence[str] | None, what: str) -> list[str]:
-    """Those of ``choices`` that are wanted (default: all); unknown names are an error."""
+    """Return those of ``choices`` that are wanted (default: all); raise ``ValueError`` for unknown names."""
     unknown = [name for name in wanted or () if name not in choices]
     if unknown:
-        raise ValueError(f"{what} {unknown[0]!r}: not in this experiment, which has {', '.join(choices)}")
+        raise ValueError(f"{what} {unknown[0]!r}: not in this experiment; choose from {', '.join(choices)}")
     return [name for name in choices if not wanted or name in wanted]

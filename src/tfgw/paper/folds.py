@@ -1,4 +1,4 @@
-"""Stratified divisions of a dataset, of which the protocols are made."""
+"""Stratified splits of a dataset for the protocols."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Fold(NamedTuple):
 def k_fold(
     indices: np.ndarray, labels: np.ndarray, *, seed: int, groups: np.ndarray | None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Ten pairs of kept and drawn graphs, stratified by class; graphs of one group stay together."""
+    """Return ten pairs of training and held-out graphs, stratified by class; graphs of a group stay together."""
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     splitter = kind(FOLDS, shuffle=True, random_state=seed)
     parts = splitter.split(indices, labels[indices], None if groups is None else groups[indices])
@@ -29,7 +29,7 @@ def k_fold(
 def draw_tenth(
     indices: np.ndarray, labels: np.ndarray, *, seed: int, groups: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Kept graphs and a drawn tenth, stratified by class; graphs of one group stay together."""
+    """Hold out a tenth of the graphs, stratified by class; graphs of a group stay together."""
     if groups is not None:
         return k_fold(indices, labels, seed=seed, groups=groups)[0]
     kept, drawn = train_test_split(indices, test_size=1 / FOLDS, random_state=seed, stratify=labels[indices])

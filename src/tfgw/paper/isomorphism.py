@@ -7,7 +7,7 @@ from tfgw.datasets import CanonicalOrder, GraphDataset
 
 
 def isomorphism_groups(dataset: GraphDataset) -> np.ndarray:
-    """The same number for graphs that are isomorphic with equal node features, ``(num_graphs,)``."""
+    """Return a group number for each graph, ``(num_graphs,)``: equal for isomorphic graphs with equal node features."""
     to_canonical = CanonicalOrder()
     numbers: dict[bytes, int] = {}
     return np.array([numbers.setdefault(_content(to_canonical(graph)), len(numbers)) for graph in dataset])

@@ -1,4 +1,4 @@
-"""From an experiment and a user's options to the series that they ask for."""
+"""Series of an experiment for the options of a user."""
 
 from tfgw.paper.experiment import Experiment, Row, select
 from tfgw.paper.protocols import PROTOCOLS, Protocol, get_protocol
@@ -15,11 +15,11 @@ def plan(
     datasets: list[str] | None = None,
     models: list[str] | None = None,
 ) -> list[Series]:
-    """All series of an experiment, or those of some datasets and models."""
+    """Return all series of an experiment, or those of some datasets and models."""
     protocol = chosen_protocol(experiment, options)
     if options.splits is not None and (not protocol.takes_splits or options.grouped):
         names = " or ".join(repr(one.name) for one in PROTOCOLS.values() if one.takes_splits)
-        raise ValueError(f"splits: a file of splits is for the protocol {names}, without groups of graphs")
+        raise ValueError(f"splits: only supported for the protocol {names}, without grouping of isomorphic graphs")
     wanted = select([row.model for row in experiment.rows], models, "model")
     rows = [row for row in experiment.rows if row.model in wanted]
     return [
@@ -30,9 +30,9 @@ def plan(
 
 
 def chosen_protocol(experiment: Experiment, options: Options) -> Protocol:
-    """The protocol that the options name, or the experiment's first."""
+    """Return the protocol of the options, or the first of the experiment."""
     if not experiment.needs_runs:
-        raise ValueError(f"{experiment.name} needs no runs: 'tfgw paper show' prints it")
+        raise ValueError(f"{experiment.name} needs no runs; use 'tfgw paper show'")
     name = options.protocol or experiment.protocols[0]
     select(experiment.protocols, [name], "protocol")
     return get_protocol(name)

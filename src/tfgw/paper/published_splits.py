@@ -11,10 +11,10 @@ from tfgw.paper.folds import FOLDS, Fold
 
 
 def read_splits(path: Path, *, num_graphs: int) -> list[Fold]:
-    """Folds from a file in the format in which Errica et al. published theirs.
+    """Read folds from a file in the format of Errica et al.
 
     The file is a JSON list with one entry per test fold: ``{"test": [...], "model_selection": [{"train": [...],
-    "validation": [...]}]}``, numbers being positions of graphs in the dataset.
+    "validation": [...]}]}``. The numbers are positions of graphs in the dataset.
     """
     try:
         entries = json.loads(path.read_text())
@@ -43,16 +43,16 @@ def _check(fold: Fold, num_graphs: int, *, where: str) -> None:
     if not all(map(len, fold)):
         raise ValueError(f"{where}: one of train, validation, test is empty")
     if everything.min() < 0 or everything.max() >= num_graphs:
-        raise ValueError(f"{where}: a graph outside 0 to {num_graphs - 1}")
+        raise ValueError(f"{where}: contains a graph outside 0 to {num_graphs - 1}")
     if len(np.unique(everything)) < len(everything):
         raise ValueError(f"{where}: a graph is in two parts")
 
 
 def splits_file(source: Path, dataset: str) -> Path:
-    """The file of splits of a dataset: ``source`` itself, or ``DATASET_splits.json`` in the folder ``source``."""
+    """Return the file of splits of a dataset: ``source``, or ``DATASET_splits.json`` in the folder ``source``."""
     path = source / f"{dataset}_splits.json" if source.is_dir() else source
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such file of splits")
+        raise FileNotFoundError(f"{path}: no such file of splits")
     return path
 
 

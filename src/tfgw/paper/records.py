@@ -1,11 +1,11 @@
-"""Records of finished cells, in a folder that any number of processes use at once.
+"""Records of finished cells, in a folder that several processes can use at the same time.
 
-Each finished cell writes one file atomically: ``DATASET/CLASS/HASH.json``. Whatever is killed, and whenever, the files
-are complete. ``pack`` collects those of a dataset and a class in one file, ``DATASET/CLASS.jsonl``, with a line per
-record, for keeping and committing. Both kinds of files are read.
+Each finished cell atomically writes one file, ``DATASET/CLASS/HASH.json``, so files are complete even if processes are
+killed. ``pack`` collects the records of a dataset and a class in one file, ``DATASET/CLASS.jsonl``, with one record per
+line, for archiving and committing. Both kinds of files are read.
 
-Writers hold a lock, which the system releases when a process dies. Readers need none: a record moves from its own file
-to the pack, which is replaced before the file is removed, and readers look in that order.
+Writers hold a lock, which the system releases when a process dies. Readers need no lock: a packed record's own file is
+removed only after the pack is replaced, and readers look in that order.
 """
 
 import json
@@ -23,15 +23,16 @@ from tfgw.datasets.paths import written_whole
 from tfgw.paper.cells import Cell
 
 Record = dict[str, Any]
-"""``cell``, ``status`` (done or failed), ``result`` or ``error``, and ``run``: what differs between runs."""
+"""``cell``, ``status`` (done or failed), ``result`` or ``error``, and ``run`` (information that differs between
+runs)."""
 
 
 NAME = re.compile(r"[\w+-][\w.+-]*")
-"""Of a dataset or a class: it becomes part of a path."""
+"""Valid name of a dataset or class, which becomes part of a path."""
 
 
 class Pack(NamedTuple):
-    """The records of one group in one file, and which version of the file they were read from."""
+    """The records of one group in one file, and the version of that file."""
 
     version: tuple[int, int, int] | None
     records: dict[str, Record]
@@ -45,13 +46,13 @@ class Records:
         self._packs: dict[str, Pack] = {}
 
     def get(self, cell: Cell) -> Record | None:
-        """The record of a cell, if there is one."""
+        """Return the record of a cell, or ``None``."""
         _check_name(cell)
         found = _read(self._path(cell.key))
         return self._pack_of(cell.group).get(cell.key) if found is None else found
 
     def all_done(self, cells: Sequence[Cell]) -> list[Record] | None:
-        """The records of these cells, if all of them are done."""
+        """Return the records of these cells if all of them are done, else ``None``."""
         done = [record for cell in cells if (record := self.get(cell)) is not None and is_done(record)]
         return done if len(done) == len(cells) else None
 
@@ -62,24 +63,26 @@ class Records:
             temporary.write_text(_line(record))
 
     def __iter__(self) -> Iterator[Record]:
-        """All records, ordered by their keys."""
+        """Iterate over all records, ordered by key."""
         for group in self._groups():
-            loose = self._loose(group)  # before the pack, as they may be packed meanwhile
+            loose = self._loose(group)  # read before the pack, because they may be packed at the same time
             found = self._pack_of(group) | loose
             for key in sorted(found):
                 yield found[key]
 
     def merge_from(self, other: "Records") -> None:
-        """Add the records of another folder, for example from another machine; our own finished records are kept."""
+        """Add the records of another folder, such as from another machine; finished records of this folder are kept."""
         for record in other:
             with self._lock():
                 if not is_done(self.get(Cell(**record["cell"]))):
                     self.put(record)
 
     def pack(self) -> int:
-        """Collect the files of each group in one; returns the number of records."""
+        """Collect the records of each group in one file, and return the number of records."""
         with self._lock():
-            for left_behind in self.folder.glob("*/**/.*.json*"):  # by a writer that was killed: others hold the lock
+            for left_behind in self.folder.glob(
+                "*/**/.*.json*"
+            ):  # left by killed writers, because others hold the lock
                 left_behind.unlink()
             return sum(self._pack_group(group) for group in self._groups())
 
@@ -88,15 +91,15 @@ class Records:
         found = self._pack_of(group) | loose
         with written_whole(self._pack_path(group)) as temporary:
             temporary.write_text("".join(_line(found[key]) for key in sorted(found)))
-        for key in loose:  # only now: a record that is in both files is read once
+        for key in loose:  # remove last; a record in both files is read once
             self._path(key).unlink()
-        with suppress(OSError):  # there is no folder, or it has a damaged file
+        with suppress(OSError):  # the folder is missing, or contains a damaged file
             (self.folder / group).rmdir()
         return len(found)
 
     def _lock(self) -> FileLock:
         self.folder.mkdir(parents=True, exist_ok=True)
-        # A singleton, so that a thread that holds the lock can take it again.
+        # A singleton, so that a thread can acquire the lock again.
         return FileLock(self.folder / ".lock", is_singleton=True)
 
     def _groups(self) -> list[str]:
@@ -105,7 +108,7 @@ class Records:
         return sorted({f"{path.parent.name}/{path.name.removesuffix('.jsonl')}" for path in (*files, *folders)})
 
     def _loose(self, group: str) -> dict[str, Record]:
-        """The records of a group that have a file of their own."""
+        """Return the records of a group that have their own file."""
         paths = (self.folder / group).glob("[!.]*.json")
         return {f"{group}/{path.stem}": record for path in paths if (record := _read(path)) is not None}
 
@@ -116,7 +119,7 @@ class Records:
         return self.folder / f"{group}.jsonl"
 
     def _pack_of(self, group: str) -> dict[str, Record]:
-        """The packed records, read again if the file was replaced."""
+        """Return the packed records; reread the file if it was replaced."""
         path = self._pack_path(group)
         try:
             version = _version(path.stat())
@@ -129,23 +132,23 @@ class Records:
 
 
 def key_of(record: Record) -> str:
-    """The key of a record's cell."""
+    """Return the key of the cell of a record."""
     return Cell(**record["cell"]).key
 
 
 def is_done(record: Record | None) -> bool:
-    """Whether there is a record of a cell that succeeded."""
+    """Whether there is a record and its cell succeeded."""
     return record is not None and record["status"] == "done"
 
 
 def _read(path: Path) -> Record | None:
-    """The record in a file of its own; ``None`` if there is none."""
+    """Read a record from its own file; return ``None`` if there is none."""
     try:
         record = _parsed(path.read_bytes(), str(path))
     except FileNotFoundError:
         return None
     if record is not None and not key_of(record).endswith(f"/{path.stem}"):
-        warnings.warn(f"{path}: the record of another cell, left out", stacklevel=2)
+        warnings.warn(f"{path}: ignored, because it is the record of another cell", stacklevel=2)
         return None
     return record
 
@@ -158,14 +161,14 @@ def _read_pack(path: Path) -> dict[str, Record]:
 
 
 def _parsed(text: bytes, place: str) -> Record | None:
-    """A record, or ``None`` with a warning: damage costs one record, not all."""
+    """Parse a record; return ``None`` with a warning if it is damaged."""
     try:
         record: Record = json.loads(text)
         _check_name(Cell(**record["cell"]))
         if record["status"] not in ("done", "failed"):
             raise ValueError(f"unknown status {record['status']!r}")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        warnings.warn(f"{place}: not a record, left out ({error!r})", stacklevel=2)
+        warnings.warn(f"{place}: ignored, because it is not a valid record ({error!r})", stacklevel=2)
         return None
     return record
 
@@ -177,7 +180,7 @@ def _version(found: stat_result) -> tuple[int, int, int]:
 def _check_name(cell: Cell) -> None:
     for name in cell.group.split("/", maxsplit=1):
         if not NAME.fullmatch(name):
-            raise ValueError(f"record: {name!r} is not the name of a dataset or a class, of which a path can be made")
+            raise ValueError(f"record: {name!r} is not a valid name of a dataset or class")
 
 
 def _line(record: Record) -> str:

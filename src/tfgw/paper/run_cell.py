@@ -18,7 +18,7 @@ from tfgw.paper.run_context import RunContext
 
 
 def run_cell(cell: Cell, context: RunContext) -> Record:
-    """Train, measure, and write the record, also that of a failure."""
+    """Train, measure, and write the record, even of a failure."""
     torch.set_num_threads(context.threads)
     start = time.perf_counter()
     record: Record = {"cell": cell.as_dict()}
@@ -41,7 +41,7 @@ def run_cell(cell: Cell, context: RunContext) -> Record:
 
 
 def check_inputs(cells: Sequence[Cell], context: RunContext) -> None:
-    """Raise an error once, before any cell runs, if a dataset, a file of splits or a class is missing."""
+    """Raise an error before any cell runs if a dataset, a file of splits or a class is missing."""
     for path in {cell.model for cell in cells}:
         classifier_class(path)
     for cell in {(cell.protocol, cell.dataset, cell.splits): cell for cell in cells}.values():

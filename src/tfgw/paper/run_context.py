@@ -1,4 +1,4 @@
-"""Where and how cells run."""
+"""Folders and resources for running cells."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """Folders and resources of a run; the result of a cell depends on none of them.
+    """Folders and resources of a run. The result of a cell does not depend on them.
 
     Args:
         results: Folder of the records.
-        data_dir: Folder of the datasets; ``None``: that of :func:`tfgw.datasets.load`.
+        data_dir: Folder of the datasets (default: as in :func:`tfgw.datasets.load`).
         splits: File or folder of published splits.
         accelerator: ``"cpu"``, ``"cuda"`` or ``"auto"``.
-        threads: Threads of one cell.
+        threads: Number of threads per cell.
     """
 
     results: Path

@@ -1,4 +1,4 @@
-"""Run the cells of some series that have no record yet."""
+"""Run the missing cells of series."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,13 +18,13 @@ Engine = Callable[[Sequence[Cell]], Iterator[Record]]
 
 
 class Outcome(NamedTuple):
-    """What a run did.
+    """Result of a run.
 
     Attributes:
-        done: Cells that succeeded.
-        failed: Records of all failures, also of earlier runs.
-        missing: Cells without a record. Those that depend on others that failed are among them.
-        total: Cells in total.
+        done: Number of cells that succeeded.
+        failed: Records of all failures, including those of earlier runs.
+        missing: Number of cells without a record, including those that depend on failed cells.
+        total: Total number of cells.
     """
 
     done: int
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What there is to run: cells, how many of them have no time estimate, and seconds for the others."""
+    """Number of missing cells, number of them without a time estimate, and estimated seconds for the others."""
 
     cells: int
     unknown: int
@@ -51,7 +51,7 @@ def run(
     retry_failed: bool = False,
     progress_bar: bool = False,
 ) -> Outcome:
-    """Run the missing cells and write their records to ``context.results``. Safe to kill, and to call again."""
+    """Run the missing cells and write their records to ``context.results``. Safe to kill and to call again."""
     records = Records(context.results)
     total = sum(one.total for one in series)
     check_inputs(missing(series, records, retry_failed=retry_failed), context)
@@ -75,9 +75,9 @@ def run(
 
 
 def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> list[Cell]:
-    """Cells without a record, each once; with ``retry_failed`` also those that failed.
+    """Return cells without a record, each once; with ``retry_failed``, also those that failed.
 
-    One whose process was killed is always tried again: the cause may lie outside the cell.
+    Cells whose process was killed are always retried, because the cause may lie outside the cell.
     """
     found: dict[str, Cell] = {}
     for one in series:
@@ -89,13 +89,13 @@ def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = 
 
 
 def known(series: Sequence[Series], records: Records) -> list[Record]:
-    """Records of all cells of the series."""
+    """Return the records of all cells of the series."""
     cells = {cell.key: cell for one in series for cell in one.ready_cells(records)}
     return [record for cell in cells.values() if (record := records.get(cell)) is not None]
 
 
 def forecast(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> Forecast:
-    """What :func:`run` would do. Cells that are not known yet are assumed to take as long as the known ones."""
+    """Estimate the work of :func:`run`. Unknown cells are assumed to take as long as the known ones."""
     estimates = TimeEstimates(records)
     cells = missing(series, records, retry_failed=retry_failed)
     times = [estimates.seconds(cell) for cell in cells]
@@ -121,20 +121,20 @@ class Progress:
         )
 
     def begin(self, cells: Sequence[Cell], *, recorded: int) -> None:
-        """These cells start now; ``recorded`` others have finished before, the rest is not known yet."""
+        """Register the cells that start now; ``recorded`` others have finished before."""
         self._left = {cell.key: cell for cell in cells}
         self._later = max(0, self._bar.total - recorded - len(cells)) if self._bar.total else 0
         self._show()
 
     def end(self, record: Record) -> None:
-        """One of them has finished."""
+        """Register a finished cell."""
         cell = Cell(**record["cell"])
         self._left.pop(cell.key, None)
         self._estimates.learn(record)
         self._show(f"; last: {cell.dataset}, {record['status']}")
 
     def close(self) -> None:
-        """Leave the bar on the screen."""
+        """Close the bar and leave it on the screen."""
         self._bar.close()
 
     def _show(self, last: str = "") -> None:
@@ -142,7 +142,7 @@ class Progress:
         self._bar.set_postfix_str(self.remaining() + last)
 
     def remaining(self) -> str:
-        """The remaining time in words; cells without an estimate are counted, not guessed."""
+        """Return a description of the remaining time; cells without an estimate are only counted."""
         times = [self._estimates.seconds(cell) for cell in self._left.values()]
         measured = [seconds for seconds in times if seconds is not None]
         if not measured:
@@ -150,4 +150,4 @@ class Progress:
         later = self._later * sum(measured) / len(measured)
         text = f"time left: about {format_duration((sum(measured) + later) / self._jobs)}"
         unknown = len(times) - len(measured)
-        return f"{text} and {unknown} cells of unknown length" if unknown else text
+        return f"{text} and {unknown} cells of unknown duration" if unknown else text

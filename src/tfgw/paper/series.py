@@ -1,4 +1,4 @@
-"""The cells behind one value of a table: a model on a dataset under a protocol."""
+"""The cells behind one result of a table: a model on a dataset under a protocol."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a user chooses besides experiment, datasets and models; it becomes part of every cell.
+    """Options of a user besides experiment, datasets and models; they become part of every cell.
 
     Args:
         preset: ``"smoke"``, ``"quick"`` or ``"full"``.
-        protocol: Name of one of the experiment's protocols; ``None``: its first.
-        grouped: Whether isomorphic graphs stay on the same side of every split.
-        splits: File or folder of published splits, for a protocol that takes them.
+        protocol: Name of a protocol of the experiment (default: the first).
+        grouped: Whether to keep isomorphic graphs on the same side of every split.
+        splits: File or folder of published splits, for protocols that support them.
     """
 
     preset: str = "quick"
@@ -31,16 +31,16 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One row of an experiment on one dataset; the protocol says which cells that makes.
+    """One row of an experiment on one dataset; the protocol defines its cells.
 
     Args:
         row: The model.
         dataset: Name of the dataset.
-        protocol: How it is measured.
-        configurations: Constructor parameters that are compared with each other, in the order of the grid.
-        sizes: The preset's ``folds``, ``graphs``, ``holdouts``, ``runs`` and ``seeds``.
-        grouped: Whether isomorphic graphs stay on the same side of every split.
-        splits: SHA-256 of the file of published splits; ``None``: splits are drawn.
+        protocol: Protocol of the measurement.
+        configurations: Constructor parameters of the configurations, in the order of the grid.
+        sizes: Values of the preset for ``folds``, ``graphs``, ``holdouts``, ``runs`` and ``seeds``.
+        grouped: Whether to keep isomorphic graphs on the same side of every split.
+        splits: SHA-256 of the file of published splits. ``None`` means random splits.
     """
 
     row: Row
@@ -53,24 +53,24 @@ class Series:
 
     @property
     def has_cells(self) -> bool:
-        """Whether there is anything to run: a row without a class only quotes the paper."""
+        """Whether there is anything to run; a row without a class only shows the paper's results."""
         return self.row.path is not None
 
     @property
     def total(self) -> int:
-        """Number of cells, including those that are only known once others are done."""
+        """Number of cells, including those that become known after others are done."""
         return self.protocol.total(self) if self.has_cells else 0
 
     def first_cells(self) -> list[Cell]:
-        """The cells that depend on no others."""
+        """Return the cells that do not depend on others."""
         return self.protocol.first_cells(self) if self.has_cells else []
 
     def ready_cells(self, records: Records) -> list[Cell]:
-        """All cells that are known by now."""
+        """Return all known cells."""
         return self.protocol.ready_cells(self, records) if self.has_cells else []
 
 
 def finished(series: Series, records: Records) -> list[Record]:
-    """Records of the cells of a series that are known by now."""
+    """Return the records of the known cells of a series."""
     found = (records.get(cell) for cell in series.ready_cells(records))
     return [record for record in found if record is not None]

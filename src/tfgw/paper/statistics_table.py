@@ -9,11 +9,11 @@ from tfgw.paper.experiment import Experiment, select
 
 
 def statistics_data(experiment: Experiment, data_dir: Path | None, datasets: list[str] | None) -> list[dict[str, Any]]:
-    """For each dataset, every statistic: the paper's value and ours."""
+    """Return the paper's value and ours for every statistic of each dataset."""
     names = select(experiment.datasets, datasets, "dataset")
     unknown = [row.model for row in experiment.rows if row.model not in Statistics._fields]
     if unknown:
-        raise ValueError(f"{experiment.name}: has no protocols, and {unknown[0]!r} is no statistic of a dataset")
+        raise ValueError(f"{experiment.name}: has no protocols, and {unknown[0]!r} is not a statistic of a dataset")
     found = {name: statistics(load_graphs(name, data_dir)) for name in names}
     return [
         {"dataset": name}
@@ -23,7 +23,7 @@ def statistics_data(experiment: Experiment, data_dir: Path | None, datasets: lis
 
 
 def statistics_rows(experiment: Experiment, data: list[dict[str, Any]]) -> list[list[str]]:
-    """Header and rows, as text: the paper's value, then ours."""
+    """Return header and rows as text: the paper's value, then ours."""
     header = ["dataset", *(f"{row.title}, paper / ours" for row in experiment.rows)]
     body = [[entry["dataset"], *(_pair(*entry[row.model]) for row in experiment.rows)] for entry in data]
     return [header, *body]

@@ -10,25 +10,25 @@ from tfgw.paper.series import Series, finished
 
 
 class Summary(NamedTuple):
-    """Results of one series; only folds, hold-outs or seeds all of whose cells are done count.
+    """Results of one series, over the folds, hold-outs or seeds whose cells are all done.
 
     Attributes:
         test: Mean test accuracy.
-        deviation: Its sample standard deviation over what ``over`` names.
-        fold_deviation: Protocol ``paper``: deviation over the folds around one hold-out, averaged over hold-outs.
-        validation: Mean validation accuracy at the kept checkpoint. It selected the model and is not a result.
+        deviation: Sample standard deviation of the test accuracy over the units of ``over``.
+        fold_deviation: For the protocol ``paper``, deviation over the folds of one hold-out, averaged over hold-outs.
+        validation: Mean validation accuracy of the selected checkpoint. It was used for selection and is not a result.
         train: Mean training accuracy.
-        units: Number of folds, hold-outs or seeds that ``deviation`` is over.
-        over: Their name, in the plural.
-        done: Cells that are done.
-        failed: Cells that failed.
-        total: Cells of the series.
-        epochs: Epochs of training; ``None`` if the model is not trained by epochs.
-        configurations: Size of the grid.
-        seconds: Time of all finished cells together.
+        units: Number of folds, hold-outs or seeds.
+        over: Name of the units, in the plural.
+        done: Number of finished cells.
+        failed: Number of failed cells.
+        total: Number of cells of the series.
+        epochs: Number of epochs; ``None`` if the model is not trained in epochs.
+        configurations: Number of configurations in the grid.
+        seconds: Total time of all finished cells.
         parameters: Number of learned parameters.
-        ms_per_graph: Milliseconds to predict one of many graphs at once.
-        ms_one_graph: Milliseconds to predict a single graph.
+        ms_per_graph: Milliseconds per graph, with all graphs in one call.
+        ms_one_graph: Milliseconds per graph, with one graph per call.
         gpu: Whether a GPU was used: ``"yes"``, ``"no"`` or ``"in part"``.
         machines: Descriptions of the machines.
     """
@@ -86,7 +86,7 @@ def summarise(series: Series, records: Records) -> Summary:
 
 
 def by_configuration(series: Series, records: Records) -> list[tuple[dict[str, Any], list[Record]]]:
-    """Each configuration with the records of its finished cells; for figures that compare configurations."""
+    """Return each configuration with the records of its finished cells, for figures that compare configurations."""
     done = [record for record in finished(series, records) if is_done(record)]
     return [
         (configuration, [record for record in done if record["cell"]["configuration"] == configuration])
@@ -95,7 +95,7 @@ def by_configuration(series: Series, records: Records) -> list[tuple[dict[str, A
 
 
 def mean_result(records: Iterable[Record], name: str) -> float | None:
-    """Mean of one entry of the results; ``None`` if there is no record, or one without a value."""
+    """Return the mean of one entry of the results; ``None`` if there are no records or a value is missing."""
     values: list[Any] = [record["result"][name] for record in records]
     return None if not values or None in values else float(np.mean(values))
 

@@ -1,4 +1,4 @@
-"""A table of the paper beside ours: the same values as rows of text, as Markdown and as data."""
+"""Tables with the paper's results and ours, as text, Markdown or data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +12,13 @@ Summaries = Sequence[tuple[Series, Summary]]
 
 
 def table_rows(experiment: Experiment, protocol: Protocol, summaries: Summaries) -> list[list[str]]:
-    """Header and rows, as text."""
+    """Return header and rows as text."""
     body = [protocol.row(series, summary, experiment.unit) for series, summary in summaries]
     return [list(protocol.columns), *body]
 
 
 def table_data(summaries: Summaries) -> list[dict[str, Any]]:
-    """One entry per series, for programs."""
+    """Return one entry per series, as JSON data."""
     return [
         {
             "dataset": series.dataset,
@@ -32,13 +32,13 @@ def table_data(summaries: Summaries) -> list[dict[str, Any]]:
 
 
 def caption(experiment: Experiment, protocol: Protocol, options: Options, summaries: Summaries) -> list[str]:
-    """The caption: what a reader must know to read the table."""
+    """Return the lines of the caption."""
     found = [summary for _, summary in summaries]
     lines = [f"{experiment.title}.", _progress(protocol, options, found), *protocol.caption]
     if protocol.depends_on_epochs and (longer := _longer_training(experiment, summaries, options.preset)):
         lines.append(f"Trained for fewer `epochs` than the paper's {' or '.join(map(str, longer))}.")
     if any(summary.gpu != "no" for summary in found):
-        lines.append("Rows whose time is marked * were run on a GPU, entirely or in part.")
+        lines.append("Rows whose time is marked * were run on a GPU, entirely or partly.")
     if machines := sorted({name for summary in found for name in summary.machines}):
         lines.append(f"Machines: {'; '.join(machines)}. `time` is the total over all cells.")
     notes = {series.row.title: series.row.note for series, _ in summaries if series.row.note}
@@ -47,7 +47,7 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
 
 def _progress(protocol: Protocol, options: Options, found: Sequence[Summary]) -> str:
     done, failed, total = (sum(getattr(summary, name) for summary in found) for name in ("done", "failed", "total"))
-    grouped = ", isomorphic graphs kept together" if options.grouped else ""
+    grouped = ", isomorphic graphs grouped" if options.grouped else ""
     splits = ", splits from a file" if options.splits is not None else ""
     failures = f", {failed} failed" if failed else ""
     how = f"Protocol `{protocol.name}`{grouped}{splits}, preset `{options.preset}`"
@@ -55,7 +55,7 @@ def _progress(protocol: Protocol, options: Options, found: Sequence[Summary]) ->
 
 
 def _longer_training(experiment: Experiment, summaries: Summaries, preset: str) -> list[int]:
-    """The paper's numbers of epochs, where those of the preset are smaller."""
+    """Return the paper's numbers of epochs that are larger than those of the preset."""
     found = set()
     for series, _ in summaries:
         if series.row.by_epochs:
@@ -66,7 +66,7 @@ def _longer_training(experiment: Experiment, summaries: Summaries, preset: str) 
 
 
 def markdown(rows: list[list[str]]) -> str:
-    """Rows as a Markdown table."""
+    """Format rows as a Markdown table."""
     header, *body = rows
     lines = [header, ["---"] * len(header), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,4 +1,4 @@
-"""How long cells will take, estimated from the records of others."""
+"""Time estimates of cells from the records of others."""
 
 import json
 from collections import defaultdict
@@ -12,10 +12,10 @@ from tfgw.paper.records import Record
 
 
 class TimeEstimates:
-    """Seconds per cell, learned from records.
+    """Estimates of seconds per cell from records.
 
     The estimate is the mean over cells with the same dataset, class and configuration. If there are none, it is the
-    mean over cells whose configuration differs only in numbers, in proportion to the epochs.
+    mean over cells whose configuration differs only in numbers, scaled by the number of epochs.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
@@ -25,7 +25,7 @@ class TimeEstimates:
             self.learn(record)
 
     def learn(self, record: Record) -> None:
-        """Use one more record."""
+        """Add a record."""
         seconds = record["run"].get("seconds")
         if record["status"] == "done" and seconds is not None:
             cell = Cell(**record["cell"])
@@ -33,7 +33,7 @@ class TimeEstimates:
             self._similar[_similar(cell)].append(seconds / _epochs(cell))
 
     def seconds(self, cell: Cell) -> float | None:
-        """Estimate for one cell; ``None`` if no similar cell has been run."""
+        """Return the estimate for a cell, or ``None`` if no similar cell has been run."""
         if self._same[_same(cell)]:
             return float(np.mean(self._same[_same(cell)]))
         if self._similar[_similar(cell)]:
@@ -55,7 +55,7 @@ def _epochs(cell: Cell) -> Any:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration in words, rounded to a convenient unit."""
+    """Format a duration, rounded to a convenient unit."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:

@@ -1,12 +1,12 @@
-"""Plots as functions; each returns a matplotlib figure (extra ``report``).
+"""Plotting functions that return matplotlib figures (extra ``report``).
 
 >>> tfgw.plot.templates(model, graphs=train).savefig("templates.png")
->>> tfgw.plot.matching(model, graph)                       # which node goes to which template node
+>>> tfgw.plot.matching(model, graph)                       # which node matches which template node
 >>> tfgw.plot.embedding(model, graphs, labels)
 >>> tfgw.plot.curves(estimator)
 >>> tfgw.plot.confusion(y, estimator.predict(graphs))
 
-They are what reports and the paper's figures are made of.
+Reports and the paper's figures use them.
 """
 
 from tfgw.plot.curve_plot import curves

@@ -1,4 +1,4 @@
-"""How a training went."""
+"""Training curves."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @styled
 def curves(history: Any) -> "Figure":
-    """Draw loss, score, α and live template nodes by epoch.
+    """Plot loss, score, α and live template nodes by epoch.
 
     Args:
         history: A fitted estimator, or its ``history_``: one :class:`tfgw.train.EpochRecord` per epoch.
@@ -24,7 +24,7 @@ def curves(history: Any) -> "Figure":
         ("loss", {"training": "loss", "validation": "validation_loss"}),
         ("score", {"training": "score", "validation": "validation_score"}),
         ("α (1: structure)", {"α": "alpha"}),
-        ("template nodes with weight", {"live nodes": "live_nodes"}),
+        ("live template nodes", {"live nodes": "live_nodes"}),
     ]
     shown = [(title, lines) for title, lines in panels if _points(records, next(iter(lines.values())))]
     figure, axes = new_figure(len(shown), width=3.1, height=2.6)

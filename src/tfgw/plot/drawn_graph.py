@@ -1,4 +1,4 @@
-"""A graph as it is drawn: places, names and colours of nodes, strengths and bond orders of links."""
+"""Drawings of graphs as data: positions, names and colours of nodes, strengths and bond orders of links."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,23 +18,23 @@ ELEMENT_COLOURS = {
 }  # fmt: skip
 OTHER_ELEMENT = "#5f6b73"
 FAINTEST = 0.02
-"""Entries of a template's structure below this are not drawn."""
+"""Threshold below which entries of a template's structure are not drawn."""
 MOST_LINKS = 5
-"""Links for each node of a template that are drawn; the strongest."""
+"""Maximum number of links per template node; the strongest are drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnGraph:
-    """What :func:`tfgw.plot.graph_drawing.draw_graph` draws; links are listed once.
+    """Input of :func:`tfgw.plot.graph_drawing.draw_graph`; links are listed once.
 
     Args:
-        places: Coordinates, ``(n, 2)``.
+        places: Coordinates of the nodes, ``(n, 2)``.
         links: Pairs of nodes, ``(2, links)``.
-        strengths: Of links, from 0 (faint) to 1.
+        strengths: Strengths of the links, from 0 (faint) to 1.
         orders: Bond orders; 1.5 is aromatic.
-        weights: Of nodes; the mean weight has the usual size.
-        names: Of nodes, drawn inside them; empty strings for none.
-        colours: Of nodes.
+        weights: Weights of the nodes; a node of mean weight has the default size.
+        names: Names of the nodes, drawn inside them; empty strings for no name.
+        colours: Colours of the nodes.
     """
 
     places: np.ndarray
@@ -46,19 +46,18 @@ class DrawnGraph:
     colours: tuple[Any, ...]
 
     def moved(self, by: tuple[float, float], scale: float = 1.0) -> "DrawnGraph":
-        """The same drawing elsewhere."""
+        """Return a translated and scaled drawing."""
         return replace(self, places=scale * self.places + np.array(by))
 
 
 class NodeLooks:
     """Names and colours of nodes by their features, the same for graphs and for templates.
 
-    Features that are one-hot labels (or degrees) become names; others have a colour that is their first principal
-    component over the features seen here.
+    One-hot labels (or degrees) become names. For other features, the colour shows the first principal component.
 
     Args:
-        model: The model that takes the features.
-        features: Rows of features, as the networks take them, to fit the colours of real-valued features to.
+        model: Model whose features are drawn.
+        features: Rows of preprocessed features that define the colour scale of real-valued features.
     """
 
     def __init__(self, model: AnyModel, features: np.ndarray) -> None:
@@ -89,7 +88,7 @@ class NodeLooks:
         return names, tuple(self._colour(number) for number in numbers)
 
     def orders(self, edge_attr: np.ndarray | None, count: int) -> np.ndarray:
-        """Bond orders of edges with these attributes; 1 where they are no bonds."""
+        """Return bond orders of edges with these attributes; 1 if they are not bonds."""
         if self.bonds is None or edge_attr is None:
             return np.ones(count)
         block = edge_attr[:, self._first_bond : self._first_bond + len(self.bonds)]
@@ -104,7 +103,7 @@ class NodeLooks:
 
     @property
     def legend(self) -> str:
-        """What colours mean, in words."""
+        """Description of the colours."""
         if self.are_elements:
             return "element"
         if self.names:
@@ -113,7 +112,7 @@ class NodeLooks:
 
 
 def drawn_graph(graph: Data, looks: NodeLooks, *, places: np.ndarray | None = None) -> DrawnGraph:
-    """A graph of a dataset, with features as the networks take them."""
+    """Create the drawing of a preprocessed graph."""
     edges = graph.edge_index.numpy()
     once = edges[0] < edges[1]
     names, colours = looks.of(graph.x.double().numpy())
@@ -141,9 +140,9 @@ def drawn_graph(graph: Data, looks: NodeLooks, *, places: np.ndarray | None = No
 def drawn_template(
     structure: np.ndarray, features: np.ndarray, weights: np.ndarray, look: Callable[[np.ndarray], Any]
 ) -> DrawnGraph:
-    """The nodes of a template that have weight; ``look`` gives names and colours for rows of features."""
+    """Create the drawing of the live nodes of a template; ``look`` maps features to names and colours."""
     C = np.maximum(structure, structure.T)
-    C = C / max(1.0, C.max())  # structures that are no adjacency matrix
+    C = C / max(1.0, C.max())  # for structures other than adjacency
     names, colours = look(features)
     links = np.stack(np.nonzero(np.triu(C > FAINTEST, 1)))
     strongest = np.argsort(-C[links[0], links[1]], kind="stable")[: MOST_LINKS * len(C)]
@@ -160,7 +159,7 @@ def drawn_template(
 
 
 def plain_drawing(places: np.ndarray, edge_index: np.ndarray, colour: str) -> DrawnGraph:
-    """A graph without names, its nodes at given places."""
+    """Create the drawing of a graph without names, with nodes at given positions."""
     links, n = edge_index[:, edge_index[0] < edge_index[1]], len(places)
     ones = np.ones(links.shape[1])
     looks: dict[str, Any] = {"weights": np.full(n, 1 / n), "names": ("",) * n, "colours": (colour,) * n}
@@ -168,7 +167,7 @@ def plain_drawing(places: np.ndarray, edge_index: np.ndarray, colour: str) -> Dr
 
 
 def normalised(places: np.ndarray) -> np.ndarray:
-    """The same places in a box of width and height 2 around 0, the longer side along the first axis."""
+    """Scale positions to a box of size 2 around 0, with the longer side along the first axis."""
     centred = places - places.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     turned = centred @ axes.T if len(axes) == 2 else centred
@@ -178,7 +177,7 @@ def normalised(places: np.ndarray) -> np.ndarray:
 
 
 def principal_shades(features: np.ndarray) -> Callable[[np.ndarray], list[Any]]:
-    """A function that gives rows of features colours, by their first principal component over these."""
+    """Return a function that colours rows of features by the first principal component of these."""
     from sklearn.decomposition import PCA
 
     pca = PCA(1).fit(features)
@@ -195,5 +194,5 @@ def _shade(value: float) -> Any:
 
 
 def named_nodes(names: Sequence[str]) -> list[str]:
-    """Names that tell nodes apart: N3 is node 3, a nitrogen."""
+    """Return unique names of nodes: N3 is node 3, a nitrogen."""
     return [f"{name}{number}" if name else str(number) for number, name in enumerate(names)]

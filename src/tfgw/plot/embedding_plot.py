@@ -1,4 +1,4 @@
-"""Maps of the embedding: every graph a point, by its distances to the templates."""
+"""Two-dimensional maps of graphs by their distances to the templates."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -16,7 +16,7 @@ Method = Literal["pca", "tsne"]
 
 
 class PlaneMap(NamedTuple):
-    """Points ``(n, 2)`` and what the two axes are."""
+    """Points ``(n, 2)`` and labels of the two axes."""
 
     points: np.ndarray
     axes: tuple[str, str]
@@ -26,26 +26,26 @@ class PlaneMap(NamedTuple):
 def embedding(
     model: Any, graphs: Sequence[Any], labels: Sequence[Any] | None = None, *, method: Method = "pca"
 ) -> "Figure":
-    """Draw a map of graphs by their distances to the templates.
+    """Plot a map of graphs by their distances to the templates.
 
     Args:
         model: A trained model, a fitted estimator, or a network.
-        graphs: The graphs.
-        labels: A label for each graph, which decides its colour and marker.
+        graphs: Graphs to plot.
+        labels: Label of each graph, which sets its colour and marker.
         method: ``"pca"``, principal components, or ``"tsne"``, scikit-learn's t-SNE.
     """
     opened = open_model(model)
     distances = all_distances(opened, opened.prepare(opened.graphs(graphs)))
     names = ["graph"] * len(distances) if labels is None else [str(label) for label in labels]
     if len(names) != len(distances):
-        raise ValueError(f"labels: {len(names)} labels for {len(distances)} graphs")
+        raise ValueError(f"labels: got {len(names)} labels for {len(distances)} graphs")
     figure, axes = new_figure(width=5.2, height=4.2)
     draw_map(axes[0, 0], plane_map(distances, method=method), names)
     return figure
 
 
 def plane_map(distances: np.ndarray, *, method: Method = "pca", others: np.ndarray | None = None) -> PlaneMap:
-    """Two coordinates for each row; ``others`` are placed along but decide nothing (``"pca"`` alone)."""
+    """Compute two coordinates for each row; ``others`` are projected but not used for fitting (only ``"pca"``)."""
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
 
@@ -71,7 +71,7 @@ def draw_map(
     order: Sequence[str] = (),
     is_test: np.ndarray | None = None,
 ) -> list[list[int]]:
-    """Draw points by the name of their class; test graphs have a rim.
+    """Plot points by the name of their class; test graphs have an outline.
 
     Returns:
         The points of each scatter, in the order drawn; their group ids are ``points-0``, ``points-1``, …

@@ -1,4 +1,4 @@
-"""How good predictions are: confusion, ROC, precision and recall, calibration, distances by class."""
+"""Evaluation plots: confusion matrix, ROC, precision and recall, calibration, distances by class."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,12 @@ BINS = 10
 
 @styled
 def confusion(y_true: Sequence[Any], y_pred: Sequence[Any], *, labels: Sequence[Any] | None = None) -> "Figure":
-    """Draw how many graphs of each class are predicted to be of each class (scikit-learn's confusion matrix display).
+    """Plot the confusion matrix (scikit-learn's ``ConfusionMatrixDisplay``).
 
     Args:
         y_true: Class of each graph.
         y_pred: Predicted class of each graph.
-        labels: The classes, in the order to draw; ``None``: all that occur.
+        labels: Classes in the order to plot (default: all that occur).
     """
     from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix
     from sklearn.utils.multiclass import unique_labels
@@ -39,7 +39,7 @@ def confusion(y_true: Sequence[Any], y_pred: Sequence[Any], *, labels: Sequence[
 
 @styled
 def roc(y: np.ndarray, scores: np.ndarray, names: Sequence[str]) -> "Figure":
-    """Draw the ROC curve of each class against the rest; ``y`` is 0/1 and ``scores`` real, ``(graphs, classes)``."""
+    """Plot the ROC curve of each class against the rest; ``y`` is 0/1 and ``scores`` real, ``(graphs, classes)``."""
     from sklearn.metrics import RocCurveDisplay
 
     figure, axes = new_figure(width=4.0, height=3.8)
@@ -54,7 +54,7 @@ def roc(y: np.ndarray, scores: np.ndarray, names: Sequence[str]) -> "Figure":
 
 @styled
 def precision_recall(y: np.ndarray, scores: np.ndarray, names: Sequence[str]) -> "Figure":
-    """Draw precision by recall of each class; arguments as in :func:`roc`."""
+    """Plot the precision–recall curve of each class; arguments as in :func:`roc`."""
     from sklearn.metrics import PrecisionRecallDisplay
 
     figure, axes = new_figure(width=4.0, height=3.8)
@@ -68,20 +68,20 @@ def precision_recall(y: np.ndarray, scores: np.ndarray, names: Sequence[str]) ->
 
 @styled
 def calibration(y: np.ndarray, probabilities: np.ndarray) -> "Figure":
-    """Draw how often predictions of a given confidence are right; ``y`` 0/1 of what was predicted, ``(n,)``."""
+    """Plot the share of correct predictions by confidence; ``y`` is 1 for correct predictions, else 0, ``(n,)``."""
     from sklearn.calibration import CalibrationDisplay
 
     figure, axes = new_figure(width=4.0, height=3.8)
     axis = axes[0, 0]
     CalibrationDisplay.from_predictions(y, probabilities, n_bins=BINS, ax=axis, name="the model", color=class_colour(0))
-    axis.set(xlabel="confidence of the prediction", ylabel="share that is right")
+    axis.set(xlabel="confidence of the prediction", ylabel="share of correct predictions")
     axis.legend(fontsize="small", loc="lower right")
     return figure
 
 
 @styled
 def distances_by_class(distances: np.ndarray, names: Sequence[str], order: Sequence[str]) -> "Figure":
-    """Draw the distances to each template as one box per class."""
+    """Plot the distances to each template with one box per class."""
     array, templates = np.array(names), distances.shape[1]
     known = [name for name in order if name in set(names)]
     figure, axes = new_figure(width=min(11.0, 2.0 + 0.28 * templates * len(known)), height=3.2)
@@ -107,7 +107,7 @@ def distances_by_class(distances: np.ndarray, names: Sequence[str], order: Seque
 
 @styled
 def predicted_values(y: np.ndarray, predicted: np.ndarray, names: Sequence[str]) -> "Figure":
-    """Draw predicted against true values, one panel per value."""
+    """Plot predicted against true values, one panel per target."""
     figure, axes = new_figure(len(names), width=3.8, height=3.6)
     for number, (axis, name) in enumerate(zip(axes[0], names, strict=True)):
         axis.scatter(y[:, number], predicted[:, number], s=16, color=class_colour(number), alpha=0.7)
@@ -118,7 +118,7 @@ def predicted_values(y: np.ndarray, predicted: np.ndarray, names: Sequence[str])
 
 
 def shortened(name: Any, length: int = 24) -> str:
-    """A name that fits in a legend."""
+    """Shorten a name for a legend."""
     text = str(name)
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
@@ -126,7 +126,7 @@ def shortened(name: Any, length: int = 24) -> str:
 def _two_sided(
     y: np.ndarray, scores: np.ndarray, names: Sequence[str]
 ) -> list[tuple[int, str, np.ndarray, np.ndarray]]:
-    """Classes of which there are graphs, and graphs that are not; of two classes, the second alone."""
+    """Return the classes with both positive and negative graphs; for two classes, only the second."""
     first = 1 if len(names) == 2 and np.array_equal(y[:, 0], 1 - y[:, 1]) else 0
     numbers = [number for number in range(first, len(names)) if 0 < y[:, number].sum() < len(y)]
     return [(number, names[number], y[:, number], scores[:, number]) for number in numbers]

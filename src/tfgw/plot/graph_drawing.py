@@ -9,11 +9,11 @@ from tfgw.plot.plot_style import AGAINST, FOR, INK
 
 NODE_AREA = 190
 ROOMY = 2.4
-"""Inches of a drawing in which nodes have their usual size."""
+"""Size of a drawing, in inches, in which nodes have their default size."""
 SMALLEST_NAMED = 40
-"""Area of the smallest node that has room for its name."""
+"""Minimum area of a node with a name."""
 BOND_GAP = 0.045
-"""Between the lines of a double bond, in the units of a drawing of width 2."""
+"""Distance between the lines of a double bond, in a drawing of width 2."""
 
 
 def draw_graph(
@@ -24,9 +24,9 @@ def draw_graph(
     Args:
         axis: A matplotlib axis.
         graph: The drawing.
-        node_values: Signed values, shown as discs behind the nodes: blue for positive, orange with a broken rim for
-            negative ones, larger for larger ones.
-        link_values: Signed values of links, shown as broad lines behind them, on the scale of those of nodes.
+        node_values: Signed values, shown as discs behind the nodes: blue for positive values, orange with a dashed
+            outline for negative values, with the size showing the magnitude.
+        link_values: Signed values of links, shown as broad lines behind them, on the same scale as those of nodes.
     """
     axis.set_axis_off()
     axis.set_aspect("equal", adjustable="datalim")
@@ -60,7 +60,7 @@ def _draw_links(axis: Any, graph: DrawnGraph) -> None:
 
 
 def draw_segments(axis: Any, segments: np.ndarray, **style: Any) -> None:
-    """Draw straight lines ``(count, 2, 2)`` of one style as one path: files stay small."""
+    """Draw straight lines ``(count, 2, 2)`` of one style as a single path, for small files."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -69,7 +69,7 @@ def draw_segments(axis: Any, segments: np.ndarray, **style: Any) -> None:
 
 
 def _lines(order: float) -> list[tuple[float, str]]:
-    """The lines of a bond: how far each is from the middle, and its style."""
+    """Return offset and style of each line of a bond."""
     if order == 1.5:
         return [(-0.5, "-"), (0.5, "--")]
     return {2: [(-0.5, "-"), (0.5, "-")], 3: [(-1.0, "-"), (0.0, "-"), (1.0, "-")]}.get(int(order), [(0.0, "-")])
@@ -111,7 +111,7 @@ def _rgb(colour: Any) -> tuple[float, float, float]:
 
 
 def _readable_on(colour: Any) -> str:
-    """White or almost ink (which pages may replace), whichever has more contrast, by the luminance of WCAG."""
+    """Return white or near-black, whichever has more contrast by WCAG; pages may replace the near-black."""
     channels = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in _rgb(colour)]
     luminance = float(np.dot([0.2126, 0.7152, 0.0722], channels))
     return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.06 else "#1b1d1e"

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are drawn."""
+"""Layouts of graphs."""
 
 from collections.abc import Sequence
 
@@ -8,21 +8,21 @@ from scipy.sparse.csgraph import shortest_path
 from sklearn.manifold import smacof
 
 LARGEST_REFINED = 150
-"""Nodes up to which a layout is refined, which takes a second for this many."""
+"""Maximum number of nodes for refinement of a layout, which takes a second for this many."""
 
 
 LONGEST_EDGE = 4.0
-"""Longer ones would leave no room for the rest."""
+"""Maximum length of an edge; longer edges would leave no room for the rest."""
 
 
 def circle_layout(nodes: int) -> np.ndarray:
-    """On a circle, in their order."""
+    """Place nodes on a circle, in their order."""
     angles = 2 * np.pi * np.arange(nodes) / nodes
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
 def cycle_layout(edge_index: np.ndarray, nodes: int) -> np.ndarray:
-    """Disjoint cycles, each on a circle of its own, side by side."""
+    """Place disjoint cycles side by side, each on its own circle."""
     neighbours: dict[int, list[int]] = {node: [] for node in range(nodes)}
     for source, target in edge_index.T.tolist():
         neighbours[source].append(target)
@@ -43,7 +43,7 @@ def cycle_layout(edge_index: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def spread_layout(structure: np.ndarray) -> np.ndarray:
-    """Nodes that strong edges join come close together: multidimensional scaling of path lengths.
+    """Place nodes with strong edges close together, by multidimensional scaling of path lengths.
 
     ``structure`` has entries from 0 (no edge) to 1; an edge of strength s has length 1 / s, or 4 if it is weaker.
     """
@@ -67,7 +67,7 @@ def _classical_scaling(distances: np.ndarray) -> np.ndarray:
 
 
 def molecule_layout(elements: Sequence[str], edges: np.ndarray, orders: np.ndarray) -> np.ndarray | None:
-    """Coordinates of a drawn molecule by RDKit; ``None`` where it is not installed or cannot draw this one."""
+    """Return the layout of a molecule by RDKit, or ``None`` if RDKit is not installed or fails."""
     try:
         from rdkit import Chem, rdBase
         from rdkit.Chem import rdDepictor

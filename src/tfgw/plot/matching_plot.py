@@ -1,4 +1,4 @@
-"""A graph beside a template, with the transport plan as links between them."""
+"""Plot of a graph and a template, with the transport plan as links between them."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST_SHARE = 0.15
-"""Of a node's weight that a link must carry to be drawn."""
+"""Minimum share of a node's weight for a link to be drawn."""
 
 
 @styled
 def matching(model: Any, graph: Any, template: int | None = None) -> "Figure":
-    """Draw which node of a graph goes to which node of a template.
+    """Plot the matching between the nodes of a graph and a template.
 
     Args:
         model: A trained model, a fitted estimator, or a network.
-        graph: A graph as :func:`tfgw.explain` takes it.
-        template: Number of the template, from 0; ``None``: the nearest one.
+        graph: Graph to plot, as in :func:`tfgw.explain`.
+        template: Index of the template, from 0 (default: the nearest).
     """
     opened = open_model(model)
     prepared = opened.prepare(opened.graphs([graph]))[0]
@@ -39,7 +39,7 @@ def matching(model: Any, graph: Any, template: int | None = None) -> "Figure":
     plan = solved.plans[:, number][:, live_nodes(opened, number)]
     figure, axes = new_figure(width=6.2, height=3.0)
     draw_matching(axes[0, 0], drawn_graph(prepared, looks), target, plan)
-    axes[0, 0].set_title(f"the graph, and template {number + 1} ({solved.distances[number]:.3g} away)")
+    axes[0, 0].set_title(f"the graph and template {number + 1} (distance {solved.distances[number]:.3g})")
     return figure
 
 
@@ -51,7 +51,7 @@ class SolvedPlans(NamedTuple):
 
 
 def solved_plans(model: AnyModel, prepared: Data) -> SolvedPlans:
-    """Solve for one graph as the networks take it."""
+    """Solve for one preprocessed graph."""
     inputs = {key: prepared[key] for key in INPUTS if key in prepared}
     distances, plans = [], []
     with torch.inference_mode(), networks_on_one_thread():
@@ -66,7 +66,7 @@ def solved_plans(model: AnyModel, prepared: Data) -> SolvedPlans:
 
 
 def draw_matching(axis: Any, graph: DrawnGraph, template: DrawnGraph, plan: np.ndarray) -> None:
-    """Draw both side by side, joined by the entries of the plan ``(n, m)``."""
+    """Draw a graph and a template side by side, connected by the entries of the plan ``(n, m)``."""
     left, right = graph.moved((-1.75, 0)), template.moved((1.75, 0))
     draw_graph(axis, left)
     draw_graph(axis, right)

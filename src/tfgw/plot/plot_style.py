@@ -1,4 +1,4 @@
-"""What all plots share: colours that colour-blind readers can tell apart, figures without a display, one style."""
+"""Common style of all plots: colour-blind friendly colours, and figures without a display."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FOR, AGAINST = "#0072B2", "#D55E00"
-"""What speaks for a class, and what speaks against it."""
+"""Colours of positive and negative contributions."""
 INK = "#1b1d1f"
-"""Of text and axes; a page with another background replaces it."""
+"""Colour of text and axes; pages with another background replace it."""
 
 STYLE: dict[str, Any] = {
-    "text.parse_math": False,  # names of classes are text, even if they have dollar signs
+    "text.parse_math": False,  # class names are plain text, even with dollar signs
     "svg.fonttype": "none",
-    "svg.hashsalt": "tfgw",  # equal figures have equal files
+    "svg.hashsalt": "tfgw",  # equal figures give equal files
     "font.family": "sans-serif",
     "legend.framealpha": 0.0,
     **dict.fromkeys(
@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Run a drawing function in the style of the package; other figures of the program keep theirs."""
+    """Apply the style of the package to a plotting function, without changing the global style."""
 
     @wraps(draw)
     def in_style(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -42,7 +42,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def new_figure(columns: int = 1, *, width: float = 4.0, height: float = 3.2, rows: int = 1) -> tuple["Figure", Any]:
-    """A figure and its axes, ``(rows, columns)``, drawn without a display."""
+    """Create a figure and its axes, ``(rows, columns)``, without a display."""
     _matplotlib()
     from matplotlib.figure import Figure
 
@@ -54,7 +54,7 @@ def new_figure(columns: int = 1, *, width: float = 4.0, height: float = 3.2, row
 
 
 def bare_figure(columns: int, *, width: float, height: float) -> tuple["Figure", Any]:
-    """A figure for drawings of graphs side by side, with room for titles alone; it takes a fraction of the time."""
+    """Create a figure for drawings of graphs, with titles but without axes; faster than :func:`new_figure`."""
     _matplotlib()
     from matplotlib.figure import Figure
 
@@ -65,12 +65,12 @@ def bare_figure(columns: int, *, width: float, height: float) -> tuple["Figure",
 
 
 def class_colour(number: int) -> str:
-    """The colour of a class."""
+    """Return the colour of a class."""
     return COLOURS[number % len(COLOURS)]
 
 
 def class_marker(number: int) -> str:
-    """The marker of a class; with the colour, it tells 49 classes apart."""
+    """Return the marker of a class; colour and marker together distinguish 49 classes."""
     return MARKERS[(number + number // len(MARKERS)) % len(MARKERS)]
 
 

@@ -1,4 +1,4 @@
-"""Figures as SVG elements for the inside of a page."""
+"""Conversion of figures to SVG elements of a page."""
 
 import io
 import re
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COORDINATES = re.compile(r'\b(?:d|x|y|transform|style)="[^"]*"')
-LONG_NUMBER = re.compile(r"(\.\d\d)\d+")  # a hundredth of a point is enough, and files are a third smaller
+LONG_NUMBER = re.compile(r"(\.\d\d)\d+")  # hundredths of a point are enough, and make files a third smaller
 
 
 @styled
 def svg_element(figure: "Figure", *, name: str, title: str) -> str:
-    """A figure as one ``<svg>``: without a background, ink in the colour of the surrounding text.
+    """Convert a figure to an ``<svg>`` element without background, in the colour of the surrounding text.
 
     Args:
-        figure: The figure.
-        name: Begins all ids in it, which must differ between the figures of a page.
-        title: What it shows, for readers who do not see it.
+        figure: Figure to convert.
+        name: Prefix of all ids, which must be unique on a page.
+        title: Alternative text.
     """
     stream = io.StringIO()
     figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})

@@ -1,4 +1,4 @@
-"""The templates of a model, drawn, beside graphs that are like them."""
+"""Plot of the templates of a model and their nearest graphs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 def templates(
     model: Any, *, graphs: Sequence[Any] | None = None, numbers: Sequence[int] | None = None, columns: int = 4
 ) -> "Figure":
-    """Draw the templates of a model.
+    """Plot the templates of a model.
 
-    The size of a node is its weight, the opacity of a link its entry of C̄, the colour of a node its label or degree,
-    or where features are real-valued their first principal component. Nodes without weight are left out.
+    Node size shows the weight, link opacity the entry of C̄, and node colour the label or degree, or the first
+    principal component of real-valued features. Nodes of weight 0 are not drawn.
 
     Args:
         model: A trained model, a fitted estimator, or a network.
-        graphs: Graphs to draw the nearest of beside each template, such as the training graphs.
-        numbers: Templates to draw, from 0; ``None``: all.
-        columns: Templates in a row.
+        graphs: Graphs, such as the training graphs, of which the nearest is plotted next to each template.
+        numbers: Indices of the templates to plot, from 0 (default: all).
+        columns: Number of templates per row.
     """
     opened = open_model(model)
     chosen = list(range(num_templates(opened))) if numbers is None else list(numbers)
@@ -53,17 +53,17 @@ def templates(
             nearest = int(distances[:, number].argmin())
             axis = next(places)
             draw_graph(axis, drawn_graph(prepared[nearest], looks))
-            axis.set_title(f"graph {nearest}, {distances[nearest, number]:.2g} away", fontsize="medium")
+            axis.set_title(f"graph {nearest}, distance {distances[nearest, number]:.2g}", fontsize="medium")
     return figure
 
 
 def num_templates(model: AnyModel) -> int:
-    """Templates of all networks together."""
+    """Return the total number of templates of all networks."""
     return sum(member.config.num_templates for member in model.members)
 
 
 def template_of(model: AnyModel, number: int) -> tuple[TFGWModel, int]:
-    """The network that a template belongs to, and its number there."""
+    """Return the network of a template, and its index in the network."""
     each = model.members[0].config.num_templates
     if not 0 <= number < num_templates(model):
         raise ValueError(f"template: must be from 0 to {num_templates(model) - 1}, got {number}")
@@ -71,13 +71,13 @@ def template_of(model: AnyModel, number: int) -> tuple[TFGWModel, int]:
 
 
 def live_nodes(model: AnyModel, number: int) -> np.ndarray:
-    """The nodes of a template that have weight."""
+    """Return the nodes of a template with positive weight."""
     network, own = template_of(model, number)
     return np.flatnonzero(network.pool.template_weights[own].detach().cpu().numpy() > 0)
 
 
 def template_drawing(model: AnyModel, number: int, looks: NodeLooks) -> DrawnGraph:
-    """A template as it is drawn, without its nodes of weight 0."""
+    """Create the drawing of a template, without nodes of weight 0."""
     network, own = template_of(model, number)
     live = live_nodes(model, number)
     structure, features, weights = (
@@ -88,12 +88,12 @@ def template_drawing(model: AnyModel, number: int, looks: NodeLooks) -> DrawnGra
 
 
 def raw_features(network: TFGWModel, features: np.ndarray) -> np.ndarray:
-    """The part of encoded features that a graph's own features are: Jumping Knowledge begins with them."""
+    """Return the raw features, which are the first part of the encoded features (Jumping Knowledge)."""
     return features if network.has_own_encoder else features[:, : network.config.in_channels]
 
 
 def node_looks(model: AnyModel, features: Sequence[np.ndarray] = ()) -> NodeLooks:
-    """Names and colours for the nodes of graphs and templates."""
+    """Create names and colours for the nodes of graphs and templates."""
     rows = [row for row in features if len(row)]
     if not rows:
         rows = [
@@ -104,6 +104,6 @@ def node_looks(model: AnyModel, features: Sequence[np.ndarray] = ()) -> NodeLook
 
 
 def all_distances(model: AnyModel, prepared: Any) -> np.ndarray:
-    """Distances of prepared graphs to all templates, ``(graphs, templates)``."""
+    """Compute the distances of preprocessed graphs to all templates, ``(graphs, templates)``."""
     with torch.inference_mode(), networks_on_one_thread():
         return np.concatenate([embeddings(m, prepared).double().cpu().numpy() for m in model.members], axis=1)

@@ -1,4 +1,4 @@
-"""Explanations of a few graphs: what each prediction is made of, with sums that can be checked."""
+"""Explanations of the predictions for a few graphs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,14 +24,14 @@ REFERENCE_GRAPHS = 256
 
 
 def chosen_graphs(subjects: Subjects, asked: Sequence[str]) -> dict[int, str]:
-    """Graphs to explain, and why each: those that were asked for, else telling ones."""
+    """Select the graphs to explain, each with a reason: the requested ones, else representative ones."""
     if asked:
         names = {name: number for number, name in reversed(list(enumerate(subjects.names)))}
         missing = [name for name in asked if name not in names]
         if missing:
-            raise ValueError(f"--graph {missing[0]}: there is no such graph; the report's are called"
+            raise ValueError(f"--graph {missing[0]}: no such graph; the graphs of the report are named"
                              f" {subjects.names[0]}, {subjects.names[-1]}, …")  # fmt: skip
-        return {names[name]: "as asked for" for name in asked}
+        return {names[name]: "requested" for name in asked}
     numbers = np.flatnonzero(subjects.measured)
     if subjects.trained.task == "regression":
         if subjects.y is None:
@@ -47,35 +47,36 @@ def chosen_graphs(subjects: Subjects, asked: Sequence[str]) -> dict[int, str]:
     hit = np.ones(len(numbers), dtype=bool) if right is None else right[numbers]
     found = []
     if hit.any():
-        found.append((int(numbers[hit][certainty[hit].argmax()]), "right, and most certain"))
+        found.append((int(numbers[hit][certainty[hit].argmax()]), "most certain correct prediction"))
     found.append((int(numbers[certainty.argmin()]), "most uncertain"))
     wrong = numbers[~hit][np.argsort(-certainty[~hit], kind="stable")]
     found += [
-        (int(number), "wrong, and most certain" if not place else "wrong") for place, number in enumerate(wrong[:3])
+        (int(number), "most certain wrong prediction" if not place else "wrong prediction")
+        for place, number in enumerate(wrong[:3])
     ]
     return _distinct(found)
 
 
 def section_name(number: int) -> str:
-    """The anchor of a graph's explanation."""
+    """Return the anchor of the explanation of a graph."""
     return f"graph-{number}"
 
 
 def explained(subjects: Subjects, chosen: dict[int, str], drawings: Drawings) -> Section:
     """One part per graph."""
     text = (
-        "A score is taken apart exactly: score = reference + contributions of templates (structure and features) and of"
-        " the sum over nodes; the same total again over nodes. The reference is the mean training graph. Blue speaks"
-        " for the class, orange against it. The score of a class is its output minus the mean of the others'; of two"
-        " classes, the log-odds."
+        "A score is an exact sum: the score of the reference, the contributions of the templates (structure and"
+        " features), and the contribution of the sum over nodes. The contributions of the nodes have the same total."
+        " The reference is the mean training graph. Blue supports the class, orange opposes it. The score of a class"
+        " is its output minus the mean of the others; for two classes, it is the log-odds."
     )
     references = _references(subjects)
     parts = [_part(subjects, number, why, drawings, references) for number, why in chosen.items()]
-    return Section("explanations", "Why it says so", [Text(text)], parts)
+    return Section("explanations", "Explanations", [Text(text)], parts)
 
 
 def _references(subjects: Subjects) -> list[Reference] | None:
-    """The mean training graph, for each network; of many graphs, the first are enough."""
+    """Return the mean training graph for each network, computed from the first graphs if there are many."""
     if TRAINING not in subjects.prepared:
         return None
     graphs = subjects.prepared[TRAINING][:REFERENCE_GRAPHS]
@@ -95,8 +96,8 @@ def _part(subjects: Subjects, number: int, why: str, drawings: Drawings, referen
     most = int(found.templates.abs().argmax())
     nodes = f"Contributions of nodes and edges to the score of {target}."
     has_sum = bool(found.node_readout.abs().sum())
-    bars = f"Contributions of templates by structure and features{'; last, the sum over nodes' if has_sum else ''}."
-    plan = f"Where its nodes go in template {most + 1}, which contributes most ({float(found.templates[most]):+.3g})."
+    bars = f"Contributions of templates, by structure and features{'; last, the sum over nodes' if has_sum else ''}."
+    plan = f"Matching with template {most + 1}, which contributes most ({float(found.templates[most]):+.3g})."
     drawn = _draw_plan(subjects, drawing, found, most, drawings.looks)
     blocks: list[Table | Plot | Text] = [
         Plot(
@@ -154,7 +155,7 @@ def _node_table(drawing: DrawnGraph, found: Explanation) -> Table:
     )
     rows = [[name, *map(float, values)] for name, *values in columns]
     rows.append(["all", *(float(v.sum()) for v in (structure, features, found.node_readout, found.node_mask))])
-    return Table(["node", "structure", "features", "sum over nodes", "together"], rows)
+    return Table(["node", "structure", "features", "sum over nodes", "total"], rows)
 
 
 def _template_table(found: Explanation) -> Table:
@@ -171,13 +172,15 @@ def _sums(found: Explanation, target: str) -> Table:
         ["features of all templates", found.template_features.sum()],
         ["sum over nodes", found.readout],
         [f"score of {target}", found.score],
-        ["what is missing in the sum", found.reference_score + found.templates.sum() + found.readout - found.score],
+        ["residual of the sum", found.reference_score + found.templates.sum() + found.readout - found.score],
     ]
-    return Table(["", "value"], [[name, float(torch.as_tensor(value))] for name, value in steps], "It adds up")
+    return Table(
+        ["", "value"], [[name, float(torch.as_tensor(value))] for name, value in steps], "Sum of the contributions"
+    )
 
 
 def _margin(subjects: Subjects) -> np.ndarray:
-    """How far the best class is ahead of the second."""
+    """Return the margin between the best and the second class."""
     ordered = np.sort(subjects.probabilities, axis=1)
     return np.asarray(ordered[:, -1] - ordered[:, -2] if ordered.shape[1] > 1 else ordered[:, -1])
 

@@ -1,4 +1,4 @@
-"""The map of all graphs by their distances, and the distances by class."""
+"""The map of all graphs by their distances to templates, and the distances by class."""
 
 from collections.abc import Mapping
 
@@ -12,12 +12,12 @@ from tfgw.report.subjects import TEST, Subjects
 
 MOST_GROUPS = 10
 MOST_BOXES = 80
-"""Templates times classes; of more, the first templates are drawn."""
+"""Maximum number of boxes (templates × classes); further templates are left out."""
 
 
 @styled
 def map_section(subjects: Subjects, links: Mapping[int, str], *, method: Method = "pca") -> Section:
-    """A map with a point for each graph; ``links`` are the names of sections about some of them."""
+    """Plot a map with a point for each graph; ``links`` are anchors of sections about some of them."""
     plane = plane_map(subjects.distances, method=method)
     figure, axes = new_figure(width=7.4, height=5.2)
     groups = draw_map(axes[0, 0], plane, subjects.groups, order=subjects.group_order, is_test=subjects.part == TEST)
@@ -32,7 +32,7 @@ def map_section(subjects: Subjects, links: Mapping[int, str], *, method: Method 
     ]
     numbers = Table(["graph", "part", "true", "predicted", *plane.axes], rows)
     alt = f"Map of {len(subjects)} graphs by their distances to the templates."
-    caption = "Graphs with a rim are test graphs. Near each other means: alike in their distances to all templates."
+    caption = "Test graphs have an outline. Nearby graphs have similar distances to all templates."
     blocks = [Plot("map", figure, alt, caption, numbers, points=points)]
     return Section("map", "Map of the graphs", [*blocks, *_by_class(subjects)])
 
@@ -44,7 +44,7 @@ def _about(subjects: Subjects, number: int) -> str:
         f"graph {subjects.names[number]} ({subjects.part[number]})",
         f"predicted: {subjects.values(number)}",
         *([] if truth is None else [f"true: {truth}"]),
-        f"nearest template: {nearest + 1} ({subjects.distances[number, nearest]:.3g} away)",
+        f"nearest template: {nearest + 1} (distance {subjects.distances[number, nearest]:.3g})",
     ]
     return "\n".join(lines)
 
@@ -62,5 +62,5 @@ def _by_class(subjects: Subjects) -> list[Plot]:
     numbers = Table(["template", "class", "first quartile", "median", "third quartile"], rows)
     figure = distances_by_class(distances, subjects.groups, order)
     alt = "Boxes of the distances of all graphs to each template, by class."
-    caption = "Distances to each template, by class: a template whose boxes are apart tells classes apart by itself."
+    caption = "Distances to each template, by class. A template whose boxes do not overlap separates them."
     return [Plot("distances", figure, alt, caption, numbers)]

@@ -1,4 +1,4 @@
-"""The report of a model: its sections, in their order."""
+"""The report of a model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from tfgw.report.trust_section import trust
 from tfgw.train import EpochRecord, TrainedModel
 
 COLOUR_GRAPHS = 300
-"""Graphs whose features decide the colours of real-valued ones."""
+"""Number of graphs whose features determine the colour scale of real-valued features."""
 
 
 def model_report(
@@ -32,16 +32,16 @@ def model_report(
     graphs: Sequence[str] = (),
     method: Method = "pca",
 ) -> Page:
-    """Gather everything about a model on one page.
+    """Create the report of a model.
 
     Args:
         trained: The model.
-        parts: Graphs as they were loaded, by part; ``"training"`` and ``"test"`` have a meaning.
-        name: What the graphs are called.
-        options: With which it was trained.
-        history: The epochs of its training.
-        graphs: Names of graphs to explain; none: the most certain, the most uncertain, and wrong ones.
-        method: How the map is made: ``"pca"`` or ``"tsne"``.
+        parts: Graphs as loaded, by part. The parts ``"training"`` and ``"test"`` are treated as such.
+        name: Name of the dataset.
+        options: Options of the training.
+        history: Records of the epochs.
+        graphs: Names of graphs to explain (default: the most certain, the least certain, and wrong predictions).
+        method: Projection for the map: ``"pca"`` or ``"tsne"``.
     """
     subjects = Subjects.of(trained, parts)
     chosen = chosen_graphs(subjects, graphs)

@@ -1,4 +1,4 @@
-"""What was trained, on what, how, and how the training went."""
+"""Overview of dataset, model and options, and the training curves."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from tfgw.train import EpochRecord
 
 
 def overview(subjects: Subjects, options: Mapping[str, Any]) -> Section:
-    """Dataset, model and options as tables."""
+    """Return dataset, model and options as tables."""
     rows = []
     for name, dataset in subjects.parts.items():
         nodes = np.diff(dataset.compact().slices["x"].numpy())
@@ -22,11 +22,11 @@ def overview(subjects: Subjects, options: Mapping[str, Any]) -> Section:
     model = [
         ["templates", subjects.distances.shape[1]],
         ["nodes per template", config.template_nodes],
-        ["compared by", f"{config.structure.replace('_', ' ')}, {pool.n_starts} start(s) of the solver"],
+        ["structure", f"{config.structure.replace('_', ' ')}, {pool.n_starts} solver start(s)"],
         ["α (0: features, 1: structure)", f"{alphas.mean():.3f}" + (", learned" if pool.learn_alpha else ", fixed")],
-        ["GIN layers", "an encoder of your own" if subjects.model.members[0].has_own_encoder else config.num_layers],
+        ["GIN layers", "custom encoder" if subjects.model.members[0].has_own_encoder else config.num_layers],
         ["head reads", config.readout],
-        ["features of nodes", str(subjects.trained.encoding or "as given")],
+        ["node features", str(subjects.trained.encoding or "as given")],
         ["canonical node order", "yes" if subjects.trained.preprocessing.canonical_order else "no"],
         ["parameters", sum(p.numel() for p in subjects.trained.model.parameters())],
     ]
@@ -36,18 +36,18 @@ def overview(subjects: Subjects, options: Mapping[str, Any]) -> Section:
         Table(["model", ""], model, "Model"),
     ]
     if chosen:
-        tables.append(Table(["option", "value"], chosen, "Options of the training"))
-    return Section("what", "What was trained", tables)
+        tables.append(Table(["option", "value"], chosen, "Training options"))
+    return Section("what", "Overview", tables)
 
 
 def training(history: Sequence[EpochRecord]) -> Section:
-    """Curves of the training."""
+    """Return the training curves."""
     if not history:
-        text = "There is no record of the epochs of this model; tfgw train writes one into the folder of a run."
-        return Section("training", "How training went", [Text(text)])
+        text = "There is no training history for this model; tfgw train writes one to the folder of a run."
+        return Section("training", "Training", [Text(text)])
     step = max(1, len(history) // 100)
     shown = [*history[::step], *([history[-1]] if (len(history) - 1) % step else [])]
     fields = [name for name in EpochRecord._fields if any(getattr(record, name) is not None for record in shown)]
     numbers = Table([name.replace("_", " ") for name in fields], [[getattr(r, name) for name in fields] for r in shown])
     alt = f"Loss, score, α and live template nodes over {len(history)} epochs."
-    return Section("training", "How training went", [Plot("curves", curves(history), alt, "By epoch.", numbers)])
+    return Section("training", "Training", [Plot("curves", curves(history), alt, "By epoch.", numbers)])

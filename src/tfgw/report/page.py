@@ -1,4 +1,4 @@
-"""A page as data, and the one template that turns it into HTML; all text is escaped there."""
+"""A page as data, and its conversion to HTML, with all text escaped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LONGEST_TABLE = 500
-"""Rows of a table; what is beyond is counted."""
+"""Maximum number of rows of a table; further rows are only counted."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Table:
 
     @property
     def shown(self) -> list[list[tuple[str, bool]]]:
-        """Each cell as text, and whether it is a number."""
+        """The cells as text, and whether each is a number."""
         return [[(_text(cell), isinstance(cell, int | float)) for cell in row] for row in self.rows[:LONGEST_TABLE]]
 
     @property
     def left_out(self) -> int:
-        """Rows that are not shown."""
+        """Number of rows that are not shown."""
         return max(0, len(self.rows) - LONGEST_TABLE)
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with a caption, what it shows in words, and its numbers."""
+    """A figure with a caption, an alternative text, and a table of its numbers."""
 
     name: str
     figure: "Figure"
@@ -47,12 +47,12 @@ class Plot:
     caption: str = ""
     table: Table | None = None
     points: Any = None
-    """For a map: what is known of each point, and the points of each group of marks."""
+    """For a map: information about each point, and the points of each group of markers."""
     kind: str = "plot"
 
     @cached_property
     def svg(self) -> str:
-        """The drawing as SVG."""
+        """The figure as SVG."""
         return svg_element(self.figure, name=self.name, title=self.alt)
 
 
@@ -66,7 +66,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Tile:
-    """A number that is read first."""
+    """A highlighted number."""
 
     value: str
     label: str
@@ -75,7 +75,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page, with a heading; parts of it have headings a level below."""
+    """A section of the page with a heading; its parts have headings one level below."""
 
     name: str
     title: str
@@ -85,7 +85,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that is on the page."""
+    """The content of a page."""
 
     title: str
     lead: str
@@ -93,7 +93,7 @@ class Page:
     sections: Sequence[Section] = field(default=())
 
     def html(self) -> str:
-        """The page as one HTML file that needs nothing else."""
+        """Return the page as a self-contained HTML file."""
         try:
             from jinja2 import Environment, PackageLoader
             from markupsafe import Markup
@@ -102,11 +102,11 @@ class Page:
         environment = Environment(
             loader=PackageLoader("tfgw.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
         )
-        environment.filters["markup"] = Markup  # of our own SVG, in which matplotlib has escaped all text
+        environment.filters["markup"] = Markup  # only for our own SVG, in which matplotlib has escaped all text
         return environment.get_template("page.html").render(page=self, version=__version__)
 
     def write(self, path: Path) -> None:
-        """Write the page to a file, whole or not at all."""
+        """Write the page to a file atomically."""
         text = self.html()
         path.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(path) as temporary:

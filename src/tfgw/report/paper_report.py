@@ -17,12 +17,12 @@ Blocks = list[Table | Plot | Text]
 
 
 def paper_report(results: Path, *, data_dir: Path | None = None, options: Options | None = None) -> Page:
-    """Gather every experiment; what has no records yet says how to get them.
+    """Create the report of all experiments; those without records show the command to run.
 
     Args:
         results: Folder of the records.
-        data_dir: Folder of the datasets, for those that are drawn or counted.
-        options: Preset and protocol; ``None``: the defaults of ``tfgw paper show``.
+        data_dir: Folder of the datasets, for plots and statistics of graphs.
+        options: Preset and protocol (default: those of ``tfgw paper show``).
     """
     records = Records(results)
     chosen = Options(preset="quick") if options is None else options
@@ -30,7 +30,7 @@ def paper_report(results: Path, *, data_dir: Path | None = None, options: Option
     return Page(
         title="TFGW: the paper's experiments",
         lead="Tables and figures of 'Template based Graph Neural Network with Optimal Transport Distances' (NeurIPS"
-        " 2022): the paper's values, and ours.",
+        " 2022): the paper's results and ours.",
         sections=sections,
     )
 
@@ -39,7 +39,7 @@ def _section(experiment: Experiment, records: Records, data_dir: Path | None, op
     try:
         blocks = (_figure if experiment.figure else _table)(experiment, records, data_dir, options)
     except (ValueError, OSError) as error:
-        blocks = [Text(f"Not here yet: {error}")]
+        blocks = [Text(f"Not available: {error}")]
     return Section(experiment.name, experiment.title, blocks)
 
 
@@ -61,7 +61,7 @@ def _table(experiment: Experiment, records: Records, data_dir: Path | None, opti
     summaries = [(series, summarise(series, records)) for series in plan(experiment, options)]
     summaries = [(series, summary) for series, summary in summaries if summary.done]
     if not summaries:
-        return [Text(f"No cell is done yet: tfgw paper run {experiment.name}")]
+        return [Text(f"No cell is finished; run: tfgw paper run {experiment.name}")]
     lines = caption(experiment, protocol, options, summaries)
     return [*(Text(line) for line in lines[1:]), _rows(table_rows(experiment, protocol, summaries))]
 

@@ -1,4 +1,4 @@
-"""How good a model is on graphs that it was not trained on, beside what is easy to reach."""
+"""Performance of a model on held-out graphs, compared with simple baselines."""
 
 from math import sqrt
 
@@ -11,11 +11,11 @@ from tfgw.report.subjects import TEST, TRAINING, Subjects
 from tfgw.train.metrics import classification_metrics, regression_metrics
 
 Z = 1.959964
-"""Quantile of the normal distribution for intervals of 95 %."""
+"""Quantile of the normal distribution for 95 % intervals."""
 
 
 def wilson_interval(right: int, count: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of which ``right`` of ``count`` were seen."""
+    """Return the 95 % Wilson interval of a proportion, given ``right`` of ``count`` successes."""
     share, weight = right / count, Z * Z / count
     middle = (share + weight / 2) / (1 + weight)
     half = Z * sqrt(share * (1 - share) / count + weight / (4 * count)) / (1 + weight)
@@ -23,12 +23,12 @@ def wilson_interval(right: int, count: int) -> tuple[float, float]:
 
 
 def performance(subjects: Subjects) -> tuple[Section, list[Tile]]:
-    """The section, and its most important numbers."""
+    """Return the section and its most important numbers."""
     part = "test graphs" if (subjects.part == TEST).any() else "given graphs"
     if subjects.y is None:
-        return Section("performance", "How good it is", [Text("The graphs have no targets to compare with.")]), []
+        return Section("performance", "Performance", [Text("The graphs have no targets.")]), []
     blocks, tiles = (_values if subjects.trained.task == "regression" else _shares)(subjects, part)
-    return Section("performance", "How good it is", blocks), tiles
+    return Section("performance", "Performance", blocks), tiles
 
 
 def _values(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], list[Tile]]:
@@ -40,14 +40,14 @@ def _values(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], l
     mean = train.mean(0) if len(train) else y.mean(0)
     naive = regression_metrics(y, np.broadcast_to(mean, y.shape))
     header = ["", "mean absolute error", "root mean squared error", "R²"]
-    rows = [["this model", *found.values()], ["the mean of the targets", *naive.values()]]
+    rows = [["this model", *found.values()], ["mean of the targets", *naive.values()]]
     names = subjects.class_names
     numbers = Table(["graph", *(f"true {n}" for n in names), *(f"predicted {n}" for n in names)],
                     [[name, *map(float, a), *map(float, b)] for name, a, b
                      in zip(np.array(subjects.names)[chosen], y, predicted, strict=True)])  # fmt: skip
     plot = Plot("values", predicted_values(y, predicted, names), f"Predicted against true values of the {part}.",
-                "On the line, predictions are right.", numbers)  # fmt: skip
-    tiles = [Tile(f"{found['mae']:.3g}", "mean absolute error", f"{naive['mae']:.3g} by always saying the mean")]
+                "Points on the line are correct predictions.", numbers)  # fmt: skip
+    tiles = [Tile(f"{found['mae']:.3g}", "mean absolute error", f"{naive['mae']:.3g} when predicting the mean")]
     return [Table(header, rows, f"On {int(chosen.sum())} {part}"), plot], tiles
 
 
@@ -61,7 +61,7 @@ def _shares(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], l
         rows.append(_accuracy_row(name, known))
         tiles.append(Tile(f"{100 * known.mean():.1f} %", name))
     blocks: list[Table | Plot | Text] = [
-        Table(["", "accuracy", "95 % interval (Wilson)", "right"], rows, f"On {count} {part}")
+        Table(["", "accuracy", "95 % interval (Wilson)", "correct"], rows, f"On {count} {part}")
     ]
     probabilities, names = subjects.probabilities[chosen], subjects.class_names
     is_class = subjects.trained.task == "classification"
@@ -77,16 +77,16 @@ def _shares(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], l
         shares = _curve_table(truth, probabilities, names)
         alt = f"of each class against the rest, on the {part}."
         blocks += [
-            Plot("roc", roc(truth, probabilities, names), f"ROC curves {alt}", "ROC: the higher, the better.", shares),
+            Plot("roc", roc(truth, probabilities, names), f"ROC curves {alt}", "ROC curves; higher is better.", shares),
             Plot("precision-recall", precision_recall(truth, probabilities, names), f"Precision by recall {alt}",
-                 "Precision and recall.", shares),
+                 "Precision–recall curves.", shares),
         ]  # fmt: skip
     blocks.append(
         Plot(
             "calibration",
             calibration(hit.astype(int), confidence),
-            "Share of right predictions by confidence.",
-            "Calibration: on the line, a prediction is right as often as it claims.",
+            "Share of correct predictions by confidence.",
+            "Calibration: on the line, the confidence equals the share of correct predictions.",
             _calibration_table(hit, confidence),
         )
     )
@@ -102,8 +102,8 @@ def _of_classes(y: np.ndarray, probabilities: np.ndarray, names: list[str], part
     drawn = confusion(true, predicted, labels=names)
     alt = f"Confusion matrix: {part} by true and predicted class."
     return [
-        Table(["measure", "value"], rows),
-        Plot("confusion", drawn, alt, "Graphs by true and predicted class.", numbers),
+        Table(["metric", "value"], rows),
+        Plot("confusion", drawn, alt, "Confusion matrix: graphs by true and predicted class.", numbers),
     ]
 
 
@@ -119,7 +119,7 @@ def _accuracy_tile(right: np.ndarray) -> Tile:
 
 
 def _easy(subjects: Subjects) -> dict[str, np.ndarray]:
-    """Whether simple methods, fitted on the training graphs, are right on each measured graph."""
+    """Return whether simple baselines, fitted on the training graphs, are correct on each evaluated graph."""
     if subjects.trained.task != "classification" or TRAINING not in subjects.parts or not (subjects.part == TEST).any():
         return {}
     assert subjects.y is not None
@@ -150,4 +150,4 @@ def _calibration_table(hit: np.ndarray, confidence: np.ndarray) -> Table:
         here = bins == number
         limits = f"{10 * number} % to {10 * number + 10} %"
         rows.append([limits, int(here.sum()), float(confidence[here].mean()), float(hit[here].mean())])
-    return Table(["confidence", "predictions", "mean confidence", "share right"], rows)
+    return Table(["confidence", "predictions", "mean confidence", "share correct"], rows)

@@ -1,4 +1,4 @@
-"""The graphs that a report is about, with everything that the model says of them."""
+"""The graphs of a report, with the outputs of the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ TRAINING, TEST = "training", "test"
 
 @dataclass(frozen=True)
 class Subjects:
-    """All graphs, part after part; arrays have a row for each.
+    """All graphs, part after part; arrays have one row per graph.
 
     Attributes:
         trained: The model.
-        parts: The graphs as they were loaded, by the name of their part.
-        prepared: The same as the networks take them.
+        parts: Graphs as loaded, by part.
+        prepared: Preprocessed graphs, by part.
         part: Name of the part of each graph.
-        outputs: Of the networks, ``(graphs, outputs)``.
-        distances: To all templates, ``(graphs, templates)``.
-        y: Targets, ``(graphs,)`` class numbers or ``(graphs, values)``; ``None`` where a part has none.
+        outputs: Outputs of the model, ``(graphs, outputs)``.
+        distances: Distances to all templates, ``(graphs, templates)``.
+        y: Targets, ``(graphs,)`` class indices or ``(graphs, values)``; ``None`` if a part has none.
     """
 
     trained: TrainedModel
@@ -44,7 +44,7 @@ class Subjects:
 
     @classmethod
     def of(cls, trained: TrainedModel, parts: Mapping[str, GraphDataset]) -> "Subjects":
-        """Run the model over all graphs."""
+        """Apply the model to all graphs."""
         for dataset in parts.values():
             trained.check_encoding(dataset)
         known = {
@@ -68,23 +68,23 @@ class Subjects:
 
     @property
     def model(self) -> AnyModel:
-        """The model, taken apart."""
+        """The common view of the model."""
         return open_model(self.trained)
 
     @property
     def measured(self) -> np.ndarray:
-        """Whether each graph is one to measure the model on: of the test part, or of all where there is none."""
+        """Whether each graph is used for evaluation: the test graphs, or all graphs if there are none."""
         is_test = self.part == TEST
         return is_test if is_test.any() else np.ones(len(self), dtype=bool)
 
     @cached_property
     def probabilities(self) -> np.ndarray:
-        """Of classes or labels, ``(graphs, classes)``."""
+        """Probabilities of classes or labels, ``(graphs, classes)``."""
         return probabilities(self.trained.task, torch.from_numpy(self.outputs)).numpy()
 
     @cached_property
     def class_names(self) -> list[str]:
-        """What each output is called."""
+        """Name of each output."""
         if self.trained.task == "classification":
             return [str(label) for label in self.trained.classes]
         noun = "label" if self.trained.task == "multilabel" else "value"
@@ -92,19 +92,19 @@ class Subjects:
 
     @cached_property
     def names(self) -> list[str]:
-        """What each graph is called: its identifier, else its position in the dataset."""
+        """Name of each graph: its identifier, else its position in the dataset."""
         found: list[str] = []
         for name, dataset in self.parts.items():
             own = dataset.identifiers
             places = dataset.positions if own is None else own
-            # Parts that were generated count from 0 each.
+            # Generated parts are each numbered from 0.
             prefix = f"{name} " if own is None and self._is_ambiguous else ""
             found += [f"{prefix}{place}" for place in places]
         return found
 
     @cached_property
     def groups(self) -> list[str]:
-        """By what graphs are coloured: class, set of labels, or third of the values."""
+        """Colour group of each graph: class, set of labels, or tercile of the values."""
         values = self.outputs if self.y is None else self.y
         if self.trained.task == "classification":
             numbers = self.outputs.argmax(1) if self.y is None else self.y
@@ -119,7 +119,7 @@ class Subjects:
 
     @property
     def group_order(self) -> list[str]:
-        """All groups, classes in their order."""
+        """All groups, with classes in their order."""
         if self.trained.task == "classification":
             return self.class_names
         order = ["low third", "middle third", "high third"] if self.trained.task == "regression" else []
@@ -127,7 +127,7 @@ class Subjects:
 
     @property
     def right(self) -> np.ndarray | None:
-        """Whether each prediction is right; ``None`` for values, or without targets."""
+        """Whether each prediction is correct; ``None`` for regression, or without targets."""
         if self.y is None or self.trained.task == "regression":
             return None
         if self.trained.task == "classification":
@@ -135,12 +135,12 @@ class Subjects:
         return np.asarray(((self.outputs > 0) == (self.y > 0.5)).all(axis=1))
 
     def graph(self, number: int) -> Data:
-        """A graph as the networks take it."""
+        """Return a preprocessed graph."""
         name = str(self.part[number])
         return self.prepared[name][number - int(np.flatnonzero(self.part == name)[0])]
 
     def values(self, number: int) -> str:
-        """What is predicted for a graph, in words."""
+        """Describe the prediction for a graph."""
         if self.trained.task == "classification":
             best = int(self.outputs[number].argmax())
             return f"{self.class_names[best]} ({100 * self.probabilities[number, best]:.0f} %)"
@@ -151,12 +151,12 @@ class Subjects:
 
     @cached_property
     def predicted_values(self) -> np.ndarray:
-        """Of a regression, in the units of the targets."""
+        """Predicted values of a regression, in the units of the targets."""
         scaler = self.trained.target_scaler
         return self.outputs if scaler is None else scaler.restored(torch.from_numpy(self.outputs)).numpy()
 
     def truth(self, number: int) -> str | None:
-        """What is true of a graph, in words."""
+        """Describe the true target of a graph."""
         if self.y is None:
             return None
         if self.trained.task == "classification":
@@ -172,7 +172,7 @@ class Subjects:
 
 
 def _outputs_and_distances(model: AnyModel, prepared: GraphDataset) -> tuple[np.ndarray, np.ndarray]:
-    """Both from one solve: the head is given the distances."""
+    """Compute outputs and distances with a single solve."""
     outputs, distances = [], []
     for member in model.members:
         read = readouts(member, prepared)
@@ -192,7 +192,7 @@ def _stacked(targets: list[Any], *, is_class: bool) -> np.ndarray | None:
 
 
 class Drawings:
-    """Drawings of graphs, each made once; to lay one out takes longer than to draw it.
+    """Cached drawings of graphs; the layout takes longer than the drawing.
 
     Args:
         subjects: The graphs.

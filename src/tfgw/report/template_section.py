@@ -1,4 +1,4 @@
-"""The templates, drawn, beside the training graphs that are nearest to them."""
+"""Plots of the templates and their nearest training graphs."""
 
 import numpy as np
 
@@ -16,17 +16,17 @@ def template_section(subjects: Subjects, drawings: Drawings) -> Section:
     """One drawing per template."""
     count = subjects.distances.shape[1]
     text = (
-        f"A node's size is its weight, a link's opacity its entry of C̄, a node's colour: {drawings.looks.legend}."
-        " Beside each template are the training graphs nearest to it."
+        f"Node size shows the weight, link opacity the entry of C̄, and node colour: {drawings.looks.legend}."
+        " Next to each template are its nearest training graphs."
     )
     shown = _shown(subjects)
     if len(shown) < count:
-        text += f" The {len(shown)} templates that differ most between graphs are shown, of {count}."
+        text += f" Of {count} templates, the {len(shown)} whose distances vary most between graphs are shown."
     return Section("templates", "Templates", [Text(text), *(_plot(subjects, number, drawings) for number in shown)])
 
 
 def _shown(subjects: Subjects) -> list[int]:
-    """Templates to draw: all, or those whose distances vary most."""
+    """Return the templates to draw: all, or those whose distances vary most."""
     spread = subjects.distances.std(axis=0) / np.maximum(subjects.distances.mean(axis=0), 1e-300)
     return sorted(np.argsort(-spread, kind="stable")[:MOST_TEMPLATES].tolist())
 
@@ -44,11 +44,13 @@ def _plot(subjects: Subjects, number: int, drawings: Drawings) -> Plot:
     axes[0].set_title(f"template {number + 1}", fontsize="medium")
     for axis, graph in zip(axes[1:], nearest, strict=True):
         draw_graph(axis, drawings[graph])
-        axis.set_title(f"graph {subjects.names[graph]}\n{subjects.distances[graph, number]:.3g} away", fontsize="small")
+        axis.set_title(
+            f"graph {subjects.names[graph]}\ndistance {subjects.distances[graph, number]:.3g}", fontsize="small"
+        )
     weights = network.pool.template_weights[own].detach().cpu().numpy()
     live = live_nodes(subjects.model, number)
     rows = [[node, name or "–", float(weights[node])] for node, name in zip(live.tolist(), template.names, strict=True)]
     near = ", ".join(f"{subjects.names[graph]} ({subjects.groups[graph]})" for graph in nearest)
-    alt = f"Template {number + 1} with {len(live)} live nodes, beside the nearest graphs {near}."
-    caption = f"Nearest: {near}."
+    alt = f"Template {number + 1} with {len(live)} live nodes, next to the nearest graphs {near}."
+    caption = f"Nearest training graphs: {near}."
     return Plot(f"template-{number + 1}", figure, alt, caption, Table(["node", "name", "weight"], rows))

@@ -1,4 +1,4 @@
-"""Can the distances be trusted? The same checks as ``tfgw check``, on a few graphs."""
+"""Reliability of the distances: the checks of ``tfgw check`` on a few graphs."""
 
 import numpy as np
 from torch import Tensor
@@ -12,29 +12,29 @@ GRAPHS, STARTS = 24, 8
 
 
 def trust(subjects: Subjects) -> Section:
-    """Invariance, gaps, spread over starts, and certified lower bounds."""
+    """Check invariance, gaps, spread over starts, and lower bounds."""
     part = TEST if TEST in subjects.parts else next(iter(subjects.parts))
     graphs = subjects.parts[part][:GRAPHS]
     found = check_model(subjects.trained, graphs, n_starts=STARTS)
     own, thorough = found.diagnosis, found.thorough
     pairs, spread = found.distances.numel(), relative(thorough.spreads, thorough.distances)
     rows = [
-        ["renumbering the nodes of a graph changes its distances", _share(found.renumbered > SAME), "of pairs",
+        ["renumbering nodes changes the distance", _share(found.renumbered > SAME), "of pairs",
          _verdict(not bool((found.renumbered > SAME).any()))],
-        ["solves that converged", _share(own.status == 0), "of pairs", _verdict(bool((own.status == 0).all()))],
-        ["largest gap of a solve", f"{float(relative(own.gaps, own.distances).max()):.1e}", "of the distance", ""],
-        ["plans that are local minima", _share(own.local_minima), "of pairs", _verdict(bool(own.local_minima.all()))],
-        [f"{STARTS} starts find a lower value", _share(found.above_best > SAME), "of pairs", ""],
-        ["  and it is lower by (median, worst)", _two(found.above_best), "of the distance", ""],
+        ["converged", _share(own.status == 0), "of pairs", _verdict(bool((own.status == 0).all()))],
+        ["largest optimality gap", f"{float(relative(own.gaps, own.distances).max()):.1e}", "of the distance", ""],
+        ["verified local minima", _share(own.local_minima), "of pairs", _verdict(bool(own.local_minima.all()))],
+        [f"{STARTS} starts find a lower distance", _share(found.above_best > SAME), "of pairs", ""],
+        ["  by (median, worst)", _two(found.above_best), "of the distance", ""],
         ["spread over starts (median, worst)", _two(spread), "of the distance", ""],
-        ["above the optimum by at most (median, worst)", _two(thorough.worst_excess), "of the distance, certified", ""],
+        ["distance to the global minimum, at most (median, worst)", _two(thorough.worst_excess), "of the distance", ""],
     ]  # fmt: skip
     text = (
-        f"Distances are local minima of a problem that is not convex. Checked on {len(graphs)} {part} graphs,"
-        f" {pairs} pairs of graph and template; tfgw check does it for all."
+        f"Distances are local minima of a non-convex problem. The checks use {len(graphs)} {part} graphs,"
+        f" {pairs} pairs of graph and template; tfgw check uses all graphs."
     )
     return Section(
-        "trust", "Can the distances be trusted?", [Text(text), Table(["check", "found", "", "as it should be"], rows)]
+        "trust", "Reliability of the distances", [Text(text), Table(["check", "result", "", "as expected"], rows)]
     )
 
 

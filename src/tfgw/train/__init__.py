@@ -1,11 +1,11 @@
-"""Train models, keep them in files, and run them over datasets.
+"""Train models, save them to files, and apply them to datasets.
 
 >>> parts, config = Parts(dataset[split.train], dataset[split.val], dataset[split.test]), TrainConfig(epochs=100)
 >>> build = partial(build_tfgw, architecture=TFGWConfig(...))
 >>> model, parts, result = train_model(parts, build, config, preprocessing=Preprocessing.fit(parts.train))
 >>> evaluate(model, parts.test, task=config.task).score
 
-:func:`fit` is the training loop alone, for graphs that are prepared and any network.
+:func:`fit` is the training loop on its own, for any network and preprocessed graphs.
 """
 
 from tfgw.train.config import TrainConfig

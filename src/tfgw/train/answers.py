@@ -1,4 +1,4 @@
-"""What a model says of graphs, as columns with a row for each graph: the form of the files that are written."""
+"""Predictions and embeddings as columns with one row per graph, as they are written to files."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,12 +11,12 @@ Columns = dict[str, list[Any]]
 
 
 def place_columns(positions: Sequence[int], identifiers: list[Any] | None) -> Columns:
-    """The columns by which answers are joined with their source: position, and identifier where there is one."""
+    """Return the columns that identify a graph in its source: its position, and its identifier if it has one."""
     return {"graph": list(positions)} | ({} if identifiers is None else {"id": identifiers})
 
 
 def target_columns(task: Task, targets: list[Any] | None, count: int) -> Columns:
-    """What the source says of each graph: its label or its values, ``None`` where it says nothing."""
+    """Return the true label or values of each graph, or ``None`` if unknown."""
     name = "label" if task == "classification" else "target"
     if targets is None:
         return {name: [None] * count}
@@ -30,7 +30,7 @@ def target_columns(task: Task, targets: list[Any] | None, count: int) -> Columns
 
 
 def prediction_columns(task: Task, classes: Sequence[Any], outputs: Tensor) -> Columns:
-    """Decisions, and probabilities where there are classes or labels."""
+    """Return the predictions, and probabilities for classification and multilabel tasks."""
     decided = decide(task, outputs)
     if task == "regression":
         return _columns("prediction", decided)
@@ -45,7 +45,7 @@ def prediction_columns(task: Task, classes: Sequence[Any], outputs: Tensor) -> C
 
 
 def distance_columns(distances: Tensor) -> Columns:
-    """The distance to each template."""
+    """Return one column of distances per template."""
     return {f"template_{number}": column for number, column in enumerate(distances.T.tolist())}
 
 
@@ -56,6 +56,6 @@ def _floats(row: Any) -> Any:
 
 
 def _columns(name: str, values: Tensor) -> Columns:
-    """One column, or one for each of several values of a graph."""
+    """Return one column, or one per value if graphs have several values."""
     columns = values.reshape(len(values), -1).T.tolist()
     return {name: columns[0]} if len(columns) == 1 else {f"{name}_{i}": column for i, column in enumerate(columns)}

@@ -1,7 +1,7 @@
 """Statistics of batch normalisation for evaluation.
 
-In training, batches are normalised by their own means and variances, in evaluation by moving averages of them. These
-lag behind the weights: after a short training, a model may be much worse in evaluation than it was in training.
+In training mode, batches are normalised by their own means and variances; in evaluation mode, by moving averages of
+them. The averages lag behind the weights, so after a short training a model can perform much worse in evaluation mode.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from tfgw.train.batches import Batch
 
 @torch.no_grad()
 def refresh_statistics(model: nn.Module, batches: Iterable[Batch]) -> None:
-    """Replace the running statistics of batch normalisation by their means over these batches, with current weights."""
+    """Recompute the running statistics of batch normalisation as means over these batches, with the current weights."""
     norms = [module for module in model.modules() if isinstance(module, _BatchNorm) and module.track_running_stats]
     if not norms:
         return

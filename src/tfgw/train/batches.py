@@ -1,7 +1,7 @@
-"""Batches gathered from a dataset that is stacked once.
+"""Batches that are gathered from a concatenated dataset.
 
-A stacked dataset is a few long tensors, and a batch of any of its graphs is a handful of gathers from them. That takes
-a fraction of a millisecond; collating ``Data`` objects one by one takes as long as a solve.
+The dataset is concatenated once into a few long tensors, and a batch of any of its graphs takes a few gather
+operations. This takes a fraction of a millisecond, while collating ``Data`` objects takes as long as a solve.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,24 +15,24 @@ from torch_geometric.data import Data, InMemoryDataset
 from tfgw.datasets import GraphDataset, as_graph_dataset
 
 GRAPH_WEIGHT = "graph_weight"
-"""Attribute of graphs: how much each counts in the loss of training."""
+"""Graph attribute with the weight of a graph in the training loss."""
 
 OPTIONAL_INPUTS = ("edge_weight", "structure", "node_weights")
 
 
 class Batch(NamedTuple):
-    """Call a model as ``model(**batch.inputs)``."""
+    """A batch of graphs; call a model as ``model(**batch.inputs)``."""
 
     inputs: dict[str, Any]
     y: Tensor | None
-    weights: Tensor | None = None  # of the graphs, in the loss of training
+    weights: Tensor | None = None  # weights of the graphs in the training loss
 
 
 class GraphStore:
-    """The graphs of a dataset, from which batches are gathered.
+    """A concatenated dataset, from which batches are gathered.
 
     Args:
-        dataset: A dataset or list of graphs with ``x``, ``edge_index``, and where present ``y``, ``edge_weight``,
+        dataset: A dataset or list of graphs with ``x``, ``edge_index``, and optionally ``y``, ``edge_weight``,
             ``structure`` (flat, as :class:`tfgw.datasets.ShortestPaths` stores it), ``node_weights`` and
             ``graph_weight``.
         dtype: Floating-point type of the batches.
@@ -49,7 +49,7 @@ class GraphStore:
         if chosen is not None and not len(chosen):
             raise ValueError("dataset: has no graphs")
         if stacked.get("x") is None:
-            raise ValueError("dataset: the graphs have no features x; tfgw.datasets.from_data_list makes some")
+            raise ValueError("dataset: the graphs have no features x; use tfgw.datasets.from_data_list to create them")
         self.dtype, self.device = dtype, device
         self.tensors = {key: tensor for key, tensor in stacked.items() if key in dataset.slices}
         self._bounds = {key: torch.as_tensor(dataset.slices[key]) for key in self.tensors}
@@ -61,11 +61,11 @@ class GraphStore:
 
     @property
     def y(self) -> Tensor | None:
-        """Targets of all graphs, stacked."""
+        """Targets of all graphs."""
         return self.tensors["y"][self.positions] if "y" in self.tensors else None
 
     def batch(self, graphs: Tensor) -> Batch:
-        """One batch of the graphs with these numbers, in this order."""
+        """Return a batch of the graphs with these indices, in this order."""
         chosen = self.positions[graphs]
         nodes = self.lengths("x", chosen)
         edges = self.lengths("edge_index", chosen)
@@ -83,7 +83,7 @@ class GraphStore:
         return Batch(inputs, y, weights)
 
     def in_order(self, batch_size: int) -> Iterator[Batch]:
-        """All graphs once, in their order."""
+        """Iterate over all graphs once, in their order."""
         if self._is_whole and len(self) <= batch_size:
             yield self._everything()
             return
@@ -91,8 +91,8 @@ class GraphStore:
             yield self.batch(graphs)
 
     def _everything(self) -> Batch:
-        """All graphs as one batch: they are stacked already."""
-        # Repeated by NumPy, which takes a third of the time of PyTorch on a small graph.
+        """Return all graphs as one batch; they are already concatenated."""
+        # np.repeat is three times as fast as PyTorch on a small graph.
         nodes, edges = self._bounds["x"].numpy(), self._bounds["edge_index"].numpy()
         shift = torch.from_numpy(np.repeat(nodes[:-1], edges[1:] - edges[:-1]))
         batch = torch.from_numpy(np.repeat(np.arange(len(self)), nodes[1:] - nodes[:-1]))
@@ -109,11 +109,11 @@ class GraphStore:
         return Batch(inputs, y, weights)
 
     def lengths(self, key: str, chosen: Tensor) -> Tensor:
-        """Number of rows of a stacked tensor that belong to each of the graphs at these positions."""
+        """Return the number of rows of a concatenated tensor for each of the chosen graphs."""
         return self._bounds[key][chosen + 1] - self._bounds[key][chosen]
 
     def _rows(self, key: str, chosen: Tensor) -> Tensor:
-        """The parts of a stacked tensor that belong to the chosen graphs, concatenated."""
+        """Return the rows of a concatenated tensor for the chosen graphs."""
         lengths = self.lengths(key, chosen)
         shift = self._bounds[key][chosen] - (lengths.cumsum(0) - lengths)
         rows = torch.arange(int(lengths.sum())) + shift.repeat_interleave(lengths)
@@ -124,7 +124,7 @@ class GraphStore:
 
 
 def epoch_batches(order: Tensor, batch_size: int, *, smallest: int) -> list[Tensor]:
-    """Split an order of graphs into batches; a last one of fewer than ``smallest`` graphs joins the one before it."""
+    """Split an order of graphs into batches. A last batch smaller than ``smallest`` is merged with the previous one."""
     batches = list(order.split(batch_size))
     if len(batches) > 1 and len(batches[-1]) < smallest:
         batches[-2:] = [torch.cat(batches[-2:])]
@@ -132,9 +132,9 @@ def epoch_batches(order: Tensor, batch_size: int, *, smallest: int) -> list[Tens
 
 
 def shuffled(size: int, *, rng: np.random.Generator, classes: Tensor | None = None) -> Tensor:
-    """A random order of graphs; with ``classes``, every part of it has the class proportions of the whole.
+    """Return a random order of graphs; with ``classes``, every part of it has the class proportions of the whole.
 
-    For that, the graphs of each class are spread evenly over [0, 1) in random order, and all are sorted.
+    To do so, spread the graphs of each class evenly over [0, 1) in random order, and sort all of them.
     """
     place = rng.random(size)
     if classes is not None:

@@ -1,8 +1,8 @@
 """The state of a training run between two epochs, on disk.
 
-A checkpoint holds everything that the rest of the run depends on: weights, optimiser state, the kept model, and the
-measurements so far. The state of random generators is not stored: every epoch is seeded by the run's seed and its own
-number.
+A checkpoint holds everything that the rest of the run depends on: weights, optimiser state, the best model, and the
+metrics so far. It does not store the state of random generators, because the seed of every epoch is derived from the
+seed of the run and the number of the epoch.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -22,19 +22,19 @@ KIND = "checkpoint"
 
 @dataclass
 class Progress:
-    """Progress of a run: epochs done, their records, and the kept model with its weights."""
+    """Progress of a run: finished epochs, their records, and the best model with its weights."""
 
     epoch: int = 0
     records: list[EpochRecord] = field(default_factory=list)
     kept: Kept | None = None
     kept_weights: dict[str, Tensor] = field(default_factory=dict)
-    seconds: float = 0.0  # of all epochs
+    seconds: float = 0.0  # total time of all epochs
 
 
 def save_checkpoint(
     folder: Path, progress: Progress, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig
 ) -> None:
-    """Replace the checkpoint in ``folder`` by the current state."""
+    """Save the current state as the checkpoint in ``folder``, replacing the previous one."""
     tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"kept/{name}": tensor for name, tensor in progress.kept_weights.items()}
     for number, state in optimizer.state_dict()["state"].items():
@@ -49,10 +49,10 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig) -> Progress:
-    """Restore model and optimiser from the checkpoint; returns the progress of the run.
+    """Restore model and optimiser from the checkpoint, and return the progress of the run.
 
     Raises:
-        FileError: If the file is missing, damaged, no checkpoint, or one of another run.
+        FileError: If the file is missing, damaged, not a checkpoint, or the checkpoint of another run.
     """
     path = folder / FILE_NAME
     tensors, description = read_tensors(path, kind=KIND)
@@ -64,24 +64,24 @@ def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
     except FileError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"{path}: its description is not that of a checkpoint ({error!r})") from error
+        raise FileError(f"{path}: not a valid checkpoint ({error!r})") from error
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     return progress
 
 
 def _load_weights(path: Path, model: nn.Module, tensors: dict[str, Tensor], progress: Progress) -> None:
     try:
-        if progress.kept is not None:  # so that they fit when the run ends
+        if progress.kept is not None:  # check now that they fit the model at the end of the run
             model.load_state_dict(progress.kept_weights)
         model.load_state_dict(_part(tensors, "model"))
     except RuntimeError as error:
-        raise FileError(f"{path}: belongs to a model of another architecture") from error
+        raise FileError(f"{path}: belongs to a model with a different architecture") from error
 
 
 def _progress(tensors: dict[str, Tensor], description: dict[str, Any]) -> Progress:
     records, kept = read_records(description)
     if [record.epoch for record in records] != list(range(1, len(records) + 1)) or description["epoch"] != len(records):
-        raise ValueError("not one record for each epoch")
+        raise ValueError("the number of records differs from the number of epochs")
     if kept is not None and not 1 <= kept.epoch <= len(records):
         raise ValueError(f"kept epoch {kept.epoch} of {len(records)}")
     seconds = description.get("seconds", 0.0)
@@ -91,22 +91,22 @@ def _progress(tensors: dict[str, Tensor], description: dict[str, Any]) -> Progre
 
 
 def _optimizer_state(tensors: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Tensor]]:
-    """By the number of a parameter, what the optimiser knows of it: numbers, and tensors of the parameter's shape."""
+    """Return the optimiser state by parameter index: scalars, and tensors of the parameter's shape."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in _part(tensors, "optimizer").items():
         number, name = key.split("/")
         state.setdefault(int(number), {})[name] = tensor
     if len({frozenset(names) for names in state.values()}) > 1 or not all(0 <= n < len(parameters) for n in state):
-        raise ValueError("the state of another optimiser")
+        raise ValueError("the optimiser state is of another optimiser")
     for index, entries in state.items():
         if not all(tensor.shape in ((), parameters[index].shape) for tensor in entries.values()):
-            raise ValueError("the state of an optimiser of other parameters")
+            raise ValueError("the optimiser state does not fit the parameters")
     return state
 
 
 def training_seconds(folder: Path) -> float:
-    """Time of all epochs of the run in ``folder``, also of those before it was resumed."""
+    """Return the total time of all epochs of the run in ``folder``, including those before it was resumed."""
     _, description = read_tensors(folder / FILE_NAME, kind=KIND)
     return float(description.get("seconds", 0.0))
 
@@ -116,9 +116,11 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _check_same_run(path: Path, stored: dict[str, Any], config: TrainConfig) -> None:
-    """Settings that did not affect the run so far may differ, so that a finished run can be continued."""
+    """Check the settings. Those that have not affected the run may differ, so that a finished run can be extended."""
     wanted = asdict(config) | {"betas": list(config.betas)}
     may_differ = {"checkpoint_seconds"} | ({"epochs"} if config.schedule == "constant" else set())
     for name in wanted.keys() - may_differ:
         if stored.get(name) != wanted[name]:
-            raise FileError(f"{path}: made with {name}={stored.get(name)!r}, cannot continue with {wanted[name]!r}")
+            raise FileError(
+                f"{path}: was created with {name}={stored.get(name)!r}, cannot continue with {wanted[name]!r}"
+            )

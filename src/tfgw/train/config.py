@@ -1,4 +1,4 @@
-"""How to train, as data."""
+"""Training settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -16,40 +16,42 @@ DTYPES: dict[Precision, torch.dtype] = {
     "float32": torch.float32,
     "bf16": torch.float32,
 }
-"""Of weights and batches."""
+"""Floating-point types of weights and batches."""
 
 Config = TypeVar("Config")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """Settings of one training run; the defaults are the paper's.
+    """Settings of a training run. The defaults are those of the paper.
 
     Args:
-        task: What is learned: ``"classification"``, ``"regression"`` or ``"multilabel"``.
+        task: Kind of prediction: ``"classification"``, ``"regression"`` or ``"multilabel"``.
         epochs: Passes over the training graphs.
-        batch_size: Graphs per optimiser step, over all devices together. A last batch with fewer than two
-            graphs per device joins the one before it.
+        batch_size: Graphs per optimiser step, summed over all devices. A last batch with fewer than two graphs per
+            device is merged with the previous one.
         lr: Learning rate of Adam.
-        template_lr: Learning rate of the templates (structure, features, weights and α); ``None``: the same.
+        template_lr: Learning rate of the templates (structure, features, weights and α). ``None`` means the same as
+            ``lr``.
         betas: Decay rates of Adam.
-        weight_decay: Decoupled weight decay (AdamW) of the networks; templates do not decay.
-        schedule: How learning rates change: ``"constant"``, or ``"one_cycle"``, up from 0 during the first tenth of
-            all steps and then down to 0 along a cosine.
-        label_smoothing: Share of a training target that is spread evenly over all classes.
-        fresh_statistics: Whether the statistics of batch normalisation are computed anew from the training graphs
-            before the model is evaluated, rather than as moving averages, which lag behind the weights.
-        validate_every: Epochs between two validations.
-        checkpoint_seconds: Time between two checkpoints, the most that a killed run loses (up to a whole epoch).
-        patience: Stop once no validation in this many epochs gave a model worth keeping; ``None``: never.
-        stratified: Whether every batch has the class proportions of the training graphs.
-        precision: Of the networks: ``"float64"``, ``"float32"``, or ``"bf16"`` (weights in float32, matrix
-            products in bfloat16). The solver always computes in float64.
-        accelerator: ``"cpu"``, ``"cuda"``, or ``"auto"`` for the best there is.
-        devices: Processes that share each batch. With more than one, a script that trains needs the usual
-            ``if __name__ == "__main__":``.
-        seed: Of the order of graphs and of dropout. Equal seeds give equal weights: on a CPU bit for bit, on a GPU to
-            rounding, for there PyTorch adds up over edges in any order.
+        weight_decay: Decoupled weight decay (AdamW) of the encoder and the head. Templates have no weight decay.
+        schedule: Learning rate schedule: ``"constant"``, or ``"one_cycle"``, a linear warm-up over the first tenth of
+            all steps followed by a cosine decay to 0.
+        label_smoothing: Label smoothing of the cross-entropy loss, in [0, 1).
+        fresh_statistics: Whether to recompute the statistics of batch normalisation from the training graphs before
+            each evaluation, instead of using moving averages, which lag behind the weights.
+        validate_every: Number of epochs between two validations.
+        checkpoint_seconds: Time between two checkpoints. Checkpoints are saved only at the end of an epoch.
+        patience: Number of epochs without improvement on the validation graphs after which training stops. ``None``
+            disables early stopping.
+        stratified: Whether to draw batches with the class proportions of the training graphs.
+        precision: Precision of the encoder and the head: ``"float64"``, ``"float32"``, or ``"bf16"`` (weights in
+            float32, matrix products in bfloat16). The solver always computes in float64.
+        accelerator: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
+        devices: Number of processes for data-parallel training. With more than one, a training script must be guarded
+            by ``if __name__ == "__main__":``.
+        seed: Random seed for batch order and dropout. Equal seeds give equal weights: bit for bit on a CPU, up to
+            rounding on a GPU, because PyTorch sums over edges in a non-deterministic order there.
     """
 
     task: Task = "classification"
@@ -81,7 +83,7 @@ class TrainConfig:
                 raise ValueError(f"{name}: must be positive, got {value}")
         for name in ("weight_decay", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name}: must be at least 0 and below 1, got {getattr(self, name)}")
+                raise ValueError(f"{name}: must be at least 0 and less than 1, got {getattr(self, name)}")
         if self.patience is not None and self.patience < 1:
             raise ValueError(f"patience: must be at least 1, got {self.patience}")
         if self.seed < 0:
@@ -91,11 +93,11 @@ class TrainConfig:
         _one_of("schedule", self.schedule, get_args(Schedule))
         for name in ("stratified", "label_smoothing"):
             if getattr(self, name) and self.task != "classification":
-                raise ValueError(f"{name}: needs classes, but task is {self.task!r}")
+                raise ValueError(f"{name}: only for classification, but task is {self.task!r}")
 
 
 def config_from(kind: type[Config], values: Mapping[str, Any], **known: Any) -> Config:
-    """A dataclass of settings, made of ``known`` and of those ``values`` that it has fields for."""
+    """Create a dataclass of settings from ``known`` and from the ``values`` that it has fields for."""
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: value for name, value in values.items() if name in names} | known)
 

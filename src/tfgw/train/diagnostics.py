@@ -24,7 +24,7 @@ class ModelCheck(NamedTuple):
     """Results of :func:`check_model` for B graphs and K templates, all ``(B, K)``.
 
     Attributes:
-        distances: As the model computes them.
+        distances: Distances as the model computes them.
         renumbered: Largest relative change of a distance when the nodes of its graph are renumbered.
         diagnosis: Diagnosis with the model's number of starts.
         thorough: Diagnosis with more starts.
@@ -48,7 +48,7 @@ def check_model(
 
     Args:
         trained: The model, with its preprocessing.
-        dataset: Graphs as they were loaded.
+        dataset: Graphs as loaded.
         n_starts: Starts of the thorough solve.
         renumberings: Random node orders to try.
         seed: Random seed for the node orders.

@@ -1,4 +1,4 @@
-"""The batches of an epoch, and its random seed. Both depend only on the run's seed and the epoch's number."""
+"""The batches and the random seed of an epoch. Both depend only on the seed of the run and the number of the epoch."""
 
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ from tfgw.train.config import TrainConfig
 
 
 class EpochPlan(NamedTuple):
-    """One epoch.
+    """Batches and seed of one epoch.
 
     Attributes:
-        epoch: Its number, from 1.
-        batches: Numbers of the graphs in each batch, for all processes together.
+        epoch: Number of the epoch, from 1.
+        batches: Indices of the graphs in each batch, for all processes together.
         seed: Random seed for dropout in this process.
     """
 
@@ -33,7 +33,7 @@ class EpochPlan(NamedTuple):
         return cls(epoch, batches, int(state >> np.uint64(1)))
 
     def seed_generators(self, device: torch.device) -> None:
-        """As ``torch.manual_seed``, which with a GPU takes a millisecond to look for other kinds of devices."""
+        """Seed the generators. ``torch.manual_seed`` would take a millisecond to look for other kinds of devices."""
         if device.type == "cuda":
             torch.default_generator.manual_seed(self.seed)
             torch.cuda.default_generators[device.index].manual_seed(self.seed)

@@ -26,7 +26,7 @@ def evaluate(model: nn.Module, dataset: InMemoryDataset, *, task: Task, batch_si
     """Loss and score of ``model`` on ``dataset``."""
     store = store_for(model, dataset)
     if store.y is None:
-        raise ValueError("dataset: the graphs have no target y to compare with")
+        raise ValueError("dataset: the graphs have no targets y")
     total = sums(task, outputs(model, dataset, batch_size=batch_size), store.y.to(store.device))
     return Evaluation(float(total.loss) / len(store), float(total.score) / len(store))
 
@@ -42,7 +42,7 @@ def embeddings(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = 
 
 
 def readouts(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
-    """What enters the head of a TFGW model for each graph, ``(num_graphs, channels)``."""
+    """Input of the head of a TFGW model for each graph, ``(num_graphs, channels)``."""
     return _over_batches(model, cast(Callable[..., Tensor], model.readout), dataset, batch_size)
 
 
@@ -55,16 +55,16 @@ def _over_batches(
 
 
 def store_for(model: nn.Module, dataset: InMemoryDataset) -> GraphStore:
-    """A store whose batches have the precision of ``model`` and are on its device."""
+    """Create a store whose batches have the precision and device of ``model``."""
     parameter = next(model.parameters())
     return GraphStore(dataset, dtype=parameter.dtype, device=parameter.device)
 
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Inside the block there are no gradients and no dropout; afterwards the model is in its previous mode."""
+    """Disable gradients and dropout inside the block, and restore the mode of the model afterwards."""
     was_training = model.training
-    if was_training:  # it takes longer than to evaluate a small graph
+    if was_training:  # switching modes takes longer than evaluating a small graph
         model.eval()
     try:
         with torch.no_grad():

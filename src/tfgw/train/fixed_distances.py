@@ -1,4 +1,4 @@
-"""Training where nothing before the head is learned: what enters it never changes, so it is computed once."""
+"""Training of the head only: if nothing before it is learned, its input is computed once."""
 
 from typing import Any, TypeGuard
 
@@ -13,19 +13,19 @@ from tfgw.train.evaluate import readouts
 
 
 def has_fixed_distances(model: nn.Module) -> TypeGuard[TFGWModel]:
-    """Whether the distances to the templates are the same before and after training."""
+    """Whether training does not change the distances to the templates."""
     return isinstance(model, TFGWModel) and all(name.startswith("head.") for name, _ in model.named_parameters())
 
 
 class HeadOnly(nn.Module):
-    """A model called with what enters its head in place of node features; its state is that of the whole model."""
+    """The head of a model, called with its input as node features; its state dict is that of the whole model."""
 
     def __init__(self, model: TFGWModel) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, x: Tensor, **_: Any) -> Tensor:
-        """Outputs, one row for each of ``x``."""
+        """Return one row of outputs for each row of ``x``."""
         outputs: Tensor = self.model.head(x)
         return outputs
 
@@ -37,7 +37,7 @@ class HeadOnly(nn.Module):
 
 
 def as_distances(model: TFGWModel, graphs: GraphDataset) -> GraphDataset:
-    """Every graph replaced by a single node, whose features are what enters the head of the model."""
+    """Replace every graph by a single node whose features are the input of the head."""
     no_edges = torch.zeros(2, 0, dtype=torch.int64)
     nodes = [
         Data(x=row[None], edge_index=no_edges, **{key: graph[key] for key in ("y", GRAPH_WEIGHT) if key in graph})

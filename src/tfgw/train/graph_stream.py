@@ -1,4 +1,4 @@
-"""Graphs of a file as a model takes them, chunk by chunk, prepared on all cores while the solver works.
+"""Stream the graphs of a file to a model: chunks are prepared on all cores while the solver runs.
 
 source ─ chunks, in a thread ─▶ parse, encode, canonical order: threads or processes ─▶ in order ─▶ the model, here
 """
@@ -27,12 +27,12 @@ from tfgw.train.ordered_pool import ordered_map
 from tfgw.train.preprocessing import Preprocessing
 
 _THREADS_FOR_PYTHON = 3
-"""With more workers, Python code runs in processes. To start them takes seconds, and some 300 MB of memory each; on few
-cores, which the solver keeps busy, threads are as fast: parsing JSON takes a third of the time of a solve."""
+"""With more workers, Python code runs in processes. Each takes seconds to start and about 300 MB of memory. On few
+cores, which the solver keeps busy, threads are as fast, because parsing JSON takes a third of the time of a solve."""
 
 
 class StreamOptions(TypedDict, total=False):
-    """How graphs are streamed; see :class:`GraphStream`."""
+    """Options of :class:`GraphStream`."""
 
     batch_size: int
     workers: int | None
@@ -40,25 +40,25 @@ class StreamOptions(TypedDict, total=False):
 
 
 class PreparedGraphs(NamedTuple):
-    """Consecutive graphs of a stream, as plain arrays, in which they travel between processes.
+    """Consecutive graphs of a stream as plain arrays, which can be sent between processes.
 
-    ``positions`` is empty where they follow those of the chunk before.
+    ``positions`` is empty if they follow the positions of the previous chunk.
     """
 
-    records: int  # lines, rows or graphs of the source that they were made of
+    records: int  # number of lines, rows or graphs of the source
     positions: Sequence[int]
     identifiers: list[Any] | None
-    targets: list[Any] | None  # as the source has them
+    targets: list[Any] | None  # in the form of the source
     unseen: UnseenLabels | None
     skipped: SkippedRows | None
     arrays: dict[str, np.ndarray]
     slices: dict[str, np.ndarray]
     warned: list[str]
-    columns: Columns | None = None  # the answers, where they came from elsewhere
+    columns: Columns | None = None  # the results, if they were computed elsewhere
 
     @property
     def dataset(self) -> GraphDataset:
-        """The graphs as the model takes them."""
+        """The graphs as input for the model."""
         tensors = {key: torch.from_numpy(array) for key, array in self.arrays.items()}
         return GraphDataset(tensors, {key: torch.from_numpy(value) for key, value in self.slices.items()}, name="chunk")
 
@@ -69,19 +69,19 @@ class PreparedGraphs(NamedTuple):
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes of all its graphs."""
+        """Total number of nodes."""
         return len(self.arrays["x"]) if self.arrays else 0
 
 
 class DatasetChunk(NamedTuple):
-    """Graphs that are encoded already."""
+    """Graphs that are already encoded."""
 
     dataset: GraphDataset
 
 
 @dataclass
 class StreamTally:
-    """How far a stream has come, and what was unknown or unreadable on the way."""
+    """Progress of a stream, with counts of unknown labels and unreadable rows."""
 
     records: int = 0
     graphs: int = 0
@@ -90,7 +90,7 @@ class StreamTally:
     rows: SkippedRows | None = None
 
     def add(self, chunk: PreparedGraphs) -> None:
-        """Count further graphs."""
+        """Add the counts of a chunk."""
         self.records += chunk.records
         self.graphs += len(chunk.positions)
         self.nodes += chunk.num_nodes
@@ -101,16 +101,16 @@ class StreamTally:
 
     @property
     def unseen(self) -> UnseenLabels | None:
-        """What is unknown to the model in all graphs; ``None`` if nothing is."""
+        """Labels that the model has not seen, or ``None`` if there are none."""
         return None if self.found is None else self.found._replace(of_nodes=self.nodes)
 
     @property
     def skipped(self) -> SkippedRows | None:
-        """Rows that could not be read; ``None`` if all could."""
+        """Rows that could not be read, or ``None`` if there are none."""
         return self.rows if self.rows is not None and self.rows.unreadable else None
 
     def as_dict(self) -> dict[str, Any]:
-        """In a form that JSON can hold."""
+        """Return the progress as JSON data."""
         found = None if self.found is None else self.found._asdict()
         return asdict(self) | {"found": found, "rows": None if self.rows is None else self.rows._asdict()}
 
@@ -131,17 +131,17 @@ class StreamTally:
 
 @dataclass(kw_only=True)
 class GraphStream:
-    """The graphs of a source, prepared for a model; iterate over it once.
+    """The graphs of a source, prepared for a model. It can be iterated over once.
 
     Args:
-        source: The graphs: a source of files, a dataset that the model's encoding made, or any iterable of PyTorch
-            Geometric graphs whose features are what the model takes.
-        encoding: Makes features of what files say about nodes; only sources of files need it.
-        preprocessing: What is done to graphs before the model sees them.
-        batch_size: Graphs that are prepared and solved at a time. More take more memory, and hardly less time.
-        workers: Threads that prepare graphs (processes, if there are more than three and parsing is Python code);
-            ``None``: one for each core; 0: the caller's thread does everything.
-        tally: How far an earlier stream of the same graphs has come: what it has read is left out.
+        source: A source of files, a dataset with the encoding of the model, or any iterable of PyTorch Geometric graphs
+            with the features that the model expects.
+        encoding: Node encoding of the model; required only for files.
+        preprocessing: Preprocessing of the model.
+        batch_size: Number of graphs per chunk. Larger chunks need more memory and are hardly faster.
+        workers: Number of threads that prepare graphs (processes, if there are more than three and parsing is Python
+            code). ``None`` means one per core, and 0 prepares graphs in the calling thread.
+        tally: Progress of an earlier stream of the same graphs. The graphs that it has read are skipped.
     """
 
     source: GraphSource | GraphDataset | Iterable[Data]
@@ -159,16 +159,16 @@ class GraphStream:
 
     @property
     def name(self) -> str:
-        """The dataset's name."""
+        """Name of the dataset."""
         return getattr(self.source, "name", "graphs")
 
     @property
     def unseen(self) -> UnseenLabels | None:
-        """What was unknown to the model in the graphs so far."""
+        """Labels in the graphs so far that the model has not seen."""
         return self.source.unseen if isinstance(self.source, GraphDataset) else self.tally.unseen
 
     def count(self) -> int | None:
-        """Number of records of the source; ``None`` if it is not known."""
+        """Return the number of records of the source, or ``None`` if it is unknown."""
         if isinstance(self.source, GraphDataset):
             return len(self.source)
         return self.source.count() if _is_files(self.source) else None
@@ -183,7 +183,7 @@ class GraphStream:
         yield from self.follow(ordered_map(prepare, self.chunks(), workers=workers, processes=in_processes))
 
     def follow(self, prepared: Iterable[PreparedGraphs]) -> Iterator[PreparedGraphs]:
-        """Prepared chunks as they come, counted, with their positions; the end of all is checked."""
+        """Yield prepared chunks with their positions, update the tally, and run the final checks."""
         for found in prepared:
             for text in found.warned:
                 warnings.warn(text, stacklevel=2)
@@ -197,12 +197,12 @@ class GraphStream:
         return range(self.tally.graphs, self.tally.graphs + graphs.num_graphs)
 
     def _check(self) -> None:
-        """What can be said only of all graphs; as :func:`tfgw.datasets.load` does."""
+        """Run the checks that need all graphs, as :func:`tfgw.datasets.load` does."""
         if not self.tally.graphs:
             reason = "" if self.tally.skipped is None else f"; {self.tally.skipped}"
             raise ValueError(f"{self.name}: no graphs{reason}")
         if isinstance(self.source, GraphDataset):
-            return  # whose loading has said it
+            return  # already checked when it was loaded
         if self.tally.unseen is not None:
             try:
                 self.tally.unseen.check()
@@ -213,7 +213,7 @@ class GraphStream:
             warnings.warn(f"{self.name}: {self.tally.skipped}", stacklevel=3)
 
     def chunks(self) -> Iterator[Chunk | MoleculeRows | DatasetChunk]:
-        """What :func:`prepare_graphs` takes, one after the other, without what the tally has counted."""
+        """Yield the inputs of :func:`prepare_graphs`, without the records that the tally has counted."""
         skip = self.tally.records
         if _is_files(self.source):
             yield from self.source.chunks(self.batch_size, skip=skip)
@@ -246,7 +246,7 @@ def prepare_graphs(
     tables, skipped = chunk.parse() if isinstance(chunk, MoleculeRows) else (chunk.tables(), None)
     if tables is None:
         return PreparedGraphs(len(cast(MoleculeRows, chunk).rows), [], None, None, None, skipped, {}, {}, [])
-    # The model sees neither edge attributes nor targets.
+    # The model uses neither edge attributes nor targets.
     plain = replace(tables, edge_labels=None, edge_attributes=None, targets=None, identifiers=None)
     try:
         dataset = build_dataset(plain, name=name, encoding=encoding, part=True)
@@ -283,7 +283,7 @@ def _prepared(
 
 
 def _with_warnings(prepare: Any, chunk: Chunk) -> PreparedGraphs:
-    """In another process: bring warnings along, which nobody would see there."""
+    """Prepare a chunk in a worker process, and return its warnings to the parent process."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         prepared: PreparedGraphs = prepare(chunk)
@@ -292,7 +292,7 @@ def _with_warnings(prepare: Any, chunk: Chunk) -> PreparedGraphs:
 
 
 def _targets(dataset: GraphDataset) -> list[Any] | None:
-    """As the source had them; ``None`` for those that are not known."""
+    """Return the targets in the form of the source; ``None`` if unknown."""
     y: Tensor | None = dataset.y
     if y is None:
         return None

@@ -1,4 +1,4 @@
-"""How much each training graph counts in the loss."""
+"""Weights of training graphs in the loss."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,11 +10,11 @@ from tfgw.datasets import GraphDataset
 from tfgw.train.batches import GRAPH_WEIGHT
 
 ClassWeight = Literal["balanced"] | Mapping[Any, float]
-"""``"balanced"``: all classes count equally, whatever their numbers of graphs. A mapping: the weight of each label."""
+"""``"balanced"`` gives all classes the same total weight; a mapping gives the weight of each label."""
 
 
 def weights_of_classes(class_weight: ClassWeight, codes: np.ndarray, classes: tuple[Any, ...]) -> np.ndarray:
-    """The weight of each graph's class; ``classes[codes]`` are the labels of the graphs.
+    """Return the weight of the class of each graph; ``classes[codes]`` are the labels of the graphs.
 
     Raises:
         ValueError: If ``class_weight`` is neither ``"balanced"`` nor a mapping of these labels to weights.
@@ -22,7 +22,7 @@ def weights_of_classes(class_weight: ClassWeight, codes: np.ndarray, classes: tu
     if isinstance(class_weight, Mapping):
         unknown = [label for label in class_weight if label not in classes]
         if unknown:
-            raise ValueError(f"class_weight: has the label {unknown[0]!r}, which no graph has")
+            raise ValueError(f"class_weight: no graph has the label {unknown[0]!r}")
         of_class = np.array([class_weight.get(label, 1.0) for label in classes], dtype=np.float64)
     elif class_weight == "balanced":
         counts = np.bincount(codes, minlength=len(classes))
@@ -33,7 +33,7 @@ def weights_of_classes(class_weight: ClassWeight, codes: np.ndarray, classes: tu
 
 
 def checked_weights(weights: Any, count: int) -> np.ndarray:
-    """Weights of that many graphs as an array, if there is a number of at least 0 for each, and one is above 0."""
+    """Return the weights as an array; they must be non-negative, one per graph, and not all zero."""
     try:
         weights = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
@@ -43,16 +43,18 @@ def checked_weights(weights: Any, count: int) -> np.ndarray:
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if wrong.size:
         found = weights[wrong[0]]
-        raise ValueError(f"sample_weight: that of graph {wrong[0]} is {found}, expected a number of at least 0")
+        raise ValueError(f"sample_weight: graph {wrong[0]} has {found}, expected a non-negative number")
     if not weights.any():
-        raise ValueError("Sample weights must contain at least one non-zero number.")  # scikit-learn's words
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number."
+        )  # the wording of scikit-learn, which its checks expect
     return weights
 
 
 def with_graph_weights(train: GraphDataset, weights: np.ndarray) -> GraphDataset:
-    """Training graphs whose losses are multiplied by ``weights``, scaled to mean 1; equal weights change nothing.
+    """Attach ``weights``, scaled to mean 1, to the training graphs; their losses are multiplied by them.
 
-    Validation and scores count all graphs alike.
+    Validation and scores do not use the weights.
     """
     weights = checked_weights(weights, len(train))
     if (weights == weights[0]).all():

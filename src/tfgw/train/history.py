@@ -1,4 +1,4 @@
-"""Measurements of a training run, and the rule by which it keeps a model."""
+"""Metrics of a training run, and the rule that selects the best model."""
 
 from typing import Any, NamedTuple
 
@@ -6,10 +6,10 @@ from tfgw.datasets.typed_json import from_json
 
 
 class EpochRecord(NamedTuple):
-    """Measurements of one epoch. Loss and score of the training graphs are taken during training, before each step.
+    """Metrics of one epoch. Loss and score of the training graphs are computed during training, before each step.
 
-    ``alpha`` (mean over the templates) and ``live_nodes`` (mean number of template nodes with weight) are ``None`` for
-    a model without templates, those of the validation ``None`` for an epoch without one.
+    ``alpha`` (mean over the templates) and ``live_nodes`` (mean number of template nodes with positive weight) are
+    ``None`` for a model without templates. The validation metrics are ``None`` for an epoch without validation.
     """
 
     epoch: int
@@ -30,19 +30,19 @@ class Kept(NamedTuple):
 
 
 def is_worth_keeping(record: EpochRecord, kept: Kept | None) -> bool:
-    """The paper's rule: neither the validation nor the training score is below that of the kept model."""
+    """Apply the paper's rule: neither the validation nor the training score is below that of the kept model."""
     if record.validation_score is None:
         return False
     return kept is None or (record.validation_score >= kept.validation_score and record.score >= kept.score)
 
 
 def describe_records(records: list[EpochRecord], kept: Kept | None) -> dict[str, Any]:
-    """Records as JSON values."""
+    """Return records as JSON data."""
     return {"records": [record._asdict() for record in records], "kept": kept._asdict() if kept else None}
 
 
 def read_records(description: dict[str, Any]) -> tuple[list[EpochRecord], Kept | None]:
-    """The inverse of :func:`describe_records`."""
+    """Invert :func:`describe_records`."""
     kept = description["kept"]
     records = [from_json(EpochRecord, record, may_be_nan=True) for record in description["records"]]
     return records, from_json(Kept, kept, may_be_nan=True) if kept else None

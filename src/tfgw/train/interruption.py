@@ -1,4 +1,4 @@
-"""Ctrl-C in a training run that has a folder: the epoch is finished and kept, then the run ends."""
+"""Handle Ctrl-C in a training run with a folder: finish the epoch, save a checkpoint, then stop."""
 
 import logging
 import signal
@@ -9,16 +9,16 @@ from types import FrameType
 
 
 class Interruption:
-    """Whether the run was asked to end."""
+    """Whether the user has interrupted the run."""
 
     requested = False
 
 
 @contextmanager
 def finishing_epochs(enabled: bool) -> Iterator[Interruption]:
-    """Inside the block, the first Ctrl-C is noted; another one raises ``KeyboardInterrupt`` at once.
+    """Inside the block, record the first Ctrl-C; a second one raises ``KeyboardInterrupt`` immediately.
 
-    Only the main thread can do that; elsewhere Ctrl-C does what it always does.
+    This works only in the main thread. In other threads, the default handler stays in place.
     """
     found = Interruption()
     if not enabled or threading.current_thread() is not threading.main_thread():
@@ -29,7 +29,7 @@ def finishing_epochs(enabled: bool) -> Iterator[Interruption]:
         if found.requested:
             raise KeyboardInterrupt
         found.requested = True
-        text = "tfgw: finishing this epoch and saving a checkpoint; Ctrl-C again ends at once"
+        text = "tfgw: finishing this epoch and saving a checkpoint; press Ctrl-C again to stop immediately"
         logging.getLogger("tfgw").warning(text)
 
     before = signal.signal(signal.SIGINT, note)

@@ -1,4 +1,4 @@
-"""Training on Lightning Fabric.
+"""The training loop, based on Lightning Fabric.
 
 fit ─▶ one process, or one per device ─▶ every epoch: batches ─ forward ─ backward ─ step ─ project
                                       ─▶ every few epochs: validate ─ keep ─ checkpoint
@@ -32,7 +32,8 @@ class FitResult(NamedTuple):
 
     Attributes:
         records: One :class:`EpochRecord` per epoch.
-        kept: The epoch whose weights the model has now; ``None`` without validation: those of the last epoch.
+        kept: The selected epoch, whose weights the model has. ``None`` without validation, when the model has the
+            weights of the last epoch.
     """
 
     records: list[EpochRecord]
@@ -55,32 +56,34 @@ def fit(
 ) -> FitResult:
     """Train ``model`` in place.
 
-    At the end it has the weights of the epoch chosen by the paper's rule (:func:`is_worth_keeping`), or those of the
-    last epoch if there are no ``validation`` graphs.
+    After training, the model has the weights of the epoch that the paper's rule selects (:func:`is_worth_keeping`), or
+    those of the last epoch if there are no ``validation`` graphs.
 
     Args:
-        model: Called as ``model(x=..., edge_index=..., batch=..., batch_size=...)``, and with
-            ``edge_weight``, ``structure`` and ``node_weights`` where the graphs have them. It is converted to
-            ``config.precision``. If a call sets an attribute ``auxiliary_loss``, it is added to the mean loss.
-        train: Training graphs, with targets ``y``. The loss of a graph is multiplied by its ``graph_weight`` where it
-            has one (:func:`tfgw.train.graph_weights.with_graph_weights`).
+        model: Network to train. It is called as ``model(x=..., edge_index=..., batch=..., batch_size=...)``, and with
+            ``edge_weight``, ``structure`` and ``node_weights`` if the graphs have them. It is converted to
+            ``config.precision``. If a call sets the attribute ``auxiliary_loss``, it is added to the mean loss.
+        train: Training graphs, with targets ``y``. The loss of a graph is multiplied by its ``graph_weight`` if it has
+            one (:func:`tfgw.train.graph_weights.with_graph_weights`).
         validation: Validation graphs.
-        config: The settings.
-        folder: Folder for a checkpoint and TensorBoard's files; ``None``: write neither. With a folder, Ctrl-C ends
-            the run after the current epoch, with a checkpoint.
-        resume: Continue from the checkpoint in ``folder``, if there is one. The final weights are those of an
-            uninterrupted run, provided that ``model`` is as it was when that run began.
+        config: Training settings.
+        folder: Folder for the checkpoint and TensorBoard logs. ``None`` writes neither. With a folder, Ctrl-C stops the
+            run after the current epoch and saves a checkpoint.
+        resume: Whether to continue from the checkpoint in ``folder``, if there is one. The final weights are those of
+            an uninterrupted run, provided that ``model`` has the same initial state.
         progress_bar: Whether to show a progress bar on standard error.
-        tensorboard: Whether to write TensorBoard's files; needs ``folder``.
+        tensorboard: Whether to write TensorBoard logs; requires ``folder``.
     """
     if folder is None and (resume or tensorboard):
-        raise ValueError("folder: missing; resume and tensorboard need one")
+        raise ValueError("folder: required for resume and tensorboard")
     if config.patience is not None and validation is None:
-        raise ValueError("patience: early stopping needs validation graphs")
+        raise ValueError("patience: early stopping requires validation graphs")
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / FILE_NAME).exists() and not resume:
-            raise FileExistsError(f"folder: {folder} has the checkpoint of another run; resume it or choose another")
+            raise FileExistsError(
+                f"folder: {folder} has the checkpoint of another run; resume it or choose another folder"
+            )
     job = Job(
         model=model.to(DTYPES[config.precision]),
         train=train,
@@ -97,7 +100,7 @@ def fit(
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a message of Lightning is for our users: the precision of matrix products is ours to choose."""
+    """Whether to show a message of Lightning; those about the precision of matrix products are not useful here."""
     return "Tensor Cores" not in record.getMessage()
 
 
@@ -115,8 +118,8 @@ def _fabric(config: TrainConfig) -> Fabric:
 
 
 def _train_in_processes(fabric: Fabric, job: Job) -> Outcome:
-    """Start one process per device. The outcome comes back in a file: results that are sent are read only after the
-    processes have ended, and a pipe would block them before."""
+    """Start one process per device. The result is returned in a file: the parent reads results only after the processes
+    have ended, and a full pipe would block them."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "outcome.safetensors"
         fabric.launch(partial(_train_into_file, job=job, path=path))
@@ -125,7 +128,7 @@ def _train_in_processes(fabric: Fabric, job: Job) -> Outcome:
 
 
 def _train_into_file(fabric: Fabric, job: Job, path: Path) -> None:
-    # Tensors reach a new process in shared memory: each process needs a model of its own.
+    # Tensors are passed to a new process in shared memory, but each process needs its own model.
     result, weights = _train(fabric, replace(job, model=copy.deepcopy(job.model)))
     if fabric.is_global_zero:
         write_tensors(path, weights, describe_records(*result), kind="outcome")

@@ -1,4 +1,4 @@
-"""How good predictions are, in the measures that people ask for."""
+"""Standard metrics of predictions."""
 
 from typing import Any
 
@@ -17,18 +17,18 @@ from tfgw.datasets.limits import check_array
 
 
 def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
-    """Measures of class probabilities ``(G, classes)`` for the true class numbers ``y``, besides accuracy.
+    """Compute metrics of class probabilities ``(G, classes)`` besides accuracy; ``y`` are the true class indices.
 
     ======================  ====================================================================================
     ``majority_rate``       share of the most frequent class: the accuracy of always predicting it
     ``balanced_accuracy``   mean of the accuracies on the graphs of each class
     ``macro_f1``            mean of the F1 scores of the classes
-    ``roc_auc``             area under the ROC curve, of several classes the mean of each against the rest; ``None``
-                            if all graphs are of one class
+    ``roc_auc``             area under the ROC curve; for several classes the mean of one-vs-rest; ``None`` if all
+                            graphs are of one class
     ``confusion_matrix``    number of graphs of each true class (row) and predicted class (column)
     ======================  ====================================================================================
 
-    Classes without a graph count in none of the means.
+    Means exclude classes without a graph.
     """
     predicted, num_classes = probabilities.argmax(axis=1), probabilities.shape[1]
     check_array(num_classes, num_classes, itemsize=8, what="confusion matrix", instead="compare predictions instead")
@@ -36,7 +36,7 @@ def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str
     present = np.flatnonzero(counts)
     return {
         "majority_rate": float(counts.max() / len(y)),
-        # By its definition: balanced_accuracy_score warns of a predicted class that no graph has.
+        # Computed directly, because balanced_accuracy_score warns about predicted classes that no graph has.
         "balanced_accuracy": float(recall_score(y, predicted, labels=present, average="macro")),
         "macro_f1": float(f1_score(y, predicted, labels=present, average="macro", zero_division=0)),
         "roc_auc": _roc_auc(y, probabilities, present),
@@ -45,7 +45,7 @@ def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str
 
 
 def regression_metrics(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
-    """Mean absolute error, root mean squared error and R² (``None`` for a single graph), means over all targets."""
+    """Compute MAE, RMSE and R² (``None`` for a single graph), averaged over targets."""
     return {
         "mae": float(mean_absolute_error(y, predicted)),
         "rmse": float(mean_squared_error(y, predicted)) ** 0.5,

@@ -1,4 +1,4 @@
-"""A trained model in one file, with all that is needed to use it on graphs as they were loaded."""
+"""Save and load a trained model in one file, with everything needed to apply it to new graphs."""
 
 import copy
 import os
@@ -38,7 +38,7 @@ FLOATING_TYPES = {
 
 
 class SourceOptions(StreamOptions, total=False):
-    """Where a name is looked up, and how graphs are streamed; see :meth:`TrainedModel.stream`."""
+    """Options of :meth:`TrainedModel.stream`."""
 
     data_dir: str | os.PathLike[str] | None
     columns: TableColumns | None
@@ -46,18 +46,18 @@ class SourceOptions(StreamOptions, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedModel:
-    """A model and what it was trained for. Its methods take datasets as they were loaded, or lists of graphs.
+    """A trained model with its task and preprocessing. Its methods take datasets as loaded, or lists of graphs.
 
     Args:
-        model: The network, an ensemble of networks of one architecture, or a kernel machine.
-        task: What it predicts.
-        classes: Original label of each class; empty where it predicts values.
-        preprocessing: What is done to graphs before the model sees them.
-        source: Where the training graphs came from, as the user of this class likes to write it down (JSON).
-        encoding: How the features of nodes were made, with the labels that the model knows; ``None`` where that is
-            not known. Then graphs can be given, but not loaded from files.
-        columns: Names of the columns of the table of molecules that the model was trained on, if it was one.
-        target_scaler: Turns the outputs of the network into the values that it predicts; ``None``: they are these.
+        model: The network, an ensemble of networks with the same architecture, or a kernel machine.
+        task: Kind of prediction.
+        classes: Original label of each class; empty for regression.
+        preprocessing: Preprocessing of graphs before they enter the network.
+        source: Description of the source of the training graphs (JSON data).
+        encoding: Node encoding, including the labels that the model knows. If ``None``, the model can be applied to
+            graphs, but not to files.
+        columns: Column names of the table of molecules that the model was trained on, if any.
+        target_scaler: Converts outputs of the network to predicted values. ``None`` if the outputs are the values.
     """
 
     model: TFGWModel | Ensemble | KernelModel
@@ -71,7 +71,7 @@ class TrainedModel:
 
     @property
     def members(self) -> list[TFGWModel]:
-        """The networks of an ensemble; else the one network. A kernel machine has none, which is an error."""
+        """The networks of the ensemble, or the single network. A kernel machine has none and raises an error."""
         if isinstance(self.model, KernelModel):
             raise ValueError(
                 "the model is a kernel machine, which has no learned templates: to show or explain templates, train a"
@@ -86,10 +86,10 @@ class TrainedModel:
         data_dir: str | os.PathLike[str] | None = None,
         columns: TableColumns | None = None,
     ) -> GraphDataset:
-        """Load graphs, with or without targets, as the model takes them; see :func:`tfgw.datasets.load`.
+        """Load graphs, with or without targets, with the encoding of the model; see :func:`tfgw.datasets.load`.
 
-        Node labels that the model has not seen get one-hot features that are all 0, with a warning. A table of
-        molecules needs ``columns`` only if they have other names than those of the table that the model was trained on.
+        Node labels that the model has not seen are encoded as zeros, with a warning. For a table of molecules,
+        ``columns`` is required only if its column names differ from those of the training table.
         """
         self._require_encoding()
         return load(source, data_dir=data_dir, encoding=self.encoding, columns=columns or self.columns)
@@ -97,13 +97,12 @@ class TrainedModel:
     def _require_encoding(self) -> None:
         if self.encoding is None:
             raise ValueError(
-                "the model's file does not say how the features of nodes were made (it is of an earlier version, or of"
-                " a model that was trained on graphs without an encoding), so that no others can be loaded for it:"
-                " train it again"
+                "the model file has no node encoding (it was written by an earlier version, or the model was trained on"
+                " graphs without an encoding), so the model cannot load graphs from files; train it again"
             )
 
     def predict(self, dataset: Graphs) -> list[Any]:
-        """The predicted label (or labels as 0/1, or values) of each graph."""
+        """Predict the label of each graph (or 0/1 labels, or values)."""
         decided = decide(self.task, self.outputs(dataset)).tolist()
         return [self.classes[number] for number in decided] if self.task == "classification" else decided
 
@@ -116,7 +115,7 @@ class TrainedModel:
         return self._outputs(self._prepared(dataset))
 
     def embed(self, dataset: Graphs) -> Tensor:
-        """Distances to the templates, ``(num_graphs, num_templates)``; those of all members side by side."""
+        """Distances to the templates, ``(num_graphs, num_templates)``; an ensemble has those of all members."""
         return embeddings(self.model, self._prepared(dataset))
 
     def stream(
@@ -127,7 +126,7 @@ class TrainedModel:
         columns: TableColumns | None = None,
         **options: Unpack[StreamOptions],
     ) -> GraphStream:
-        """Graphs of any number as the model takes them, in chunks, in memory that does not grow with their number.
+        """Stream any number of graphs in chunks, with bounded memory.
 
         Args:
             source: A name or path as in :meth:`load`, or an iterable of graphs.
@@ -148,12 +147,12 @@ class TrainedModel:
         >>> for columns in trained.predict_stream("molecules.jsonl.gz"):
         ...     columns["graph"], columns["prediction"], columns["probability"]
 
-        Arguments are those of :meth:`stream`; the bits are those of :meth:`predict`.
+        The arguments are those of :meth:`stream`. The results are bit for bit those of :meth:`predict`.
         """
         return self._answer_stream(self.stream(source, **options), self.prediction_columns)
 
     def embed_stream(self, source: Streamed, **options: Unpack[SourceOptions]) -> Iterator[Columns]:
-        """Distances to the templates for the graphs of a source; otherwise as :meth:`predict_stream`."""
+        """Distances to the templates for the graphs of a source; see :meth:`predict_stream`."""
         return self._answer_stream(self.stream(source, **options), self.distance_columns)
 
     def prediction_columns(self, graphs: PreparedGraphs) -> Columns:
@@ -173,12 +172,12 @@ class TrainedModel:
             yield answer(graphs)
 
     def evaluate(self, dataset: Graphs) -> Evaluation:
-        """Loss and score on labelled graphs, whose classes must be those of the training graphs."""
+        """Compute loss and score on labelled graphs; their classes must be known to the model."""
         loss, score, *_ = self._compared(dataset)
         return Evaluation(loss, score)
 
     def measure(self, dataset: Graphs) -> dict[str, Any]:
-        """Number, score, loss and the usual metrics of labelled graphs, by name; see :mod:`tfgw.train.metrics`."""
+        """Compute number, score, loss and metrics of labelled graphs, by name; see :mod:`tfgw.train.metrics`."""
         loss, score, found, y = self._compared(dataset)
         basic = {"graphs": len(y), SCORE_NAMES[self.task]: score, "loss": loss}
         if self.task == "classification":
@@ -189,16 +188,16 @@ class TrainedModel:
         return basic
 
     def _compared(self, dataset: Graphs) -> tuple[float, float, Tensor, Tensor]:
-        """Mean loss and score on labelled graphs, the outputs, and the targets in the model's numbers."""
+        """Return mean loss and score on labelled graphs, the outputs, and the targets as class indices of the model."""
         prepared = self.with_own_classes(self._prepared(dataset))
         y = prepared.y
         if y is None:
-            raise ValueError("dataset: the graphs have no target y to compare with")
+            raise ValueError("dataset: the graphs have no targets y")
         is_known = y >= 0 if self.task == "classification" else y.reshape(len(y), -1).isfinite().all(1)
         if not is_known.all():
             prepared, y = prepared[is_known], y[is_known]
         if not len(y):
-            raise ValueError("dataset: no graph has a target to compare with")
+            raise ValueError("dataset: no graph has a target")
         found = self._outputs(prepared).cpu()
         loss, score = (float(total) / len(y) for total in sums(self.task, found, y))
         return loss, score, found, y
@@ -208,7 +207,7 @@ class TrainedModel:
         return found if self.target_scaler is None else self.target_scaler.restored(found)
 
     def check_encoding(self, dataset: GraphDataset) -> None:
-        """Raise ``ValueError`` if the features of the graphs are known to have other columns than the model takes."""
+        """Raise ``ValueError`` if the encoding of the graphs is known to differ from that of the model."""
         if self.encoding is not None:
             self.encoding.check_columns(dataset.encoding)
 
@@ -218,15 +217,15 @@ class TrainedModel:
         return self.preprocessing(dataset.with_values() if self.task == "regression" else dataset)
 
     def with_own_classes(self, dataset: GraphDataset) -> GraphDataset:
-        """Classes of another dataset are numbered over its own labels; give them the model's numbers."""
+        """Convert the class indices of a dataset to those of the model."""
         if self.task != "classification" or dataset.classes == self.classes:
             return dataset
         y = dataset.stacked.get("y")
         if y is None or not dataset.classes:
-            raise ValueError("dataset: the graphs have no classes to compare with")
+            raise ValueError("dataset: the graphs have no classes")
         unknown = sorted(set(dataset.classes) - set(self.classes), key=str)
         if unknown:
-            raise ValueError(f"dataset: has classes that the model does not know: {', '.join(map(str, unknown))}")
+            raise ValueError(f"dataset: contains classes that the model does not know: {', '.join(map(str, unknown))}")
         number = torch.tensor([self.classes.index(label) for label in dataset.classes])
         renumbered = dataset.with_tensors({"y": torch.where(y >= 0, number[y], -1)})
         renumbered.classes = self.classes
@@ -265,32 +264,32 @@ def load_model(path: str | os.PathLike[str], *, encoder: Encoder | None = None) 
     """Read a file that :func:`save_model` wrote.
 
     Args:
-        path: The file.
-        encoder: For a model that was built with an encoder of your own: one of the same architecture, whose
-            weights are then replaced by those of the file.
+        path: Path of the model file.
+        encoder: Required for a model with a custom encoder: an encoder of the same architecture. Its weights are
+            replaced by those of the file.
 
     Raises:
-        FileError: If the file is missing, cut, damaged, no model, or from a later version.
+        FileError: If the file is missing, truncated, damaged, not a model, or from a later version.
     """
     path = Path(path)
     tensors, description = read_tensors(path, kind=KIND)
     own_encoder = description.get("own_encoder")
     if isinstance(own_encoder, str) and own_encoder and encoder is None:
-        raise ValueError(f"encoder: missing, {path} was saved with a {own_encoder}")
+        raise ValueError(f"encoder: required, because {path} was saved with a {own_encoder}")
     try:
         return _described(tensors, description, encoder)
     except RuntimeError as error:
-        raise FileError(f"{path}: its weights do not fit the architecture") from error
+        raise FileError(f"{path}: the weights do not match the architecture") from error
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise FileError(f"{path}: its description is not that of a model ({error!r})") from error
+        raise FileError(f"{path}: not a valid model ({error!r})") from error
 
 
 def _described(tensors: dict[str, Tensor], description: dict[str, Any], encoder: Encoder | None) -> TrainedModel:
-    """The model of a file, whose content may be anything: sizes are compared before memory is taken for them."""
+    """Build the model of a file. The file is not trusted: sizes are checked before memory is allocated."""
     if description["task"] not in get_args(Task):
         raise ValueError(f"unknown task {description['task']!r}")
     if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
-        raise ValueError("weights that are not finite")
+        raise ValueError("weights are not finite")
     config: TFGWConfig | KernelConfig
     model: TFGWModel | Ensemble | KernelModel
     if "kernel_machine" in description:
@@ -315,9 +314,9 @@ def _network(
     tensors: dict[str, Tensor], description: dict[str, Any], encoder: Encoder | None
 ) -> tuple[TFGWConfig, TFGWModel | Ensemble]:
     config = from_json(TFGWConfig, description["architecture"])
-    count = description.get("members", 1)  # files of earlier versions hold one network
+    count = description.get("members", 1)  # files of earlier versions contain one network
     if not isinstance(description.get("own_encoder"), str | None):
-        raise ValueError("an encoder without a name")
+        raise ValueError("the encoder has no name")
     if type(count) is not int or count < 1:
         raise ValueError(f"{count!r} members")
     for number in range(count):
@@ -333,7 +332,7 @@ def _target_scaler(entries: dict[str, Any] | None, values: int) -> TargetScaler 
         return None
     scaler = from_json(TargetScaler, entries)
     if {len(scaler.mean), len(scaler.scale)} != {values}:
-        raise ValueError("a scale of targets that does not fit the outputs")
+        raise ValueError("the target scale does not match the outputs")
     return scaler
 
 
@@ -342,7 +341,7 @@ def _classes(entries: Any, number: int) -> tuple[int | str, ...]:
     if len(classes) != number and number:
         raise ValueError(f"{len(classes)} classes for {number} outputs")
     if len(set(classes)) != len(classes) or not all(type(label) in (int, str) for label in classes):
-        raise ValueError("classes that are no distinct integers or texts")
+        raise ValueError("classes are not distinct integers or strings")
     return classes
 
 
@@ -350,27 +349,27 @@ def _preprocessing(entries: Any, config: TFGWConfig | KernelConfig) -> Preproces
     preprocessing = from_json(Preprocessing, entries)
     widths = {len(column) for column in (preprocessing.mean, preprocessing.scale) if column is not None}
     if not widths <= {preprocessing.in_channels} or preprocessing.in_channels != config.in_channels:
-        raise ValueError("preprocessing for another number of features")
+        raise ValueError("preprocessing has a different number of features")
     if (preprocessing.mean is None) != (preprocessing.scale is None) or 0 in (preprocessing.scale or ()):
-        raise ValueError("preprocessing without a scale")
+        raise ValueError("preprocessing has no scale")
     return preprocessing
 
 
 def _encoding(entries: Any, config: TFGWConfig | KernelConfig) -> NodeEncoding:
     encoding = NodeEncoding.from_dict(entries)
     if encoding.num_columns != config.in_channels:
-        raise ValueError("an encoding with another number of features")
+        raise ValueError("the encoding has a different number of features")
     return encoding
 
 
 def _source(entries: Any) -> dict[str, Any]:
     if not isinstance(entries, dict):
-        raise ValueError("a source that is no object")
+        raise ValueError("the source is not an object")
     return entries
 
 
 def _of_member(tensors: dict[str, Tensor], number: int, count: int) -> dict[str, Tensor]:
-    """The weights of one network of a file."""
+    """Return the weights of one network of a file."""
     if count == 1:
         return tensors
     prefix = f"members.{number}."
@@ -378,7 +377,7 @@ def _of_member(tensors: dict[str, Tensor], number: int, count: int) -> dict[str,
 
 
 def _check_sizes(config: TFGWConfig, tensors: dict[str, Tensor], *, has_own_encoder: bool) -> None:
-    """Raise ``RuntimeError`` where the description asks for more than the file has."""
+    """Raise ``RuntimeError`` if the tensors in the file do not have the described sizes."""
     found: list[Any] = [tuple(tensors["pool.template_weights"].shape)]
     expected: list[Any] = [(config.num_templates, config.template_nodes)]
     names = [name for name, tensor in tensors.items() if name.startswith("head.") and tensor.dim() == 2]
@@ -390,4 +389,4 @@ def _check_sizes(config: TFGWConfig, tensors: dict[str, Tensor], *, has_own_enco
         found += [len(layers), tensors["pool.template_features"].shape[-1]]
         expected += [config.num_layers, config.in_channels + config.num_layers * config.width]
     if found != expected:
-        raise RuntimeError(f"sizes {found}, where {expected} are described")
+        raise RuntimeError(f"sizes are {found}, expected {expected}")

@@ -11,7 +11,7 @@ from tfgw.train.schedules import lr_factor
 
 
 def new_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """AdamW, which also projects templates after each step; templates have a group of their own, without decay."""
+    """Create AdamW, which also projects templates after each step. Templates have no weight decay."""
     layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
     templates = [parameter for layer in layers for parameter in layer.parameters()]
     in_templates = {id(parameter) for parameter in templates}
@@ -28,7 +28,7 @@ def new_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 class LearningRates:
     """The learning rates of an optimiser over the steps of a run.
 
-    On a GPU a rate that changes is a tensor, whose value recorded steps read when they are replayed.
+    On a GPU, a rate that changes is a tensor, so that replayed steps read its current value.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, config: TrainConfig) -> None:
@@ -37,7 +37,7 @@ class LearningRates:
         self._largest = [group["lr"] for group in optimizer.param_groups]
 
     def set(self, epoch: int, step: int, steps: int) -> None:
-        """Set the rates for a step (from 0) of an epoch (from 1) with that many steps."""
+        """Set the rates for a step (from 0) of an epoch (from 1) with ``steps`` steps."""
         if self._config.schedule == "constant":
             return
         factor = lr_factor(self._config.schedule, (epoch - 1) * steps + step, self._config.epochs * steps)
@@ -46,7 +46,7 @@ class LearningRates:
                 group["lr"].fill_(largest * factor)
             elif any(parameter.is_cuda for parameter in group["params"]):
                 device = group["params"][0].device
-                # The fused optimiser takes float32 alone, whatever PyTorch's default is.
+                # The fused optimiser requires float32, even if the default dtype differs.
                 group["lr"] = torch.tensor(largest * factor, dtype=torch.float32, device=device)
             else:
                 group["lr"] = largest * factor

@@ -1,4 +1,4 @@
-"""Apply a function to many items in threads or processes, in order, a bounded number of items ahead."""
+"""An ordered parallel map over threads or processes, with a bounded number of items in flight."""
 
 import multiprocessing
 import os
@@ -15,18 +15,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _AHEAD = 2
-"""Items per worker that are in work or wait for the caller."""
+"""Maximum number of items in flight per worker."""
 
 
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], *, workers: int, processes: bool
 ) -> Iterator[Result]:
-    """The results for all items, in their order, while others are in work.
+    """Yield the results for all items in order, while further items are processed.
 
     Args:
-        function: What is computed; with ``processes``, it and its items and results can be pickled.
-        items: Read in a thread of their own, a few ahead of the results that were taken.
-        workers: Number of threads or processes; 0: the caller's thread does everything.
+        function: Function to apply. With ``processes``, the function, its items and results must support pickling.
+        items: Input items, which are read ahead in a separate thread.
+        workers: Number of threads or processes; 0 runs everything in the calling thread.
         processes: Whether to use processes, for functions that are mostly Python code.
     """
     if workers == 0:
@@ -49,12 +49,12 @@ def ordered_map(
 def _executor(workers: int, processes: bool) -> Executor:
     if not processes:
         return ThreadPoolExecutor(workers, thread_name_prefix="tfgw")
-    # Not forked: PyTorch's threads do not survive that.
+    # Do not fork, because PyTorch's threads do not survive it.
     return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_start_worker)
 
 
 def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when it ends: killed, it cannot say so."""
+    """Ignore Ctrl-C, which the parent handles, and exit when the parent has ended, even if it was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -67,7 +67,7 @@ def _start_worker() -> None:
 
 
 def _read_ahead(items: Iterable[Item], *, depth: int) -> Generator[Item, None, None]:
-    """The items, read by another thread, at most ``depth`` ahead."""
+    """Yield the items, which another thread reads at most ``depth`` ahead."""
     waiting: queue.Queue[tuple[str, Any]] = queue.Queue(depth)
     stopped = threading.Event()
 
@@ -86,7 +86,7 @@ def _read_ahead(items: Iterable[Item], *, depth: int) -> Generator[Item, None, N
                 if not put(("item", item)):
                     return
             put(("end", None))
-        except BaseException as error:  # the caller's thread raises it
+        except BaseException as error:  # raised in the calling thread
             put(("error", error))
 
     reader = threading.Thread(target=read, name="tfgw-reader", daemon=True)

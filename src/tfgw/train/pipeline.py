@@ -1,9 +1,9 @@
-"""From graphs as they were loaded to a trained model: the one path of the command line and of all estimators.
+"""From loaded graphs to a trained model. The command line and all estimators use this pipeline.
 
 loaded parts ─ preprocessing, once ─▶ prepared parts ─ build ─▶ network, templates drawn ─ fit ─▶ weights worth keeping
 
-What is done is data: :class:`Preprocessing`, :class:`tfgw.nn.TFGWConfig` and :class:`TrainConfig`, in which every
-default is written.
+The settings are data: :class:`Preprocessing`, :class:`tfgw.nn.TFGWConfig` and :class:`TrainConfig`, which define all
+defaults.
 """
 
 from collections.abc import Callable
@@ -27,19 +27,19 @@ from tfgw.train.tasks import Task
 
 
 class Parts(NamedTuple):
-    """Graphs to train on, to select the best epoch by, and to measure on; ``None`` for a part without any."""
+    """Training, validation and test graphs; ``None`` for a missing part."""
 
     train: GraphDataset
     validation: GraphDataset | None = None
     test: GraphDataset | None = None
 
     def map(self, change: Callable[[GraphDataset], GraphDataset]) -> "Parts":
-        """Change every part that there is."""
+        """Apply a function to every part that is not ``None``."""
         return Parts(*(None if part is None else change(part) for part in self))  # type: ignore[arg-type]
 
 
 class Training(NamedTuple):
-    """A trained network, the prepared graphs, and how the training went."""
+    """A trained network, the preprocessed graphs, and the training history."""
 
     model: nn.Module
     parts: Parts
@@ -47,11 +47,11 @@ class Training(NamedTuple):
 
 
 Build = Callable[[GraphDataset, TrainConfig], nn.Module]
-"""Gives the untrained network for prepared training graphs and a configuration, whose seed decides what is random."""
+"""Builds the untrained network for preprocessed training graphs and a configuration with a seed."""
 
 
 class FitOptions(TypedDict, total=False):
-    """Where a training leaves its traces; see :func:`tfgw.train.fit`."""
+    """Checkpoint and logging options of :func:`tfgw.train.fit`."""
 
     folder: Path | None
     resume: bool
@@ -68,15 +68,15 @@ def train_model(
     n_estimators: int = 1,
     **options: Unpack[FitOptions],
 ) -> Training:
-    """Prepare the graphs, build a network for them, and train it.
+    """Preprocess the graphs, build a network, and train it.
 
     Args:
-        parts: The graphs as they were loaded; each is preprocessed once.
-        build: Gives the untrained network for the prepared training graphs; PyTorch's random numbers depend on
-            the seed of the configuration alone when it is called.
-        config: How to train.
-        preprocessing: Steps between loaded graphs and the network, as learned from the training graphs.
-        n_estimators: Networks to train side by side; of several, the model is an :class:`tfgw.nn.Ensemble`.
+        parts: Graphs as loaded; each is preprocessed once.
+        build: Builds the untrained network for the preprocessed training graphs. PyTorch's random generators are seeded
+            by the configuration before the call.
+        config: Training settings.
+        preprocessing: Preprocessing, fitted on the training graphs.
+        n_estimators: Number of networks. If greater than 1, the model is a :class:`tfgw.nn.Ensemble`.
         **options: As in :func:`tfgw.train.fit`.
     """
     configs = _member_configs(config, n_estimators)
@@ -87,16 +87,16 @@ def train_model(
 
 
 def build_tfgw(train: GraphDataset, config: TrainConfig, *, architecture: TFGWConfig) -> TFGWModel:
-    """A TFGW model whose templates start at training graphs."""
+    """Build a TFGW model whose templates are initialised with training graphs."""
     _check_templates(architecture)
-    # Templates have no more digits than the graphs that they are drawn from.
+    # Templates have no higher precision than the graphs that they are sampled from.
     is_double = train[0].x.dtype == DTYPES[config.precision] == torch.float64
     model = TFGWModel(architecture).to(torch.float64 if is_double else torch.float32)
     return model.init_templates(train, seed=config.seed)
 
 
 def _check_templates(architecture: TFGWConfig) -> None:
-    """Their number and size are usually those of the classes and graphs of a file."""
+    """Check the size of the templates, which usually depends on the classes and graphs of a file."""
     templates, nodes = architecture.num_templates, architecture.template_nodes
     channels = architecture.in_channels + architecture.num_layers * architecture.width
     for shape in ((templates, nodes, nodes), (templates, nodes, channels)):
@@ -104,14 +104,14 @@ def _check_templates(architecture: TFGWConfig) -> None:
 
 
 def num_outputs(dataset: GraphDataset, task: Task) -> int:
-    """How many numbers a network gives for each graph: scores of classes or labels, or values."""
+    """Return the number of outputs per graph: scores of classes or labels, or values."""
     if task == "classification":
         return dataset.num_classes
     return 1 if dataset.y is None or dataset.y.dim() == 1 else dataset.y.shape[1]
 
 
 def _member_configs(config: TrainConfig, n_estimators: int) -> list[TrainConfig]:
-    """The configuration of each network, with a seed of its own."""
+    """Return the configuration of each network, with its own seed."""
     if n_estimators < 1:
         raise ValueError(f"n_estimators: must be at least 1, got {n_estimators}")
     if n_estimators == 1:

@@ -1,4 +1,4 @@
-"""From a dataset as it was loaded to what a model takes, the same way in training and afterwards."""
+"""Preprocessing of a loaded dataset, the same in training and prediction."""
 
 from dataclasses import dataclass, replace
 
@@ -10,15 +10,15 @@ from tfgw.datasets import CanonicalOrder, GraphDataset, Graphs, ShortestPaths, S
 
 @dataclass(frozen=True, kw_only=True)
 class Preprocessing:
-    """Steps between loading graphs and giving them to a model.
+    """Preprocessing steps between loaded graphs and the network.
 
     Args:
-        in_channels: Features per node that the model takes.
-        canonical_order: Whether nodes and edges are put in canonical order, so that isomorphic graphs get the same
-            embedding, to the last bit.
-        structure: The model's structure; shortest paths are computed once, ahead of training.
-        mean: Subtracted from each feature; ``None`` leaves features as they are.
-        scale: Each feature is divided by it, after that.
+        in_channels: Number of features per node.
+        canonical_order: Whether to put nodes and edges into canonical order, so that isomorphic graphs get the same
+            embedding, bit for bit.
+        structure: Kind of structure matrix. Shortest paths are computed once, before training.
+        mean: Mean of each feature, which is subtracted. ``None`` disables standardisation.
+        scale: Standard deviation of each feature, by which it is divided.
     """
 
     in_channels: int
@@ -36,10 +36,10 @@ class Preprocessing:
         structure: str = "adjacency",
         standardize: bool | None = None,
     ) -> "Preprocessing":
-        """Learn the steps from the training graphs.
+        """Fit the steps on the training graphs.
 
-        ``standardize=None`` standardises features that are real-valued, and leaves 0/1 features alone; where the
-        features are attributes beside one-hot labels, the labels stay as they are.
+        ``standardize=None`` standardises real-valued features and leaves 0/1 features unchanged. If the features are
+        attributes and one-hot labels, only the attributes are standardised.
         """
         train = as_graph_dataset(train)
         channels, encoding = train.num_node_features, train.encoding
@@ -57,7 +57,7 @@ class Preprocessing:
         dataset = as_graph_dataset(dataset)
         if dataset.num_node_features != self.in_channels:
             found = dataset.num_node_features
-            raise ValueError(f"dataset: nodes have {found} features, the model takes {self.in_channels}")
+            raise ValueError(f"dataset: nodes have {found} features, but the model expects {self.in_channels}")
         if self.canonical_order:
             dataset = CanonicalOrder().of_dataset(dataset)
         if self.mean is not None and self.scale is not None:

@@ -1,7 +1,7 @@
-"""Answers for the chunks of a stream from a Ray cluster, by Ray Data.
+"""Process the chunks of a stream on a Ray cluster, with Ray Data.
 
-The driver cuts the source into chunks and hands them out a few rounds at a time, so that neither it nor the cluster
-holds more than these. Ray repeats the work of a process that died; the driver takes each chunk's answer once, in order.
+The driver splits the source into chunks and submits a few per core at a time, which bounds the memory of driver and
+cluster. Ray retries the work of a process that died. The driver takes the result of each chunk once, in order.
 """
 
 import logging
@@ -17,20 +17,20 @@ from tfgw.train.graph_stream import GraphStream, PreparedGraphs, prepare_graphs
 from tfgw.train.model_file import TrainedModel
 
 _ROUNDS = 4
-"""Chunks for each core of the cluster that are handed out at a time."""
+"""Number of chunks per core of the cluster that are submitted at a time."""
 
 
 def answer_on_ray(
     stream: GraphStream, trained: TrainedModel, method: str, *, device: str, address: str | None
 ) -> Iterator[PreparedGraphs]:
-    """The chunks of ``stream``, with their answers as ``columns``.
+    """Yield the chunks of ``stream`` with their results as ``columns``.
 
     Args:
-        stream: The graphs.
+        stream: Stream of the graphs.
         trained: The model.
-        method: Name of its method that answers for a chunk.
-        device: Where the cluster's processes solve.
-        address: Of the cluster; ``None``: start one here.
+        method: Name of the method of the model that computes the columns of a chunk.
+        device: Device type on the workers.
+        address: Address of the cluster. ``None`` starts a local one.
     """
     try:
         import ray
@@ -59,19 +59,19 @@ def _in_order(answers: Iterable[dict[str, Any]], expected: int) -> Iterator[Prep
         raise RuntimeError(f"Ray returned {len(found)} of {expected} chunks")
     for number in range(expected):
         answer = pickle.loads(found[number])
-        if isinstance(answer, ValueError):  # of the input; Ray would wrap it
+        if isinstance(answer, ValueError):  # an input error, returned because Ray would wrap it
             raise answer
         yield answer
 
 
 def _answer(batch: dict[str, np.ndarray], work: bytes) -> dict[str, list[Any]]:
-    """In a process of the cluster: answer for one chunk."""
+    """Compute the results of one chunk on a worker."""
     trained, prepare, method, device = _unpacked(work)
     trained.model.to(device)
     try:
         graphs = prepare(pickle.loads(batch["chunk"][0]))
         columns = getattr(trained, method)(graphs) if graphs.num_graphs else {}
-        nodes = {"x": np.empty((graphs.num_nodes, 0))}  # all that is still needed of the graphs is how many there are
+        nodes = {"x": np.empty((graphs.num_nodes, 0))}  # from here on, only the number of graphs matters
         answer: Any = graphs._replace(arrays=nodes, columns=columns)
     except ValueError as error:
         answer = error
@@ -80,5 +80,5 @@ def _answer(batch: dict[str, np.ndarray], work: bytes) -> dict[str, list[Any]]:
 
 @cache
 def _unpacked(work: bytes) -> Any:
-    """The model, unpacked once in each process."""
+    """Unpickle the model, once per process."""
     return pickle.loads(work)

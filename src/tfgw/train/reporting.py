@@ -1,4 +1,4 @@
-"""Progress of a training: a bar, and TensorBoard's event files."""
+"""Training progress: a progress bar and TensorBoard logs."""
 
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ from tfgw.train.history import EpochRecord
 
 
 class Reporter:
-    """Shows each epoch's record; ``folder`` gets TensorBoard's event files."""
+    """Reports the record of each epoch; writes TensorBoard logs to ``folder``."""
 
     def __init__(self, *, epochs: int, done: int, bar: bool, folder: Path | None) -> None:
         self._bar = tqdm(total=epochs, initial=done, unit="epoch", disable=not bar)
         self._writer = None if folder is None else _summary_writer(folder, done)
 
     def show(self, record: EpochRecord) -> None:
-        """Report one more epoch."""
+        """Report an epoch."""
         values = {key: value for key, value in record._asdict().items() if value is not None and key != "epoch"}
         self._bar.set_postfix({_SHORT[key]: f"{value:.3g}" for key, value in values.items()}, refresh=False)
         self._bar.update()
@@ -28,7 +28,7 @@ class Reporter:
                 self._writer.add_scalar(key, value, record.epoch)
 
     def close(self) -> None:
-        """Finish the bar and the files."""
+        """Close the progress bar and the logs."""
         self._bar.close()
         if self._writer is not None:
             self._writer.close()
@@ -45,7 +45,7 @@ _SHORT = {
 
 
 def template_values(model: nn.Module) -> dict[str, Tensor]:
-    """Mean α and mean number of template nodes with weight, for models with a template layer; on its device."""
+    """Return mean α and the mean number of template nodes with positive weight, if the model has a template layer."""
     layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
     values = {
         "live_nodes": [layer.live_nodes.double().mean() for layer in layers],

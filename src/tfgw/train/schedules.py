@@ -1,4 +1,4 @@
-"""Learning rates over the steps of a training run."""
+"""Learning rate schedules."""
 
 from math import cos, pi
 from typing import Literal
@@ -9,9 +9,9 @@ WARM_UP = 0.1  # share of all steps
 
 
 def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
-    """What learning rates are multiplied by in step ``step`` (from 0) of ``steps``.
+    """Return the factor of the learning rates in step ``step`` (from 0) of ``steps``.
 
-    ``"one_cycle"`` is the cosine form of Smith, Topin: Super-Convergence. https://arxiv.org/abs/1708.07120
+    ``"one_cycle"`` is the cosine variant of Smith, Topin: Super-Convergence. https://arxiv.org/abs/1708.07120
     """
     if schedule == "constant":
         return 1.0

@@ -1,4 +1,4 @@
-"""Targets of a regression, brought to mean 0 and standard deviation 1 for training."""
+"""Standardisation of regression targets for training."""
 
 from dataclasses import dataclass
 
@@ -11,24 +11,24 @@ from tfgw.datasets import GraphDataset
 
 @dataclass(frozen=True, kw_only=True)
 class TargetScaler:
-    """Mean and standard deviation of each target over the training graphs; those of a constant target have scale 1."""
+    """Mean and standard deviation of each target over the training graphs. Constant targets have scale 1."""
 
     mean: tuple[float, ...]
     scale: tuple[float, ...]
 
     @classmethod
     def fit(cls, y: np.ndarray) -> "TargetScaler":
-        """Measure the targets, ``(graphs, values)``."""
+        """Fit the scaler to targets ``(graphs, values)``."""
         mean, deviation = y.mean(axis=0), y.std(axis=0)
-        # Rounding gives a constant column of large values a tiny deviation that is not exactly zero.
+        # Due to rounding, the deviation of a constant column of large values is not exactly zero.
         is_constant = deviation <= 1e-10 * np.abs(y).max(axis=0)
         return cls(mean=tuple(mean.tolist()), scale=tuple(np.where(is_constant, 1.0, deviation).tolist()))
 
     @classmethod
     def of_dataset(cls, train: GraphDataset) -> "TargetScaler":
-        """Measure the targets of a dataset."""
+        """Fit the scaler to the targets of a dataset."""
         if train.y is None:
-            raise ValueError("dataset: the graphs have no target y to learn")
+            raise ValueError("dataset: the graphs have no targets y")
         return cls.fit(train.y.double().reshape(len(train), -1).numpy())
 
     def transform(self, y: np.ndarray) -> np.ndarray:
@@ -36,15 +36,15 @@ class TargetScaler:
         return (y - np.array(self.mean)) / np.array(self.scale)
 
     def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:
-        """Targets of scaled ones, such as the outputs of a network."""
+        """Convert scaled targets, such as outputs of a network, to the original scale."""
         return scaled * np.array(self.scale) + np.array(self.mean)
 
     def scaled(self, dataset: GraphDataset) -> GraphDataset:
-        """The same graphs with scaled targets, ``(graphs, values)``."""
+        """Return the graphs with scaled targets, ``(graphs, values)``."""
         y = dataset.stacked["y"]
         scaled = self.transform(y.double().reshape(len(y), -1).numpy())
         return dataset.with_tensors({"y": torch.from_numpy(scaled).to(y.dtype)})
 
     def restored(self, outputs: Tensor) -> Tensor:
-        """Values that the outputs of a network stand for."""
+        """Convert outputs of a network to the original scale."""
         return outputs * outputs.new_tensor(self.scale) + outputs.new_tensor(self.mean)

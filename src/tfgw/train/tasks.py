@@ -33,9 +33,9 @@ def sums(
     ``regression``      squared error                        minus the squared error
     ==================  ===================================  ==============================================
 
-    ``label_smoothing`` is the share of a target that is spread evenly over all classes. The loss of each graph is
-    multiplied by its entry of ``weights``; the score is not. Outputs of the members of an ensemble,
-    ``(num_members, num_graphs, out_channels)``, are measured each, and the results averaged.
+    ``label_smoothing`` applies to the cross-entropy of classification. The loss of each graph is multiplied by its
+    entry of ``weights``; the score is not. For outputs of an ensemble, ``(num_members, num_graphs, out_channels)``,
+    loss and score are computed for each member and averaged.
     """
     if outputs.dim() == 3:
         members = len(outputs)
@@ -51,7 +51,7 @@ def sums(
         return Sums(_total(losses, weights), score)
     target = y.to(outputs).reshape(len(y), -1)
     if target.shape != outputs.shape:
-        raise ValueError(f"y: {target.shape[1]} values per graph, but the model gives {outputs.shape[1]}")
+        raise ValueError(f"y: has {target.shape[1]} values per graph, but the model has {outputs.shape[1]} outputs")
     if task == "multilabel":
         loss = functional.binary_cross_entropy_with_logits(outputs, target, reduction="none")
         correct = ((outputs.detach() > 0) == (target > 0.5)).to(outputs)
@@ -74,5 +74,5 @@ def decide(task: Task, outputs: Tensor) -> Tensor:
 def probabilities(task: Task, outputs: Tensor) -> Tensor:
     """Class probabilities (rows sum to 1), or the probability of each label."""
     if task == "regression":
-        raise ValueError("task: a regression has no probabilities")
+        raise ValueError("task: regression has no probabilities")
     return torch.softmax(outputs, 1) if task == "classification" else torch.sigmoid(outputs)

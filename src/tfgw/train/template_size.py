@@ -1,4 +1,4 @@
-"""How many templates there are, and how many nodes they have, where nobody says it."""
+"""Default number and size of templates."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -10,31 +10,31 @@ from tfgw.datasets import median_nodes
 from tfgw.train import recipes
 
 MAX_DEFAULT_NODES = 64
-"""The time of a step grows with the nodes of the templates. All of the paper's datasets have smaller medians."""
+"""Limit of the default size, because the time of a step grows with it. The paper's datasets have smaller medians."""
 
 MAX_DEFAULT_TEMPLATES = 1_000
-"""More than that are meant only if somebody says so: targets are probably values, or names of graphs."""
+"""Limit of the default number. Beyond it, the targets are probably values or identifiers, not classes."""
 
 
 def number_of_templates(settings: Mapping[str, Any], num_classes: int) -> int:
-    """The number of templates of a network that complete settings describe, if it is chosen or not too large."""
+    """Return the number of templates that the settings describe; raise ``ValueError`` if a default is too large."""
     found = recipes.num_templates(settings, num_classes)
     if settings.get("num_templates") is None and found > MAX_DEFAULT_TEMPLATES:
         raise ValueError(
-            f"{num_classes:,} classes would have {found:,} templates; choose a number of templates, or a regression if"
-            " targets are values"
+            f"{num_classes:,} classes would need {found:,} templates; set the number of templates, or use regression if"
+            " the targets are values"
         )
     return found
 
 
 def default_template_nodes(train: Iterable[Data]) -> int:
-    """The median number of nodes of the training graphs, at most :data:`MAX_DEFAULT_NODES`, with a warning."""
+    """Return the median size of the training graphs, or :data:`MAX_DEFAULT_NODES` with a warning if it is larger."""
     median = median_nodes(train)
     if median <= MAX_DEFAULT_NODES:
         return median
     warnings.warn(
-        f"half of the training graphs have {median} nodes or more; templates have {MAX_DEFAULT_NODES} unless"
-        " template_nodes (--template-nodes) says otherwise",
+        f"the training graphs have a median of {median} nodes; templates have {MAX_DEFAULT_NODES} nodes; set"
+        " template_nodes (--template-nodes) to change this",
         stacklevel=2,
     )
     return MAX_DEFAULT_NODES

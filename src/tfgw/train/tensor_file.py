@@ -1,7 +1,7 @@
 """Files with tensors and a JSON description, written atomically and never unpickled.
 
-They are in the safetensors format, with a checksum of the whole content: a file that is truncated, damaged, or written
-by a later version is refused with one sentence.
+The files are in safetensors format with a checksum of the whole content. A file that is truncated, damaged, or written
+by a later version is rejected with a clear message.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ FORMAT = 1
 
 
 class FileError(ValueError):
-    """Why a file cannot be used."""
+    """A file cannot be used; the message gives the reason."""
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], description: dict[str, Any], *, kind: str) -> None:
@@ -32,29 +32,29 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], description: dict[str,
 
 
 def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and description of a file that :func:`write_tensors` wrote.
+    """Read tensors and description from a file written by :func:`write_tensors`.
 
     Raises:
         FileError: If the file does not exist, or is of another kind, truncated, damaged, or from a later version.
     """
     if not path.is_file():
-        raise FileError(f"{path}: there is no such file")
+        raise FileError(f"{path}: no such file")
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get("tfgw", "{}"))
-            # Copies: what get_tensor returns is the file's own memory, and goes away if the file is overwritten.
+            # Copy, because get_tensor returns mapped memory, which becomes invalid if the file is overwritten.
             tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        raise FileError(f"{path}: not a readable {kind} file, it is truncated or damaged ({error})") from error
+        raise FileError(f"{path}: not a readable {kind} file; it is truncated or damaged ({error})") from error
     if not isinstance(header, dict) or header.get("kind") != kind:
         raise FileError(f"{path}: not a {kind} file of tfgw")
     version, description = header.get("format"), header.get("description")
     if isinstance(version, int) and version > FORMAT:
-        raise FileError(f"{path}: has format {version}, this version reads up to {FORMAT}")
+        raise FileError(f"{path}: has format {version}, but this version of tfgw reads formats up to {FORMAT}")
     if not isinstance(version, int) or not isinstance(description, dict):
-        raise FileError(f"{path}: not a {kind} file of tfgw, its description is missing")
+        raise FileError(f"{path}: not a {kind} file of tfgw; its description is missing")
     if header.get("sha256") != content_digest(tensors, description):
-        raise FileError(f"{path}: damaged, its checksum does not match its content")
+        raise FileError(f"{path}: damaged; its checksum does not match its content")
     return tensors, description
 
 

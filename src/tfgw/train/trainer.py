@@ -55,7 +55,7 @@ class Trainer:
         dtype = DTYPES[job.config.precision]
         self.train = GraphStore(job.train, dtype=dtype, device=fabric.device)
         if self.train.y is None:
-            raise ValueError("train: the graphs have no target y to learn")
+            raise ValueError("train: the graphs have no targets y")
         self.validation = None
         if job.validation is not None:
             self.validation = GraphStore(job.validation, dtype=dtype, device=fabric.device)
@@ -82,7 +82,7 @@ class Trainer:
         return progress.epoch >= self.config.epochs or (patience is not None and waited >= patience)
 
     def train_epoch(self) -> EpochRecord:
-        """Train for one epoch; validate and save a checkpoint if they are due."""
+        """Train for one epoch; validate and save a checkpoint if due."""
         start, epoch = time.monotonic(), self.plan.epoch
         trained, templates = self._pass()
         is_time_to_validate = epoch == self.config.epochs or epoch % self.config.validate_every == 0
@@ -101,20 +101,20 @@ class Trainer:
         return record
 
     def save_checkpoint(self) -> None:
-        """Save a checkpoint now, in the process that does so and if there is a folder for it."""
+        """Save a checkpoint now, if there is a folder; only the first process does this."""
         if self.checkpoint_folder is not None:
             save_checkpoint(self.checkpoint_folder, self.progress, self.module, self.plain_optimizer, self.config)
             self.last_checkpoint = time.monotonic()
 
     def final_weights(self) -> dict[str, Tensor]:
-        """The kept weights; without validation, the current ones."""
+        """Return the weights of the selected epoch, or the current ones without validation."""
         if self.progress.kept:
             return self.progress.kept_weights
         self._refresh_statistics()
         return self.module.state_dict()
 
     def _record(self) -> tuple[RecordedPass | None, RecordedPass | None]:
-        """Training and validation as CUDA graphs, where that is possible."""
+        """Record training and validation as CUDA graphs, if possible."""
         passes = [Pass(self.train, self._plan(1).batches)]
         if self.validation is not None:
             passes.append(Pass(self.validation, self._validation_batches()))
@@ -168,7 +168,7 @@ class Trainer:
         return EpochPlan.of(epoch, self.config, self.train, rank=rank, processes=processes)
 
     def _pass(self) -> tuple[Evaluation, dict[str, float]]:
-        """The planned epoch: means over the training graphs, and the state of the templates after it."""
+        """Run the planned epoch; return means over the training graphs, and the state of the templates after it."""
         plan, recorded = self.plan, self.recorded_training
         plan.seed_generators(self.fabric.device)
         total = torch.zeros(2, dtype=torch.float64)
@@ -177,7 +177,7 @@ class Trainer:
             if recorded is None or not recorded.replay(graphs):
                 total += self._step(graphs, plan.epoch)
         copies = {name: AsyncHostCopy(value) for name, value in template_values(self.module).items()}
-        self.plan = self._plan(plan.epoch + 1)  # while a GPU is busy
+        self.plan = self._plan(plan.epoch + 1)  # while the GPU is busy
         if recorded is not None:
             found = recorded.total()
             if not bool(found[0].isfinite()):
@@ -208,7 +208,7 @@ class Trainer:
         if not self.config.fresh_statistics:
             return
         plan = self._plan(self.progress.epoch)
-        plan.seed_generators(self.fabric.device)  # a network may draw numbers of its own
+        plan.seed_generators(self.fabric.device)  # a network may draw random numbers
         refresh_statistics(self.model, (self.train.batch(self._share(graphs)) for graphs in plan.batches))
 
     def _validate(self) -> Evaluation:
@@ -217,7 +217,7 @@ class Trainer:
         batches = self._validation_batches()
         if recorded is not None:
             for graphs in batches:
-                recorded.replay(graphs)  # they fit: the capacity was computed from them
+                recorded.replay(graphs)  # always fits, because the capacity was computed from these batches
             total = recorded.total()
             if not bool(total[0].isfinite()):
                 with evaluation_mode(self.model):
@@ -237,7 +237,7 @@ class Trainer:
     def _forward(self, store: GraphStore, graphs: Tensor) -> Sums:
         batch = store.batch(graphs)
         if batch.y is None:
-            raise ValueError("validation: the graphs have no target y to compare with")
+            raise ValueError("validation: the graphs have no targets y")
         task, outputs = self.config.task, self.model(**batch.inputs)
         if not self.model.training:
             return sums(task, outputs, batch.y)
@@ -254,7 +254,7 @@ class Trainer:
 
 
 def _finite(measured: Tensor, epoch: int) -> Tensor:
-    """Loss and score, if the loss is finite."""
+    """Return loss and score; raise ``FloatingPointError`` if the loss is not finite."""
     if not bool(measured[0].isfinite()):
         raise FloatingPointError(f"the loss of epoch {epoch} is not finite; try a smaller learning rate")
     return measured

@@ -120,9 +120,9 @@ def test_modules_of_others_can_be_added(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"structure": "shortest_path"}, "structure='shortest_path' needs matrices, which cannot be padded"),
-        ({"n_starts": 2}, "padded batches are solved with n_starts=1 and the default start_kinds"),
-        ({"start_kinds": ("uniform",)}, "padded batches are solved with n_starts=1 and the default start_kinds"),
+        ({"structure": "shortest_path"}, "structure='shortest_path' uses matrices, which cannot be padded"),
+        ({"n_starts": 2}, "padded batches require n_starts=1 and the default start_kinds"),
+        ({"start_kinds": ("uniform",)}, "padded batches require n_starts=1 and the default start_kinds"),
     ],
 )
 def test_settings_of_a_layer(change: dict[str, object], reason: str) -> None:

@@ -1,1 +1,1 @@
-"""The paper's figures, one small file each: ``draw(experiment, series, records, data_dir)``, a matplotlib figure."""
+"""The paper's figures, one file each: ``draw(experiment, series, records, data_dir)`` returns a matplotlib figure."""

@@ -15,7 +15,7 @@ from tfgw.plot.plot_style import COLOURS, MARKERS, new_figure
 
 
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:
-    """One line per row: the mean; the band reaches from the worst to the best run."""
+    """Plot the mean of each row as a line, and the range from the worst to the best run as a band."""
     figure, axes = new_figure(width=5.0)
     axis = axes[0, 0]
     ticks: set[int] = set()

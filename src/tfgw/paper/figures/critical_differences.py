@@ -1,4 +1,4 @@
-"""Critical-difference diagram: average ranks of models, and bars over those that cannot be told apart.
+"""Critical-difference diagram: average ranks of models, and bars over models without significant difference.
 
 Demšar: Statistical Comparisons of Classifiers over Multiple Data Sets. JMLR 7, 2006.
 https://jmlr.org/papers/v7/demsar06a.html
@@ -16,7 +16,7 @@ ROW = 0.3  # inches between two names
 
 @styled
 def draw_ranks(ranking: Ranking, titles: Mapping[str, str]) -> Any:
-    """The better half of the models is named on the left of the axis of ranks, the others on the right."""
+    """Plot the ranks; the better half of the models is named on the left of the axis, the others on the right."""
     count = len(ranking.models)
     runs = indistinguishable(ranking.ranks, ranking.critical_difference)
     half = (count + 1) // 2
@@ -52,4 +52,4 @@ def _ruler(axis: Any, count: int, critical: float) -> None:
 
 def _title(ranking: Ranking) -> str:
     datasets = f"Average rank over {len(ranking.datasets)} dataset{'s' if len(ranking.datasets) > 1 else ''}"
-    return f"{datasets}; bars join models that cannot be told apart"
+    return f"{datasets}; bars join models without significant difference"

@@ -1,4 +1,4 @@
-"""What all figures of the experiments share: records that must be there, and saving."""
+"""Common functions of the figures: required records, and saving."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write a figure; the ending of the file says how."""
+    """Write a figure; the file extension sets the format."""
     if path.suffix not in FORMATS:
         raise ValueError(f"--output {path}: must end in {', '.join(FORMATS)}")
     with written_whole(path) as temporary:
@@ -23,10 +23,10 @@ def save(figure: "Figure", path: Path) -> None:
 
 
 def require(found: Any, experiment: Experiment, series: Series) -> None:
-    """Raise an error that says how to get the records of a figure if some are missing."""
+    """Raise an error with the command that creates the records of a figure if they are missing."""
     if not len(found):
         raise ValueError(
-            f"no records of {series.row.model} on {series.dataset} yet: tfgw paper run {experiment.name}"
+            f"no records of {series.row.model} on {series.dataset}; run: tfgw paper run {experiment.name}"
             f" --dataset {series.dataset} --model {series.row.model}"
         )
 

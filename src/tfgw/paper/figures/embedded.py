@@ -1,4 +1,4 @@
-"""The trained models that several figures show."""
+"""Recorded embeddings of trained models, for several figures."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from tfgw.paper.series import Series, finished
 
 
 class Embedded(NamedTuple):
-    """Distances of all graphs ``(num_graphs, K)`` with their labels and whether they were trained on, and templates."""
+    """Distances ``(num_graphs, K)`` and labels of all graphs, whether they are training graphs, and the templates."""
 
     title: str
     distances: np.ndarray

@@ -15,7 +15,7 @@ from tfgw.plot.plot_style import COLOURS, new_figure
 
 
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:
-    """Histograms of the projections of all graphs, by class; LDA is fitted on the graphs that are not for test."""
+    """Histograms of the projections of all graphs, by class; LDA is fitted without the test graphs."""
     models = embedded_models(experiment, series, records)
     figure, axes = new_figure(len(models))
     for axis, model in zip(axes[0], models, strict=True):
@@ -31,6 +31,6 @@ def draw(experiment: Experiment, series: Sequence[Series], records: Records, dat
             axis.hist(chosen, histtype="step", linestyle=("-", "--")[label % 2], lw=1.5, **style)
         tests = lda.score(model.distances[model.is_test], model.labels[model.is_test])
         axis.set(xlabel="projection", ylabel="density")
-        axis.set_title(f"{model.title}: LDA right on {100 * tests:.0f} % of test graphs", fontsize="medium")
+        axis.set_title(f"{model.title}: LDA test accuracy {100 * tests:.0f} %", fontsize="medium")
         axis.legend()
     return figure

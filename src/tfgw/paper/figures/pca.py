@@ -14,7 +14,7 @@ from tfgw.plot.plot_style import class_colour, new_figure, styled
 
 @styled
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:
-    """One panel per model; graphs it was not trained on have a dark rim."""
+    """One panel per model; test graphs have a dark outline."""
     models = embedded_models(experiment, series, records)
     figure, axes = new_figure(len(models), height=3.8)
     for axis, model in zip(axes[0], models, strict=True):

@@ -1,4 +1,4 @@
-"""Learned templates beside samples of the data."""
+"""Learned templates and samples of the data."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ SAMPLES = 4
 
 @styled
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:
-    """Node size is its weight, an edge's opacity its entry of C, the colour of a node comes from its features."""
+    """Node size shows the weight, edge opacity the entry of C, and node colour the features."""
     (model,) = embedded_models(experiment, series[:1], records)
     kept = model.result["embedding"]
     templates = [

@@ -12,7 +12,7 @@ from tfgw.plot.plot_style import COLOURS, new_figure
 
 
 def draw(experiment: Experiment, series: Sequence[Series], records: Records, data_dir: Path | None) -> Any:
-    """Per template half a violin for each of the two classes."""
+    """Plot half a violin per template and class, for two classes."""
     models = embedded_models(experiment, series, records)
     figure, axes = new_figure(len(models), width=4.4)
     for axis, model in zip(axes[0], models, strict=True):

@@ -1,6 +1,6 @@
-"""The protocols, one file each, and the registry that finds them by name.
+"""The protocols, one file each, and their registry by name.
 
-A protocol is an object without state. Its contract is :class:`~tfgw.paper.protocols.protocol.Protocol`:
+A protocol is an object without state. Its interface is :class:`~tfgw.paper.protocols.protocol.Protocol`:
 
     Protocol ─┬─ AccuracyProtocol ─┬─ DividedProtocol ─┬─ FairFolds ─┬─ Fair
               │                    │                   │             ├─ Sweep
@@ -24,9 +24,9 @@ PROTOCOLS: dict[str, Protocol] = {
 
 
 def get_protocol(name: str) -> Protocol:
-    """The protocol of this name."""
+    """Return the protocol of this name."""
     if name not in PROTOCOLS:
-        raise ValueError(f"protocol {name!r}: unknown; there are {', '.join(PROTOCOLS)}")
+        raise ValueError(f"protocol {name!r}: unknown; choose one of {', '.join(PROTOCOLS)}")
     return PROTOCOLS[name]
 
 

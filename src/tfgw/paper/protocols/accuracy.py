@@ -1,4 +1,4 @@
-"""What protocols that measure accuracies share."""
+"""Base class of protocols that measure accuracies."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tfgw.paper.summary import Summary
 from tfgw.paper.time_estimates import format_duration
 
 ATTRIBUTES = ("num_parameters_", "alpha_")
-"""Attributes of a fitted classifier that are recorded where they exist."""
+"""Attributes of a fitted classifier that are recorded if they exist."""
 
 
 class AccuracyProtocol(Protocol):

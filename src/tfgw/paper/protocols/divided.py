@@ -1,4 +1,4 @@
-"""What protocols that divide a dataset into training, validation and test graphs share."""
+"""Base class of protocols that split a dataset into training, validation and test graphs."""
 
 from abc import abstractmethod
 from functools import lru_cache
@@ -18,19 +18,19 @@ from tfgw.paper.series import Series
 from tfgw.train import Preprocessing
 
 VALIDATION_CAPTION = (
-    "`validation` is the accuracy on the graphs that selected the checkpoint: it is optimistic, and is no result. "
+    "`validation` is the accuracy on the graphs that selected the checkpoint; it is optimistic and not a result. "
     "`train` is the accuracy of the same models on their training graphs."
 )
 
 
 class DividedProtocol(AccuracyProtocol):
-    """Takes its graphs from a dataset, of which a preset may use only a part, and divides them into folds."""
+    """Splits a dataset, or the part of it that a preset uses, into folds."""
 
     preprocesses = True
 
     @abstractmethod
     def folds(self, labels: np.ndarray, *, seed: int, groups: np.ndarray | None = None) -> list[Fold]:
-        """The ten folds of one split, stratified by class; graphs of one group stay together."""
+        """Return the ten folds of one split, stratified by class; graphs of a group stay together."""
 
     def check_inputs(self, cell: Cell, context: RunContext) -> None:
         dataset = load(cell.dataset, data_dir=context.data_dir)
@@ -38,7 +38,7 @@ class DividedProtocol(AccuracyProtocol):
             read_splits(splits_file(context.splits, cell.dataset), num_graphs=len(dataset))
 
     def parts(self, cell: Cell, context: RunContext) -> Parts:
-        """The graphs of a fold in canonical order, real-valued features standardised on its training graphs."""
+        """Return the graphs of a fold in canonical order, with features standardised on its training graphs."""
         dataset = cell_graphs(cell, context)
         split = (cell.dataset, cell.split_seed, cell.grouped, cell.splits, cell.graphs)
         fold = self.used(_cached_folds(self, *split, context)[cell.fold])
@@ -49,7 +49,7 @@ class DividedProtocol(AccuracyProtocol):
         return Parts(train, validation, test)
 
     def used(self, fold: Fold) -> Fold:
-        """How the graphs of a fold are used; the folds themselves may come from a file."""
+        """Adapt a fold to the protocol; folds may come from a file."""
         return fold
 
     def _cell(self, series: Series, configuration: dict[str, Any], **fields: Any) -> Cell:
@@ -76,8 +76,8 @@ def _cached_folds(
 
 def _published_folds(name: str, splits: str, context: RunContext, *, num_graphs: int) -> list[Fold]:
     if context.splits is None:
-        raise ValueError("splits: missing, the cell is one of a file of splits")
+        raise ValueError("splits: required, because the cell uses a file of splits")
     path = splits_file(context.splits, name)
     if digest(path) != splits:
-        raise ValueError(f"{path}: is not the file of splits that the run began with")
+        raise ValueError(f"{path}: differs from the file of splits at the start of the run")
     return read_splits(path, num_graphs=num_graphs)

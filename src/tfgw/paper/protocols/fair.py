@@ -1,4 +1,4 @@
-"""``fair``: ten test folds; in each, validation graphs choose a configuration, whose final runs are averaged.
+"""``fair``: ten test folds; in each, validation graphs select a configuration, whose final runs are averaged.
 
 Errica, Podda, Bacciu, Micheli: A Fair Comparison of Graph Neural Networks for Graph Classification. ICLR 2020.
 https://arxiv.org/abs/1912.09893
@@ -16,7 +16,7 @@ from tfgw.paper.series import Series
 
 
 class FairFolds(DividedProtocol):
-    """Every graph is in one of ten test folds; a tenth of the others validates."""
+    """Every graph is in one of ten test folds; a tenth of the others are validation graphs."""
 
     def folds(self, labels: np.ndarray, *, seed: int, groups: np.ndarray | None = None) -> list[Fold]:
         folds = []
@@ -31,9 +31,9 @@ class FairFolds(DividedProtocol):
 
 
 class Fair(FairFolds):
-    """In each fold, one run of every configuration, and the final runs of the best on the validation graphs.
+    """In each fold, one run of every configuration, and the final runs of the best one on the validation graphs.
 
-    Where there is only one configuration, nothing is chosen and only the final runs are made.
+    If there is only one configuration, only the final runs are made.
     """
 
     name = "fair"
@@ -51,7 +51,7 @@ class Fair(FairFolds):
         return [cell for fold in folds for cell in self.final_cells(series, fold, series.configurations[0])]
 
     def ready_cells(self, series: Series, records: Records) -> list[Cell]:
-        """The final runs of a fold are known once its selection is finished."""
+        """Return the known cells; the final runs of a fold are known after its selection."""
         cells = self.first_cells(series)
         for fold in range(series.sizes["folds"]) if _selects(series) else ():
             if (best := self.chosen(series, fold, records)) is not None:
@@ -63,7 +63,7 @@ class Fair(FairFolds):
         return len(self.first_cells(series)) + final if _selects(series) else final
 
     def complete_groups(self, series: Series, records: Records) -> list[list[Record]]:
-        """The final runs of each fold."""
+        """Return the final runs of each fold."""
         groups = []
         for fold in range(series.sizes["folds"]):
             best = self.chosen(series, fold, records)
@@ -72,11 +72,11 @@ class Fair(FairFolds):
         return groups
 
     def final_cells(self, series: Series, fold: int, configuration: dict[str, Any]) -> list[Cell]:
-        """The runs that are averaged."""
+        """Return the runs to average."""
         return [self._cell(series, configuration, fold=fold, seed=run) for run in range(1, series.sizes["runs"] + 1)]
 
     def chosen(self, series: Series, fold: int, records: Records) -> dict[str, Any] | None:
-        """The configuration with the best validation accuracy, once all have been tried."""
+        """Return the configuration with the best validation accuracy, or ``None`` if some have not been run."""
         if not _selects(series):
             return series.configurations[0]
         found = [records.get(cell) for cell in self.configuration_cells(series, fold)]

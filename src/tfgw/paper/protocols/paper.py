@@ -1,6 +1,6 @@
-"""``paper``: hold-outs, each predicted by the ten models of a cross-validation of the other graphs.
+"""``paper``: hold-outs, each predicted by the ten models of a cross-validation on the other graphs.
 
-Our reading of the paper's protocol.
+This is our interpretation of the paper's protocol.
 """
 
 from typing import Any
@@ -16,10 +16,10 @@ from tfgw.paper.summary import mean_result
 
 
 class Paper(DividedProtocol):
-    """A tenth of the graphs is held out; ten folds of the others take turns as validation graphs.
+    """A tenth of the graphs is held out, with a ten-fold cross-validation on the others.
 
-    The configuration with the best validation accuracy, averaged over the folds, predicts the hold-out with its ten
-    models. Repeated with other hold-outs; the number of a hold-out is the seed of its split.
+    The configuration with the best mean validation accuracy over the folds predicts the hold-out with its ten models.
+    This is repeated with other hold-outs; the number of a hold-out is the seed of its split.
     """
 
     name = "paper"
@@ -40,7 +40,7 @@ class Paper(DividedProtocol):
         return [cell for number in holdouts for cell in self.holdout_cells(series, number)]
 
     def complete_groups(self, series: Series, records: Records) -> list[list[Record]]:
-        """The folds around each hold-out, of the configuration that is chosen for it."""
+        """Return the folds of each hold-out with its selected configuration."""
         groups = []
         for number in range(series.sizes["holdouts"]):
             if found := records.all_done(self.holdout_cells(series, number)):
@@ -54,7 +54,7 @@ class Paper(DividedProtocol):
         return (cell["split_seed"],)
 
     def holdout_cells(self, series: Series, number: int) -> list[Cell]:
-        """All configurations on all folds around one hold-out."""
+        """Return all configurations on all folds of one hold-out."""
         return [
             self._cell(series, configuration, split_seed=number, fold=fold)
             for configuration in series.configurations

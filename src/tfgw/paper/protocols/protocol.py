@@ -1,4 +1,4 @@
-"""What a protocol is."""
+"""Interface of protocols."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
@@ -13,35 +13,35 @@ from tfgw.paper.summary import Summary
 
 
 class Measurement(NamedTuple):
-    """What is recorded about a trained model: its result, and times, which differ between machines."""
+    """Record of a trained model: its result, and times, which depend on the machine."""
 
     result: dict[str, Any]
     times: dict[str, float]
 
 
 class Protocol(ABC):
-    """How the values of a table come about. Protocols have no state: a method is a function of its arguments.
+    """Defines how the results of a table are computed. Protocols have no state.
 
     ========================================  =====================================================
-    which cells a series has                  ``first_cells``, ``ready_cells``, ``total``
-    what a cell does with its classifier      ``check_inputs``, ``parts``, then fit, then ``measure``
-    how the records of cells are summarised   ``complete_groups``, ``unit``, ``over``, ``shows_fold_deviation``
-    what a table says                         ``columns``, ``row``, ``caption``
+    cells of a series                         ``first_cells``, ``ready_cells``, ``total``
+    training and measurement of a cell        ``check_inputs``, ``parts``, then fit, then ``measure``
+    summary of the records                    ``complete_groups``, ``unit``, ``over``, ``shows_fold_deviation``
+    table                                     ``columns``, ``row``, ``caption``
     ========================================  =====================================================
 
-    Methods that take a series are only called for one that has cells.
+    Methods with a series as argument are only called for series that have cells.
 
     Attributes:
         name: Name on the command line and in the files of the experiments.
-        cell_name: Name in the cells, and so in the records; differs where the cells are those of another protocol.
-        over: What the reported mean and deviation are over, in the plural: "folds".
-        caption: Lines below the title of a table: how to read its values.
+        cell_name: Name in the cells and records; differs from ``name`` if the cells are those of another protocol.
+        over: Plural noun for the units of the reported mean and deviation, such as "folds".
+        caption: Lines below the title of a table that explain its results.
         columns: Header of a table.
         takes_splits: Whether splits may come from a file.
-        preprocesses: Whether :meth:`parts` puts graphs in canonical order and standardises real-valued features.
+        preprocesses: Whether :meth:`parts` puts graphs into canonical order and standardises real-valued features.
         runs_alone: Whether cells run one after the other, each on one thread.
-        shows_fold_deviation: Whether a table also shows the deviation inside the groups that are averaged.
-        depends_on_epochs: Whether training for fewer epochs than the paper can change what is measured.
+        shows_fold_deviation: Whether a table also shows the deviation within the averaged groups.
+        depends_on_epochs: Whether training for fewer epochs than the paper can change the results.
     """
 
     name: ClassVar[str]
@@ -60,43 +60,43 @@ class Protocol(ABC):
 
     @abstractmethod
     def first_cells(self, series: Series) -> list[Cell]:
-        """The cells that depend on no others."""
+        """Return the cells that do not depend on others."""
 
     def ready_cells(self, series: Series, records: Records) -> list[Cell]:
-        """All cells that are known by now; some may depend on the records of others."""
+        """Return all known cells; some may depend on the records of others."""
         return self.first_cells(series)
 
     def total(self, series: Series) -> int:
-        """Number of cells, including those that are not known yet."""
+        """Return the number of cells, including those that are not known yet."""
         return len(self.first_cells(series))
 
     @abstractmethod
     def check_inputs(self, cell: Cell, context: RunContext) -> None:
-        """Raise the error that :meth:`parts` would, before any cell runs."""
+        """Raise the errors of :meth:`parts` before any cell runs."""
 
     @abstractmethod
     def parts(self, cell: Cell, context: RunContext) -> Parts:
-        """The graphs of a cell, divided."""
+        """Return the graphs of a cell, split."""
 
     @abstractmethod
     def measure(self, cell: Cell, classifier: Any, parts: Parts) -> Measurement:
-        """What the cell records about its fitted classifier."""
+        """Measure the fitted classifier of a cell."""
 
     def complete_groups(self, series: Series, records: Records) -> list[list[Record]]:
-        """Groups of records: the result is the mean over groups of the mean of each. By default one cell is a group.
+        """Return groups of records; the result is the mean over groups of their means (default: one cell per group).
 
-        A group is left out until all of its cells are done.
+        Groups with unfinished cells are left out.
         """
         found = [records.get(cell) for cell in self.first_cells(series)]
         return [[record] for record in found if record is not None and is_done(record)]
 
     def unit(self, cell: dict[str, Any]) -> tuple[int, ...]:
-        """What a cell of a group is one of ``over``: models are compared on equal units."""
+        """Return the unit (one of ``over``) of a cell; models are compared on equal units."""
         return cell["split_seed"], cell["fold"]
 
     @abstractmethod
     def row(self, series: Series, summary: Summary, unit: Unit) -> list[str]:
-        """The row of a table, one text for each of ``columns``."""
+        """Return the row of a table, one string for each of ``columns``."""
 
     def _cell(self, series: Series, configuration: dict[str, Any], **fields: Any) -> Cell:
         return Cell(

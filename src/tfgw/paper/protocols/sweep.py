@@ -6,7 +6,7 @@ from tfgw.paper.series import Series
 
 
 class Sweep(FairFolds):
-    """The selection runs of ``fair``, with which it shares its cells; nothing is chosen."""
+    """The selection runs of ``fair``, with the same cells but without selection."""
 
     name = "sweep"
     cell_name = Fair.name

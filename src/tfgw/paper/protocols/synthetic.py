@@ -1,4 +1,4 @@
-"""``synthetic``: generated datasets, each with training and test graphs of its own."""
+"""``synthetic``: generated datasets, each with its own training and test graphs."""
 
 from tfgw.datasets import four_cycles, skip_circles
 from tfgw.paper.cell_graphs import Parts
@@ -11,11 +11,11 @@ GENERATORS = {"4-CYCLES": four_cycles, "SKIP-CIRCLES": skip_circles}
 
 
 class Synthetic(AccuracyProtocol):
-    """Every configuration on every generated dataset; there are no validation graphs, the last epoch is kept."""
+    """Every configuration on every generated dataset, without validation graphs; the last epoch is kept."""
 
     name = "synthetic"
     over = "seeds"
-    caption = ("Ours: mean and standard deviation over generated datasets; the weights of the last epoch are kept.",)
+    caption = ("Ours: mean and standard deviation over generated datasets, with the weights of the last epoch.",)
 
     def first_cells(self, series: Series) -> list[Cell]:
         seeds = range(series.sizes["seeds"])
@@ -27,9 +27,9 @@ class Synthetic(AccuracyProtocol):
 
     def check_inputs(self, cell: Cell, context: RunContext) -> None:
         if cell.dataset not in GENERATORS:
-            raise ValueError(f"dataset {cell.dataset!r}: cannot be generated, only {', '.join(GENERATORS)} can")
+            raise ValueError(f"dataset {cell.dataset!r}: cannot be generated; choose one of {', '.join(GENERATORS)}")
 
     def parts(self, cell: Cell, context: RunContext) -> Parts:
-        """The graphs as they are generated."""
+        """Return the generated graphs."""
         split = GENERATORS[cell.dataset](seed=cell.split_seed)
         return Parts(split.train, None, split.test)

@@ -1,4 +1,4 @@
-"""``timing``: how long a trained model takes to predict a graph."""
+"""``timing``: prediction time of a trained model per graph."""
 
 import time
 from typing import Any
@@ -39,7 +39,7 @@ class Timing(Protocol):
         load(cell.dataset, data_dir=context.data_dir)
 
     def parts(self, cell: Cell, context: RunContext) -> Parts:
-        """All graphs, as they are loaded: what the classifier does to them is part of the prediction."""
+        """Return all graphs as loaded, because preprocessing is part of the prediction."""
         dataset = cell_graphs(cell, context)
         return Parts(dataset, None, dataset)
 
@@ -47,7 +47,7 @@ class Timing(Protocol):
         return Measurement({"num_parameters": classifier.num_parameters_}, prediction_times(classifier, parts.test))
 
     def complete_groups(self, series: Series, records: Records) -> list[list[Record]]:
-        """None: there are no accuracies to average."""
+        """Return nothing, because there are no accuracies to average."""
         return []
 
     def row(self, series: Series, summary: Summary, unit: Unit) -> list[str]:
@@ -59,7 +59,7 @@ class Timing(Protocol):
 
 
 def prediction_times(classifier: Any, graphs: GraphDataset) -> dict[str, float]:
-    """Milliseconds per graph, the median of several repetitions: all graphs in one call, and one graph per call."""
+    """Return median milliseconds per graph over several repetitions: all graphs in one call, and one per call."""
     everything = list(graphs)
     together = [_seconds(classifier, everything) / len(everything) for _ in range(REPEATS)]
     alone = [_seconds(classifier, [graph]) for graph in everything[:SINGLES]]

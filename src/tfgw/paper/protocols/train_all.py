@@ -1,4 +1,4 @@
-"""``train-all``: the test folds of ``fair``; all other graphs train, and nothing is selected."""
+"""``train-all``: the test folds of ``fair``, with training on all other graphs and no selection."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ from tfgw.paper.series import Series
 
 
 class TrainAll(FairFolds):
-    """For recipes that keep the last epoch, and for models that choose their parameters inside the training graphs."""
+    """For recipes that keep the last epoch, and for models that select their parameters within the training graphs."""
 
     name = "train-all"
     over = "folds"
     caption = (
         "Ours: mean over the test folds of the mean over the runs; ± is the standard deviation over folds.",
-        "All graphs outside of the test fold train. Nothing is selected by validation graphs.",
+        "Models are trained on all graphs outside of the test fold. There are no validation graphs.",
     )
     takes_splits = True
 
@@ -24,7 +24,7 @@ class TrainAll(FairFolds):
         return [cell for fold in range(series.sizes["folds"]) for cell in self._runs(series, fold)]
 
     def complete_groups(self, series: Series, records: Records) -> list[list[Record]]:
-        """The runs of each fold."""
+        """Return the runs of each fold."""
         groups = [records.all_done(self._runs(series, fold)) for fold in range(series.sizes["folds"])]
         return [group for group in groups if group]
 
@@ -34,6 +34,8 @@ class TrainAll(FairFolds):
 
     def _runs(self, series: Series, fold: int) -> list[Cell]:
         if len(series.configurations) > 1:
-            raise ValueError(f"{series.row.model}: has several configurations, of which {self.name} can select none")
+            raise ValueError(
+                f"{series.row.model}: has several configurations, but the protocol {self.name} does not select one"
+            )
         runs = range(1, series.sizes["runs"] + 1)
         return [self._cell(series, series.configurations[0], fold=fold, seed=run) for run in runs]

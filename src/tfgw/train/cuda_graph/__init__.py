@@ -1,7 +1,7 @@
-"""Passes over a dataset as CUDA graphs: the GPU does not wait for Python.
+"""Passes over a dataset as CUDA graphs, so that the GPU does not wait for Python.
 
-A step of a small model is some hundred PyTorch calls, which take the host ten times as long as the GPU. Recorded once
-for a batch padded to a fixed size, they are replayed for other graphs with a single call:
+A step of a small model makes several hundred PyTorch calls, which take the host ten times as long as the GPU. They are
+recorded once, for a batch padded to a fixed size, and replayed for other graphs with a single call:
 
     model, data ─ support ─▶ unsupported_reason? ─▶ logged, and steps run one by one
                      │ None
@@ -15,22 +15,23 @@ A model is recorded if each of its modules is of a type in :data:`ROW_WISE`, or 
 
     supports_padding = True
 
-in its class. The declaration is not inherited, since a subclass may compute something else. It promises:
+in its class. The declaration is not inherited, because a subclass may compute something else. It guarantees:
 
 1. **Padding is ignored.** Trailing rows of ``x`` and ``batch`` are padding; their features are 0, their graph is
    ``batch_size``. Trailing edges are padding as well: they lead from the last row but one to the last. Results and
-   gradients of nodes and graphs do not depend on any of them. Whatever mixes rows asks
-   :func:`tfgw.nn.padding.current_padding`, in ``forward``, which rows are nodes; without padding it returns ``None``.
+   gradients of nodes and graphs do not depend on padding. A module that mixes rows calls
+   :func:`tfgw.nn.padding.current_padding` in ``forward`` to find out which rows are nodes; without padding it returns
+   ``None``.
 2. **Padding stays finite**, and so do its derivatives: its gradient is 0, but 0 · ∞ is NaN.
 3. **A model returns** ``batch_size`` **rows**, one for each graph. :func:`tfgw.nn.readout.sum_over_graphs` helps.
 4. **The work is fixed.** Neither shapes nor Python's control flow depend on the values of tensors, and nothing moves
-   between host and GPU (no ``.item()``, no boolean masks). Python code does not run in a replay: what it leaves behind
-   stays as it was, but for tensors modified in place. Random numbers come from the GPU's default generator.
+   between host and GPU (no ``.item()``, no boolean masks). Python code does not run in a replay: its side effects are
+   not repeated, except for tensors modified in place. Random numbers come from the GPU's default generator.
 5. **An** ``auxiliary_loss`` of the model (:func:`tfgw.train.fit`) is a tensor that each call computes, by these rules.
 
-Where that depends on settings or sizes, a module also has a method ``unsupported_reason`` (:class:`LimitedSupport`).
+If support depends on settings or sizes, a module also has a method ``unsupported_reason`` (:class:`LimitedSupport`).
 
-An encoder that takes part, by which the features are centred over the nodes of a batch:
+An example is an encoder that centres the features over the nodes of a batch:
 
     class CentredEncoder(nn.Module):
         supports_padding = True

@@ -1,4 +1,4 @@
-"""Detect hooks or tracing that a replay would bypass, as it calls no Python."""
+"""Detect hooks or tracing that a replay would bypass, because it does not run Python code."""
 
 import torch
 from torch import nn
@@ -16,7 +16,7 @@ def has_observers(model: nn.Module) -> bool:
 
 
 def _hooks(attributes: dict[str, object], prefix: str) -> list[object]:
-    """Everything registered under names such as ``_forward_hooks`` that begin with the prefix."""
+    """Everything registered under names such as ``_forward_hooks`` that start with the prefix."""
     kinds = ("hooks", "hooks_always_called", "hooks_with_kwargs")
     found = {name: hooks for name, hooks in attributes.items() if name.startswith(prefix) and name.endswith(kinds)}
-    return [hooks for name, hooks in found.items() if "state_dict" not in name]  # a step does not call those
+    return [hooks for name, hooks in found.items() if "state_dict" not in name]  # not called in a step

@@ -1,4 +1,4 @@
-"""Batches of a fixed size, cut out of a dataset on the GPU alone, so that a CUDA graph can do it for any graphs."""
+"""Batches of a fixed size, gathered from a dataset on the GPU, so that a CUDA graph can do it for any graphs."""
 
 from typing import Any, NamedTuple, cast
 
@@ -20,7 +20,7 @@ class Capacity(NamedTuple):
 
     @classmethod
     def of(cls, store: GraphStore, batches: list[Tensor]) -> "Capacity":
-        """Enough for the given batches, which have equally many graphs, and for all but one in thousands of others."""
+        """Return a capacity for the given batches of equal size, which nearly all other such batches fit as well."""
         nodes, edges = (_largest_sum(lengths, batches) for lengths in lengths_of(store))
         return cls(nodes + 2, edges)
 
@@ -31,15 +31,15 @@ class PaddedBatch(NamedTuple):
     inputs: dict[str, Any]
     y: Tensor
     rows: Rows
-    weights: Tensor | None  # of the graphs, in the loss of training
+    weights: Tensor | None  # weights of the graphs in the training loss
 
 
 class PaddedStore:
     """The graphs of a store, which have targets, concatenated on its device.
 
     At least two trailing nodes of a batch are padding: their features are 0 and their graph is ``batch_size``. Trailing
-    edges are padding too. They all lead from the last node but one to the last, so that of all sums over edges only
-    that of the last node is large.
+    edges are padding too. They all lead from the last node but one to the last, so that only the sum over edges of the
+    last node is large.
     """
 
     def __init__(self, store: GraphStore) -> None:
@@ -51,11 +51,11 @@ class PaddedStore:
         self._all = store.batch(torch.arange(len(store)))
 
     def fits(self, graphs: Tensor, capacity: Capacity) -> bool:
-        """Whether a batch of the graphs with these numbers stays within the capacity."""
+        """Whether a batch of the graphs with these indices fits the capacity."""
         return int(self.nodes[graphs].sum()) + 2 <= capacity.nodes and int(self.edges[graphs].sum()) <= capacity.edges
 
     def batch(self, graphs: Tensor, capacity: Capacity) -> PaddedBatch:
-        """The graphs with these numbers (a tensor on the device), in this order; they must fit."""
+        """Return a batch of the graphs with these indices (a tensor on the device), in this order; it must fit."""
         given, y = self._all.inputs, cast(Tensor, self._all.y)
         nodes = _sources(self._nodes_on_device, graphs, capacity.nodes)
         edges = _sources(self._edges_on_device, graphs, capacity.edges)
@@ -78,7 +78,7 @@ class PaddedStore:
 
 
 class _Sources(NamedTuple):
-    """Which nodes or edges of the dataset those of a padded batch are copies of.
+    """The nodes or edges of the dataset that the rows of a padded batch are copied from.
 
     Attributes:
         is_real: False for padding.
@@ -109,7 +109,7 @@ def lengths_of(store: GraphStore) -> tuple[Tensor, Tensor]:
 
 
 def _largest_sum(lengths: Tensor, batches: list[Tensor]) -> int:
-    """An upper bound for the total length of the given batches, and of nearly every batch drawn at random."""
+    """Return an upper bound for the total length of the given batches and of nearly every random batch."""
     size, lengths = len(batches[0]), lengths.double()
     likely = size * lengths.mean() + SPREAD * size**0.5 * lengths.std(correction=0)
     possible = lengths.topk(size).values.sum()

@@ -1,4 +1,4 @@
-"""Passes over a dataset, recorded."""
+"""Recorded passes over a dataset."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from tfgw.train.cuda_graph.steps import Step
 
 
 class Pass(NamedTuple):
-    """One pass over the graphs of a store, in batches. It stands for all passes like it: they have other graphs in
-    their batches, but as many."""
+    """One pass over the graphs of a store, in batches. Other passes may have other graphs in their batches, but the
+    batch sizes are the same."""
 
     store: GraphStore
     batches: list[Tensor]
@@ -29,7 +29,7 @@ class Pass(NamedTuple):
         return {size: Capacity.of(self.store, batches) for size, batches in self.by_size().items()}
 
     def examples(self) -> list[Tensor]:
-        """A batch of each size, with which steps are recorded."""
+        """Return a batch of each size, which is used for recording."""
         return [batches[0] for batches in self.by_size().values()]
 
 
@@ -38,7 +38,7 @@ class RecordedPass:
 
     Args:
         step: The step. Recording executes it as well.
-        example: Such a pass.
+        example: An example of the passes to replay.
         recorder: Records the step.
     """
 
@@ -55,7 +55,7 @@ class RecordedPass:
         self._total.zero_()
 
     def replay(self, graphs: Tensor) -> bool:
-        """Queue the step for these graphs on the GPU; False, with nothing done, if they exceed the capacity."""
+        """Queue the step for these graphs on the GPU. Return False and do nothing if they exceed the capacity."""
         step = self._steps[len(graphs)]
         if not self._store.fits(graphs, step.capacity):
             return False
@@ -63,7 +63,7 @@ class RecordedPass:
         return True
 
     def total(self) -> Tensor:
-        """Sums of loss and score over the graphs replayed since the last call; waits for the GPU."""
+        """Wait for the GPU, and return the sums of loss and score over the graphs replayed since the last call."""
         found = self._total.to("cpu", copy=True)
         self._total.zero_()
         return found
@@ -90,6 +90,6 @@ class _RecordedStep:
         self._replay = recorder.record(lambda: function(store.batch(self._graphs, capacity)))
 
     def replay(self, graphs: Tensor) -> None:
-        # From pinned memory, so that the host does not wait.
+        # From pinned memory, so that the copy is asynchronous.
         self._graphs.copy_(graphs.pin_memory() if self._graphs.is_cuda else graphs, non_blocking=True)
         self._replay()

@@ -9,16 +9,16 @@ import torch
 
 
 class Recorder:
-    """Records functions as CUDA graphs, which share memory: only one may run at a time. See :func:`recording`."""
+    """Records functions as CUDA graphs, which share memory, so only one may run at a time. See :func:`recording`."""
 
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()
 
     def record(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Call ``function``, then record a second call; returns the function that replays it."""
-        function()  # libraries initialise themselves, which they cannot do while they are recorded
+        """Call ``function``, record a second call, and return a function that replays it."""
+        function()  # lets libraries initialise, which is not allowed during recording
         graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
-        # In the default error mode, no other thread of the process could allocate GPU memory meanwhile.
+        # In the default error mode, other threads could not allocate GPU memory during recording.
         with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
             function()
         return graph.replay
@@ -26,7 +26,7 @@ class Recorder:
 
 @contextmanager
 def recording() -> Iterator[Recorder]:
-    """Give a recorder; the block runs in the stream of all recordings, one thread at a time."""
+    """Provide a recorder; the block runs in the recording stream, one thread at a time."""
     here, stream = torch.cuda.current_stream(), _recording_stream(torch.cuda.current_device())
     with _one_at_a_time:
         stream.wait_stream(here)
@@ -35,12 +35,12 @@ def recording() -> Iterator[Recorder]:
                 yield Recorder()
         finally:
             here.wait_stream(stream)
-            torch.cuda.empty_cache()  # memory of that stream which nothing else can use
+            torch.cuda.empty_cache()  # frees memory that only the recording stream could reuse
 
 
 @cache
 def _recording_stream(device: int) -> torch.cuda.Stream:
-    """One stream for good: cuBLAS allocates a workspace for each stream that it sees, and never frees it."""
+    """Return the stream for recordings. It is created once, because cuBLAS never frees the workspace of a stream."""
     return torch.cuda.Stream(device)
 
 

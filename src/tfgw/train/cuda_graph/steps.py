@@ -1,4 +1,4 @@
-"""What is recorded: a step of training or validation on a padded batch, with no decision left to the host."""
+"""The recorded steps: training or validation on a padded batch, without decisions on the host."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ Step = Callable[[PaddedBatch], Tensor]
 
 
 def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task, *, label_smoothing: float = 0.0) -> Step:
-    """A step of a fused optimiser, which leaves everything as it was where the loss is not finite."""
+    """Return a step of a fused optimiser, which changes nothing if the loss is not finite."""
     for group in optimizer.param_groups:
         group["capturable"] = True
 
@@ -29,7 +29,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task, *, 
         if hasattr(model, "auxiliary_loss"):
             loss = loss + cast(Tensor, model.auxiliary_loss)
         loss.backward()
-        # The host cannot look at the loss first: PyTorch's gradient scaler makes an optimiser skip a step like this.
+        # The host cannot check the loss first, so skip the step as PyTorch's gradient scaler does.
         optimizer.found_inf = (~measured.loss.detach().isfinite()).float()  # type: ignore[attr-defined]
         optimizer.step()
         del optimizer.found_inf  # type: ignore[attr-defined]
@@ -40,7 +40,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task, *, 
 
 
 def validation_step(model: nn.Module, task: Task) -> Step:
-    """Loss and score only."""
+    """Return a step that computes loss and score only."""
 
     def step(batch: PaddedBatch) -> Tensor:
         with evaluation_mode(model), use_padding(batch.rows):
@@ -51,7 +51,7 @@ def validation_step(model: nn.Module, task: Task) -> Step:
 
 @contextmanager
 def restored(model: nn.Module, optimizer: torch.optim.Adam) -> Iterator[None]:
-    """After the block, weights and the optimiser's state have their old values again, in the same memory."""
+    """Restore weights and optimiser state after the block, in the same memory."""
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     moments = {parameter: {k: v.clone() for k, v in state.items()} for parameter, state in optimizer.state.items()}
     try:

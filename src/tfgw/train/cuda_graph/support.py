@@ -12,17 +12,17 @@ from tfgw.train.cuda_graph.padded_batches import lengths_of
 from tfgw.train.cuda_graph.passes import Pass
 
 ROW_WISE: set[type[nn.Module]] = {
-    # rows by themselves
+    # independent rows
     nn.Identity, nn.Linear, nn.LayerNorm, nn.Dropout, nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.ELU, nn.GELU, nn.SiLU,
     nn.Tanh, nn.Sigmoid, nn.Softplus, gnn.Linear, gnn.JumpingKnowledge,
-    # what their children do
+    # containers
     nn.Sequential, nn.ModuleList, nn.ModuleDict,
-    # rows and the edges that end there
+    # rows and their incoming edges
     gnn.GINConv, gnn.GraphConv, gnn.SAGEConv, gnn.SumAggregation, gnn.MeanAggregation,
 }  # fmt: skip
-"""Modules of other packages, which cannot declare that they support padding: what they compute for a row depends on
-that row and its incoming edges only. Of these exact types, as a subclass may compute something else. Add to the set
-what satisfies the contract in :mod:`tfgw.train.cuda_graph`."""
+"""Modules of other packages that support padding but cannot declare it: the result for a row depends only on that row
+and its incoming edges. Types must match exactly, because a subclass may compute something else. You can add types that
+satisfy the contract in :mod:`tfgw.train.cuda_graph`."""
 
 
 @runtime_checkable
@@ -76,7 +76,7 @@ def _size_reason(model: nn.Module, passes: list[Pass]) -> str | None:
 
 
 def _bytes(one: Pass) -> int:
-    """What the concatenated graphs take: features, weight and graph of each node; ends and weight of each edge."""
+    """Return the memory of the concatenated graphs: features, weight and graph of nodes; ends and weight of edges."""
     nodes, edges = (int(lengths.sum()) for lengths in lengths_of(one.store))
     return 8 * (nodes * (one.store.tensors["x"].shape[1] + 2) + 3 * edges)
 
