@@ -1,5 +1,5 @@
-"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``check``, ``report``, ``datasets`` and
-``paper``.
+"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``check``, ``report``, ``gpu``, ``datasets``
+and ``paper``.
 
 Commands parse, call the Python API, and return an answer that is printed here, as text or as JSON.
 """
