@@ -130,7 +130,12 @@ class Watch:
             self.megabytes.append(sum(map(_resident, [process.pid, *_children(process.pid)])) / 2**20)
             with contextlib.suppress(OSError, ValueError):
                 self.progress.append((time.perf_counter(), int(json.loads(state.read_text())["graphs"])))
-            time.sleep(0.5)
+            time.sleep(0.1)
+
+    @property
+    def first(self) -> float:
+        """When the first graphs were answered."""
+        return next((when for when, done in self.progress if done), float("nan"))
 
     def rate(self, graphs: int) -> float:
         """Graphs per second between the first and the last tenth."""
@@ -197,6 +202,7 @@ def run(folder: Path, args: argparse.Namespace) -> None:
     print(f"{args.graphs} graphs of {args.nodes} nodes, {args.templates} templates, {args.format} ({size:.0f} MB)")
     print(f"{args.graphs / seconds:.0f} graphs/s end to end, {watch.rate(args.graphs):.0f} graphs/s in the middle")
     print(f"{1e6 * cpu / args.graphs:.0f} µs of CPU time per graph, {seconds:.1f} s")
+    print(f"{watch.first - start:.1f} s until the first graphs were answered: imports, the GPU, its kernels")
     print(
         f"memory: peak {max(watch.megabytes):.0f} MB; mean of the second quarter {np.mean(early):.0f} MB, of the last"
         f" {np.mean(late):.0f} MB"

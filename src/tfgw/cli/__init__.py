@@ -1,5 +1,5 @@
-"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``check``, ``report``, ``datasets`` and
-``paper``.
+"""The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``check``, ``report``, ``gpu``, ``datasets``
+and ``paper``.
 
 Each command parses its options, calls the Python API, and returns an :class:`Answer <tfgw.cli.output.Answer>`, which is
 printed here as text or as JSON.

@@ -47,6 +47,7 @@ def build_parser(train_defaults: Mapping[str, Any] | None = None) -> argparse.Ar
     _streaming(embed)
     _check(_command(commands, "check", "check how reliable the distances of a trained model are"))
     _report(_command(commands, "report", "write an HTML report: accuracy, templates, explanations"))
+    _gpu(_command(commands, "gpu", "check that a GPU can be used, compile its kernels and test them"))
     _datasets(_command(commands, "datasets", "list datasets and their statistics"))
     paper = commands.add_parser("paper", help="run the paper's experiments", description="Run the paper's experiments.")
     add_paper_commands(paper)
@@ -257,6 +258,13 @@ def _streaming(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", choices=["local", "ray"], default="local", help=text)
     text = _with_default("address of the Ray cluster", "start a local one")
     parser.add_argument("--address", metavar="HOST:PORT", help=text)
+
+
+def _gpu(parser: argparse.ArgumentParser) -> None:
+    text = "most template nodes to make ready; fewer classes take less time"
+    classes = (16, 32, 64, 128)
+    help_text = _with_default(text, "all: 16 32 64 128")
+    parser.add_argument("--classes", type=int, nargs="+", choices=classes, default=classes, help=help_text)
 
 
 def _datasets(parser: argparse.ArgumentParser) -> None:

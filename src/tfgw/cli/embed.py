@@ -2,12 +2,15 @@
 
 import argparse
 
+from tfgw.cli.gpu_warm_up import warm_up_gpu
 from tfgw.cli.output import Answer, table
-from tfgw.cli.streaming import answer_graphs
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Compute the distances of each graph to the templates."""
+    warm_up_gpu(args)
+    from tfgw.cli.streaming import answer_graphs  # takes seconds to load, in which the GPU gets ready
+
     found = answer_graphs(args, "embed", "distance_columns", lambda trained: {})
     if args.output is not None:
         data = found.about | {"num_graphs": found.num_graphs, "output": str(args.output)}

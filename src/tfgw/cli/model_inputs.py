@@ -2,11 +2,10 @@
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from tfgw.cli.file_names import model_path
 from tfgw.cli.source import Source, parts_by_name, portable
-from tfgw.cli.train import MODEL_FILE
 from tfgw.datasets import GraphDataset, TableColumns
 from tfgw.datasets.graph_source import GraphSource
 from tfgw.datasets.loading import open_source
@@ -16,12 +15,6 @@ from tfgw.train import TrainedModel, load_model
 def find_model(args: argparse.Namespace) -> TrainedModel:
     """Load the model, given as a file or as the folder of its run."""
     return load_model(model_path(args))
-
-
-def model_path(args: argparse.Namespace) -> Path:
-    """Return the path of the model file."""
-    path: Path = args.model
-    return path / MODEL_FILE if path.is_dir() else path
 
 
 def find_source(args: argparse.Namespace, trained: TrainedModel) -> GraphSource | GraphDataset:

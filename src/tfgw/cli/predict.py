@@ -1,14 +1,20 @@
 """``tfgw predict``."""
 
 import argparse
+from typing import TYPE_CHECKING
 
+from tfgw.cli.gpu_warm_up import warm_up_gpu
 from tfgw.cli.output import Answer, table
-from tfgw.cli.streaming import answer_graphs
-from tfgw.train import TrainedModel
+
+if TYPE_CHECKING:
+    from tfgw.train import TrainedModel
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Predict the class or the values of each graph."""
+    warm_up_gpu(args)
+    from tfgw.cli.streaming import answer_graphs  # takes seconds to load, in which the GPU gets ready
+
     found = answer_graphs(args, "predict", "prediction_columns", _types)
     if args.output is not None:
         data = found.about | {"num_graphs": found.num_graphs, "output": str(args.output)}
@@ -18,6 +24,6 @@ def run(args: argparse.Namespace) -> Answer:
     return Answer(data, table([header, *rows]))
 
 
-def _types(trained: TrainedModel) -> dict[str, type]:
+def _types(trained: "TrainedModel") -> dict[str, type]:
     """Return the types of columns that may be empty."""
     return {"label": type(trained.classes[0])} if trained.classes else {"target": float}

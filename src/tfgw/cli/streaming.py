@@ -11,7 +11,8 @@ import torch
 from tqdm import tqdm
 
 from tfgw import __version__
-from tfgw.cli.model_inputs import find_model, find_source, model_path
+from tfgw.cli.file_names import model_path
+from tfgw.cli.model_inputs import find_model, find_source
 from tfgw.cli.resumable_output import check_output, open_output
 from tfgw.datasets import GraphDataset, UnseenLabels
 from tfgw.train import GraphStream, PreparedGraphs, StreamTally, TrainedModel

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 from torch import Tensor
 
 from tfgw.cli.arguments import given_options
+from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
 from tfgw.cli.output import Answer, table
 from tfgw.cli.run_folder import new_folder, resumed_folder, resumed_options, write_json
 from tfgw.cli.settings import complete, model_config, train_config, with_recipe
@@ -37,7 +38,6 @@ from tfgw.train.history import describe_records
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
-MODEL_FILE, RESULTS_FILE = "model.safetensors", "results.json"
 HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
 SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed", "smiles", "target", "id")
 

@@ -3,15 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import (
-    confusion_matrix,
-    f1_score,
-    mean_absolute_error,
-    mean_squared_error,
-    r2_score,
-    recall_score,
-    roc_auc_score,
-)
 
 from tfgw.datasets.limits import check_array
 
@@ -30,6 +21,8 @@ def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str
 
     Means exclude classes without a graph.
     """
+    from sklearn.metrics import confusion_matrix, f1_score, recall_score  # takes a second to load
+
     predicted, num_classes = probabilities.argmax(axis=1), probabilities.shape[1]
     check_array(num_classes, num_classes, itemsize=8, what="confusion matrix", instead="compare predictions instead")
     counts = np.bincount(y, minlength=num_classes)
@@ -46,6 +39,8 @@ def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str
 
 def regression_metrics(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
     """Compute MAE, RMSE and R² (``None`` for a single graph), averaged over targets."""
+    from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
+
     return {
         "mae": float(mean_absolute_error(y, predicted)),
         "rmse": float(mean_squared_error(y, predicted)) ** 0.5,
@@ -54,6 +49,8 @@ def regression_metrics(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
 
 
 def _roc_auc(y: np.ndarray, probabilities: np.ndarray, present: np.ndarray) -> float | None:
+    from sklearn.metrics import roc_auc_score
+
     if len(present) < 2:
         return None
     if probabilities.shape[1] == 2:

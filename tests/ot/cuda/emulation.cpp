@@ -1,6 +1,13 @@
 // The kernels as functions for the tests to call: launch_NAME(blocks, bytes of shared memory, struct[, another]). They
 // return whether a block wrote beyond its shared memory.
-#include "kernels.cu"
+#include "prepare.cu"
+#include "start.cu"
+#include "solve.cu"
+#if TFGW_COLUMNS <= 32
+#include "solve_small.cu"
+#include "start_many.cu"
+#endif
+#include "backward.cu"
 
 template <class Kernel>
 bool launch(int blocks, int shared, int threads, Kernel kernel) {

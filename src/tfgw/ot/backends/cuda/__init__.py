@@ -1,9 +1,11 @@
-"""Problems with tensors on a GPU: CUDA C++ compiled at first use, the same algorithm and results as the C++ core.
+"""Problems with tensors on a GPU: CUDA C++, the same algorithm and results as the C++ core.
 
 forward, backward ─▶ gpu: a device ─▶ ot/cuda/host (C++): describes a problem to the kernels, and launches them
-                                   ├▶ compile: kernels.cu for a size class
-                                   └▶ driver: the addresses of the CUDA driver's functions
+                                   ├▶ kernels: loaded by name and size class ─▶ machine_code: where it comes from
+                                   │                       compile: CUDA C++ to machine code, by units ◀┘
+                                   └▶ driver: the CUDA driver
 results: how results lie in memory
+precompile: machine code as files of a package
 
 Nothing is copied to the host. Input is checked by the kernels themselves, which report through one word of host memory,
 read while the GPU is already solving. The host prepares each launch while the GPU is busy with the one before.

@@ -1,68 +1,73 @@
-"""CUDA C++ to kernels: compiled at first use by CuPy (NVRTC), one module per size class, cached on disk."""
+"""CUDA C++ to machine code, by NVRTC, which comes with CuPy. It needs no GPU."""
 
 import hashlib
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
+from tfgw.ot.backends.cuda.units import Unit
+
 SOURCES = Path(__file__).parents[2] / "cuda"
-PATIENCE = 2.0
-"""Seconds after which a message announces the compilation; modules in CuPy's cache load faster than that."""
-MISSING = "tensors on a GPU need CuPy, which is not installed: pip install 'tfgw[cuda]', or move the tensors to the CPU"
+MISSING = (
+    "this GPU needs CuPy, which compiles the kernels and is not installed: pip install 'tfgw[cuda]', or move the "
+    "tensors to the CPU"
+)
 
 
-@cache
-def kernel(device: int, name: str, columns: int) -> int:
-    """The driver's handle of a kernel of a size class, loaded on a device."""
-    with load_cupy().cuda.Device(device), _announced(columns):
-        found = _module(columns, device).get_function(name)
-        if name.startswith(("tfgw_start", "tfgw_solve")):
-            found.max_dynamic_shared_size_bytes = shared_memory(device) - found.shared_size_bytes - 1024
-        _loaded.append(found)
-        return int(found.kernel.ptr)
+class Architecture(int):
+    """Compute capability of a GPU times ten: 90 is 9.0."""
+
+    def __str__(self) -> str:
+        return f"sm_{int(self)}"
 
 
-@contextmanager
-def _announced(columns: int) -> Iterator[None]:
-    text = "tfgw: compiling the GPU kernels for templates of up to %d nodes, once: about half a minute"
-    notice = Timer(PATIENCE, logging.getLogger("tfgw").warning, (text, columns))
-    notice.daemon = True
-    notice.start()
-    try:
-        yield
-    finally:
-        notice.cancel()
+def compile_unit(unit: Unit, columns: int, architecture: Architecture) -> bytes:
+    """Machine code of a unit for a size class; for GPUs later than the compiler PTX, which the driver translates.
 
-
-_loaded: list[Any] = []
-"""CuPy's objects, with which the handles would end."""
-
-
-@cache
-def _module(columns: int, device: int) -> Any:
-    # CuPy's cache knows the source it is given, not what that includes.
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(SOURCES.glob("*.cu*")))).hexdigest()[:16]
-    return load_cupy().RawModule(
-        code=(SOURCES / "kernels.cu").read_text(),
-        options=("--std=c++17", f"-I{SOURCES}", f"-DTFGW_COLUMNS={columns}", f"-DTFGW_SOURCES=0x{digest}"),
+    May run in several threads at a time.
+    """
+    nvrtc = load_nvrtc()
+    known = max((known for known in nvrtc.getSupportedArchs() if known <= architecture), default=0)
+    exact = known == architecture
+    # The last two are CuPy's own defaults.
+    options = (
+        "--std=c++17",
+        f"-I{SOURCES}",
+        f"-DTFGW_COLUMNS={columns}",
+        f"-arch={'sm' if exact else 'compute'}_{known}",
+        "-ftz=true",
+        "--device-as-default-execution-space",
     )
-
-
-@cache
-def shared_memory(device: int) -> int:
-    """Bytes of shared memory per multiprocessor, including 1 KiB that each block reserves."""
-    return int(load_cupy().cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"]) + 1024
-
-
-@cache
-def load_cupy() -> Any:
-    """Import CuPy, or raise ``ImportError`` that says how to install it."""
+    program = nvrtc.createProgram((SOURCES / f"{unit.name}.cu").read_text(), f"{unit.name}.cu", (), ())
     try:
-        import cupy  # type: ignore[import-not-found, unused-ignore]
+        try:
+            nvrtc.compileProgram(program, options)
+        except nvrtc.NVRTCError:
+            raise RuntimeError(f"{unit.name}.cu: {nvrtc.getProgramLog(program)}") from None
+        code: bytes = nvrtc.getCUBIN(program) if exact else nvrtc.getPTX(program)
+        return code
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+@cache
+def source_digest() -> str:
+    """Sixteen digits that change with any of the kernels' sources."""
+    files = sorted(SOURCES.glob("*.cu*"))
+    return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+@cache
+def compiler_version() -> str:
+    """The version of NVRTC, such as 13.0."""
+    return ".".join(map(str, load_nvrtc().getVersion()))
+
+
+@cache
+def load_nvrtc() -> Any:
+    """CuPy's interface to NVRTC, or ``ImportError`` that says how to install it."""
+    try:
+        from cupy.cuda import nvrtc  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         raise ImportError(MISSING) from None
-    return cupy
+    return nvrtc

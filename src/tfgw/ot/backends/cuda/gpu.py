@@ -8,14 +8,13 @@ import torch
 
 from tfgw.ot import _core  # the C++ extension
 from tfgw.ot.backends.cuda import driver
-from tfgw.ot.backends.cuda.compile import kernel, load_cupy, shared_memory
+from tfgw.ot.backends.cuda.kernels import kernel, shared_memory
 
 
 class Gpu:
     """One device."""
 
     def __init__(self, index: int) -> None:
-        load_cupy()
         properties = torch.cuda.get_device_properties(index)
         self.index = index
         self.host = _core.Gpu(

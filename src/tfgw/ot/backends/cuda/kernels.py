@@ -1,0 +1,76 @@
+"""Kernels on a device: their machine code, loaded, by name and size class."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Timer
+
+import torch
+
+from tfgw.ot.backends.cuda import driver
+from tfgw.ot.backends.cuda.compile import Architecture
+from tfgw.ot.backends.cuda.machine_code import compile_ahead, machine_code
+from tfgw.ot.backends.cuda.units import SIZE_CLASSES, Unit, unit_of, units_of
+
+PATIENCE = 2.0
+"""Seconds after which a message announces the compilation; machine code that is there loads faster than that."""
+RESERVED = 1024
+"""Bytes of shared memory that each block reserves."""
+
+
+@cache
+def kernel(device: int, name: str, columns: int) -> int:
+    """The driver's handle of a kernel of a size class, loaded on a device."""
+    with driver.current_context(device):
+        found = driver.function(_module(device, unit_of(name), columns), name)
+        if name.startswith(("tfgw_start", "tfgw_solve")):
+            driver.allow_shared_memory(found, shared_memory(device) - RESERVED)
+        return found
+
+
+def load_forward(template_nodes: int, device: int) -> None:
+    """Load all kernels that solving for templates of a size may launch, ahead of the first solve."""
+    columns = next((columns for columns in SIZE_CLASSES if template_nodes <= columns), None)
+    if columns is None:
+        return
+    compile_ahead(columns, architecture_of(device))
+    torch.empty(1, device=torch.device("cuda", device))  # PyTorch starts CUDA
+    for name in [name for unit in units_of(columns) if unit.forward for name in unit.kernels]:
+        kernel(device, name, columns)
+
+
+@cache
+def _module(device: int, unit: Unit, columns: int) -> int:
+    with _announced(columns):
+        return driver.load_module(machine_code(unit, columns, architecture_of(device)))
+
+
+@contextmanager
+def _announced(columns: int) -> Iterator[None]:
+    notice = Timer(PATIENCE, _announce, (columns,))
+    notice.daemon = True
+    notice.start()
+    try:
+        yield
+    finally:
+        notice.cancel()
+
+
+@cache
+def _announce(columns: int) -> None:
+    text = "tfgw: compiling the GPU kernels for templates of up to %d nodes, once"
+    logging.getLogger("tfgw").warning(text, columns)
+
+
+@cache
+def architecture_of(device: int) -> Architecture:
+    """The compute capability of a device."""
+    major, minor = torch.cuda.get_device_capability(device)
+    return Architecture(10 * major + minor)
+
+
+@cache
+def shared_memory(device: int) -> int:
+    """Bytes of shared memory per multiprocessor, including those that each block reserves."""
+    return driver.shared_memory_of_block(device) + RESERVED

@@ -1,0 +1,47 @@
+"""The translation units of the kernels: files that are compiled by themselves, all at the same time.
+
+A kernel that a new file defines needs one entry here.
+"""
+
+from typing import NamedTuple
+
+SIZE_CLASSES = (16, 32, 64, 128)
+"""Numbers of template nodes, with padding, that kernels are compiled for (`size_class` in host/layout.cpp)."""
+
+
+class Unit(NamedTuple):
+    """One file of kernels."""
+
+    name: str
+    """Of the file, ``ot/cuda/NAME.cu``."""
+    kernels: tuple[str, ...]
+    """Its entry points."""
+    largest: int = SIZE_CLASSES[-1]
+    """The last size class that it is for."""
+    forward: bool = True
+    """Whether a solve may launch them, rather than its backward pass."""
+
+
+# Those that take longest to compile come first.
+UNITS = (
+    Unit("solve", ("tfgw_solve",)),
+    Unit("solve_small", ("tfgw_solve_small",), largest=32),
+    Unit("start", ("tfgw_start",)),
+    Unit("start_many", ("tfgw_start_many",), largest=32),
+    Unit("prepare", ("tfgw_index", "tfgw_prepare")),
+    Unit(
+        "backward",
+        ("tfgw_backward_nodes", "tfgw_backward_edges", "tfgw_backward_templates", "tfgw_fold"),
+        forward=False,
+    ),
+)
+
+
+def units_of(columns: int) -> list[Unit]:
+    """The units of a size class."""
+    return [unit for unit in UNITS if columns <= unit.largest]
+
+
+def unit_of(kernel: str) -> Unit:
+    """The unit that defines a kernel."""
+    return next(unit for unit in UNITS if kernel in unit.kernels)

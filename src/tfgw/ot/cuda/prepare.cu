@@ -1,0 +1,27 @@
+// Kernels `index` and `prepare`: where graphs and rows begin, and what solves read.
+#include "index.cuh"
+#include "prepare_graph.cuh"
+#include "prepare_template.cuh"
+#include "shared_entries.cuh"
+#include "solve_block.cuh"
+
+using namespace tfgw;
+
+// Block 0 indexes the batch; one more block per template expands entries that parameters share.
+TFGW_KERNEL(kIndexThreads) tfgw_index(const TFGW_GRID_CONSTANT Problem p, const TFGW_GRID_CONSTANT SharedEntries s) {
+  TFGW_SHARED IndexMemory memory;
+  if (block_index() > 0) return expand_entries(s, block_index() - 1);
+  Indexer(p, memory).run();
+}
+
+// One block per graph, then one per template. Two blocks per multiprocessor, or the compiler saves on registers.
+TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_GRID_CONSTANT Problem p) {
+  TFGW_SHARED PrepareMemory<TFGW_COLUMNS> memory;
+  const int item = block_index();
+  if (item < p.graphs) {
+    GraphPreparer<TFGW_COLUMNS>(p, item, memory).run();
+    if (thread_in_block() == 0) check_small_graph<TFGW_COLUMNS>(p, item);
+  } else {
+    TemplatePreparer<TFGW_COLUMNS>(p, item - int(p.graphs), memory).run();
+  }
+}

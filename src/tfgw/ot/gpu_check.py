@@ -1,0 +1,207 @@
+"""Whether a GPU is ready: what was found, the kernels of every size class, and their agreement with the CPU core.
+
+>>> setup = find_setup()
+>>> for checked in check_kernels():     # one size class after the other; compiles what is not compiled
+...     checked.agrees
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tfgw.ot.backends.cuda import driver
+from tfgw.ot.backends.cuda.compile import MISSING, compiler_version
+from tfgw.ot.backends.cuda.kernels import RESERVED, architecture_of, shared_memory
+from tfgw.ot.backends.cuda.machine_code import compile_ahead, origin
+from tfgw.ot.backends.cuda.units import SIZE_CLASSES
+from tfgw.ot.inputs import GraphBatch, Templates
+from tfgw.ot.solve import fgw
+
+VALUE_TOLERANCE = 1e-10
+"""Largest relative difference of a distance that passes."""
+GRADIENT_TOLERANCE = 1e-8
+"""The same of a gradient, relative to its largest entry."""
+SIZES = (5, 11, 23, 41, 90, 150)
+"""Nodes of the graphs that are solved; together they need all kinds of kernels of a size class."""
+OLDEST = (8, 0)
+"""First compute capability that the kernels are for."""
+
+
+class Device(NamedTuple):
+    """A GPU."""
+
+    ordinal: int
+    name: str
+    capability: tuple[int, int]
+    memory: int  # bytes
+    shared_memory: int  # bytes that a block may have
+    multiprocessors: int
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What solving on a GPU depends on, as far as it was found.
+
+    Attributes:
+        torch: Version of PyTorch.
+        torch_cuda: CUDA version that PyTorch was built for; ``None`` for a CPU build.
+        driver: The latest CUDA version that the driver supports; ``None`` without a driver.
+        cupy: Version of CuPy, which compiles the kernels; ``None`` if it is not installed.
+        nvrtc: Version of the compiler that CuPy found; ``None`` if it found none.
+        devices: The GPUs that PyTorch sees.
+        missing: One sentence that says what to do before GPUs can be used; ``None`` if nothing is missing.
+    """
+
+    torch: str
+    torch_cuda: str | None
+    driver: str | None
+    cupy: str | None
+    nvrtc: str | None
+    devices: tuple[Device, ...] = ()
+    missing: str | None = None
+
+
+def find_setup() -> Setup:
+    """Look for everything that solving on a GPU needs."""
+    found = Setup(torch.__version__, torch.version.cuda, _driver_version(), _cupy_version(), _compiler_version())
+    if torch.cuda.is_available():
+        found = replace(found, devices=tuple(map(_device, range(torch.cuda.device_count()))))
+    return replace(found, missing=_missing(found))
+
+
+def _missing(found: Setup) -> str | None:
+    if found.torch_cuda is None:
+        return f"PyTorch {found.torch} is built without CUDA: install a CUDA build, see https://pytorch.org/get-started"
+    if found.driver is None:
+        return "no NVIDIA driver was found: install it, or run this on a machine with an NVIDIA GPU"
+    if not found.devices:
+        return f"PyTorch finds no GPU that its CUDA {found.torch_cuda} can use: see what nvidia-smi says"
+    first = found.devices[0]
+    if first.capability < OLDEST:
+        version = ".".join(map(str, first.capability))
+        return f"{first.name} has compute capability {version}, and the kernels need 8.0: tfgw solves on the CPU"
+    needs_compiler = any(origin(columns, architecture_of(first.ordinal)) == "compiler" for columns in SIZE_CLASSES)
+    return MISSING if needs_compiler and found.nvrtc is None else None
+
+
+def _driver_version() -> str | None:
+    try:
+        return ".".join(map(str, driver.version()))
+    except (OSError, RuntimeError):
+        return None
+
+
+def _cupy_version() -> str | None:
+    try:
+        import cupy  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        return None
+    return str(cupy.__version__)
+
+
+def _compiler_version() -> str | None:
+    try:
+        return compiler_version()
+    except Exception:  # CuPy raises errors of its own where it finds no library
+        return None
+
+
+def _device(index: int) -> Device:
+    properties = torch.cuda.get_device_properties(index)
+    return Device(
+        ordinal=index,
+        name=properties.name,
+        capability=(properties.major, properties.minor),
+        memory=properties.total_memory,
+        shared_memory=shared_memory(index) - RESERVED,
+        multiprocessors=properties.multi_processor_count,
+    )
+
+
+class CheckedKernels(NamedTuple):
+    """The kernels of a size class, after a solve on the GPU and on the CPU."""
+
+    columns: int
+    """Most template nodes."""
+    origin: str
+    """Where the machine code came from: ``"package"``, ``"cache"`` or ``"compiler"``."""
+    seconds: float
+    """Until the first solve was finished."""
+    value_difference: float
+    """Largest relative difference of a distance from the CPU's."""
+    gradient_difference: float
+    """Largest difference of a gradient from the CPU's, relative to its largest entry."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both differences are rounding."""
+        return self.value_difference <= VALUE_TOLERANCE and self.gradient_difference <= GRADIENT_TOLERANCE
+
+
+def check_kernels(columns: Sequence[int] = SIZE_CLASSES, *, device: str = "cuda") -> Iterator[CheckedKernels]:
+    """Make the kernels of some size classes ready, one after the other, and compare each with the CPU core.
+
+    Args:
+        columns: Size classes: 16, 32, 64 or 128 template nodes.
+        device: PyTorch's name of the GPU.
+    """
+    index = torch.device(device).index or 0
+    for each in columns:
+        example = _example(each)
+        expected = _solved(example, "cpu")
+        where = origin(each, architecture_of(index))
+        started = time.perf_counter()
+        compile_ahead(each, architecture_of(index))
+        found = _solved(example, device)
+        seconds = time.perf_counter() - started
+        value = ((found[0] - expected[0]).abs() / expected[0].abs()).max()
+        gradients = [float((f - e).abs().max() / e.abs().max()) for f, e in zip(found[1:], expected[1:], strict=True)]
+        yield CheckedKernels(each, where, seconds, float(value), max(gradients))
+
+
+class _Example(NamedTuple):
+    x: Tensor
+    batch: Tensor
+    edge_index: Tensor
+    features: Tensor
+    structure: Tensor
+    alpha: Tensor
+
+
+def _example(columns: int) -> _Example:
+    """Random graphs and templates without ties."""
+    generator = torch.Generator().manual_seed(columns)
+    sizes, count, nodes, features = torch.tensor(SIZES), 3, columns - 3, 4
+    batch = torch.repeat_interleave(sizes)
+
+    def numbers(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    same_graph = batch[:, None] == batch
+    linked = (torch.rand(len(batch), len(batch), generator=generator) < 3 / sizes[batch]).triu(1) & same_graph
+    linked |= same_graph.triu(1) & ~same_graph.triu(2)  # a path, so that graphs are connected
+    structure = numbers(count, nodes, nodes).abs()
+    return _Example(
+        x=numbers(len(batch), features),
+        batch=batch,
+        edge_index=(linked | linked.T).nonzero().T,
+        features=numbers(count, nodes, features),
+        structure=(structure + structure.mT) / 2,
+        alpha=torch.tensor(0.4, dtype=torch.float64),
+    )
+
+
+def _solved(example: _Example, device: str) -> list[Tensor]:
+    """Distances, and the gradients of their weighted sum, solved on a device."""
+    on_device = _Example._make(tensor.to(device) for tensor in example)
+    leaves = [on_device.x, on_device.features, on_device.structure, on_device.alpha]
+    x, features, structure, alpha = (leaf.detach().requires_grad_() for leaf in leaves)
+    graphs = GraphBatch(x, batch=on_device.batch, edge_index=on_device.edge_index)
+    distances = fgw(graphs, Templates(features, structure=structure), alpha, plans=None).distances
+    weights = torch.arange(1, 1 + distances.numel(), dtype=torch.float64, device=device).view_as(distances)
+    gradients = torch.autograd.grad((distances * weights).sum(), [x, features, structure, alpha])
+    return [tensor.detach().cpu() for tensor in (distances, *gradients)]

@@ -1,0 +1,74 @@
+"""The GPU gets ready for a model while a command loads: on a machine whose GPU is a stand-in."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.ot.cuda.compiler_stand_in import Compiler, install
+from tfgw.cli.gpu_warm_up import template_nodes, warm_up_gpu
+from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.ot.backends.cuda import kernels
+from tfgw.ot.backends.cuda.compile import Architecture
+from tfgw.ot.backends.cuda.units import units_of
+from tfgw.train import Preprocessing, TrainedModel, save_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The folder of a run whose model has templates of 21 nodes."""
+    config = TFGWConfig(in_channels=3, out_channels=2, num_templates=4, template_nodes=21)
+    trained = TrainedModel(
+        model=TFGWModel(config),
+        task="classification",
+        classes=(0, 1),
+        preprocessing=Preprocessing(in_channels=3),
+        source={},
+    )
+    save_model(trained, tmp_path / "model.safetensors")
+    return tmp_path
+
+
+def arguments(model: Path, accelerator: str = "cuda", engine: str = "local") -> argparse.Namespace:
+    return argparse.Namespace(model=model, accelerator=accelerator, engine=engine)
+
+
+def test_the_size_of_templates_is_read_from_the_file(model: Path) -> None:
+    assert template_nodes(model / "model.safetensors") == 21
+
+
+def test_kernels_of_a_solve_are_loaded(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[tuple[int, str, int]] = []
+    compiler = install(monkeypatch, Compiler(), tmp_path)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(torch, "empty", lambda *size, device: None)
+    monkeypatch.setattr(kernels, "architecture_of", lambda device: Architecture(90))
+    monkeypatch.setattr(kernels, "kernel", lambda *which: loaded.append(which))
+    thread = warm_up_gpu(arguments(model))
+    assert thread is not None
+    thread.join()
+    names = [name for unit in units_of(32) if unit.name != "backward" for name in unit.kernels]
+    assert loaded == [(1, name, 32) for name in names]
+    assert "solve.cu" in compiler.compiled
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "engine", "gpu"), [("cpu", "local", True), ("cuda", "ray", True), ("auto", "local", False)]
+)
+def test_nothing_is_done_for_other_devices(
+    accelerator: str, engine: str, gpu: bool, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    assert warm_up_gpu(arguments(model, accelerator, engine)) is None
+
+
+def test_errors_are_left_to_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed: list[object] = []
+    monkeypatch.setattr("threading.excepthook", failed.append)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    thread = warm_up_gpu(arguments(tmp_path / "nothing.safetensors"))
+    assert thread is not None
+    thread.join()
+    assert not failed

@@ -1,0 +1,138 @@
+"""``tfgw gpu`` and what it calls: on an emulated GPU, and where something is missing."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.ot.cuda.emulation import COMPILER, emulated_for_eager_calls
+from tfgw.cli import main
+from tfgw.ot import gpu_check, operators
+from tfgw.ot.backends import cpu, cuda
+from tfgw.ot.backends.cuda.compile import MISSING, Architecture
+from tfgw.ot.gpu_check import CheckedKernels, Device, Setup, check_kernels, find_setup
+
+H200 = Device(0, "NVIDIA H200", (9, 0), 139 << 30, 227 << 10, 132)
+READY = Setup("2.11.0+cu130", "13.0", "13.0", "14.0.1", "13.0", (H200,))
+
+
+@pytest.fixture
+def emulated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Problems that are moved to "cuda" go to an emulated GPU. Gives the names of the kernels that it runs."""
+    gpu = emulated_for_eager_calls(monkeypatch)
+    monkeypatch.setattr(gpu_check, "architecture_of", lambda index: Architecture(90))
+    monkeypatch.setattr(gpu_check, "compile_ahead", lambda columns, architecture: {})
+    monkeypatch.setattr(gpu_check, "origin", lambda columns, architecture: "compiler")
+    monkeypatch.setattr(gpu_check, "SIZES", (5, 11, 24))
+    solved = gpu_check._solved
+
+    def on_either(example: Any, device: str) -> list[Tensor]:
+        monkeypatch.setattr(operators, "backend_of", lambda tensor: cuda if device == "cuda" else cpu)
+        return solved(example, "cpu")
+
+    monkeypatch.setattr(gpu_check, "_solved", on_either)
+    return gpu.launched
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.parametrize("columns", [16, pytest.param(64, marks=pytest.mark.slow)])
+def test_kernels_agree_with_the_cpu(columns: int, emulated: list[str]) -> None:
+    (checked,) = check_kernels([columns])
+    assert checked.agrees
+    assert 0 <= checked.value_difference < 1e-12
+    assert 0 < checked.gradient_difference < 1e-10  # another way of summing
+    assert {"tfgw_prepare", "tfgw_start", "tfgw_solve", "tfgw_backward_templates"} <= set(emulated)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+def test_wrong_results_are_found(emulated: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    right = gpu_check._solved
+
+    def wrong(example: Any, device: str) -> list[Tensor]:
+        distances, *gradients = right(example, device)
+        if device == "cuda":
+            gradients[1] = gradients[1] * (1 + 1e-6)
+        return [distances, *gradients]
+
+    monkeypatch.setattr(gpu_check, "_solved", wrong)
+    (checked,) = check_kernels([16])
+    assert not checked.agrees
+    assert checked.value_difference <= gpu_check.VALUE_TOLERANCE < checked.gradient_difference
+
+
+def fake_machine(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
+    """A machine with one H200 and everything that it needs, but for the changes."""
+    found: dict[str, object] = {"cuda": "13.0", "driver": "13.0", "nvrtc": "13.0", "capability": (9, 0), "gpus": 1}
+    found |= {"origin": "compiler"} | changes
+    monkeypatch.setattr(torch.version, "cuda", found["cuda"])
+    monkeypatch.setattr(gpu_check, "_driver_version", lambda: found["driver"])
+    monkeypatch.setattr(gpu_check, "_cupy_version", lambda: None if found["nvrtc"] is None else "14.0.1")
+    monkeypatch.setattr(gpu_check, "_compiler_version", lambda: found["nvrtc"])
+    monkeypatch.setattr(gpu_check, "origin", lambda columns, architecture: found["origin"])
+    monkeypatch.setattr(gpu_check, "architecture_of", lambda index: Architecture(90))
+    monkeypatch.setattr(gpu_check, "shared_memory", lambda index: 228 << 10)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(found["gpus"]))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: found["gpus"])
+    major, minor = found["capability"]  # type: ignore[misc]
+    properties = SimpleNamespace(
+        name="NVIDIA H200", major=major, minor=minor, total_memory=139 << 30, multi_processor_count=132
+    )
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
+
+
+def test_a_machine_that_has_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_machine(monkeypatch)
+    assert find_setup() == replace(READY, torch=torch.__version__)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"cuda": None, "gpus": 0}, "built without CUDA: install a CUDA build"),
+        ({"driver": None, "gpus": 0}, "no NVIDIA driver was found"),
+        ({"gpus": 0}, "PyTorch finds no GPU that its CUDA 13.0 can use"),
+        ({"capability": (7, 5)}, "NVIDIA H200 has compute capability 7.5, and the kernels need 8.0"),
+        ({"nvrtc": None}, MISSING),
+    ],
+)
+def test_one_sentence_says_what_is_missing(
+    changes: dict[str, object], text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_machine(monkeypatch, **changes)
+    monkeypatch.setattr("tfgw.cli.gpu.check_kernels", lambda classes: pytest.fail("nothing to check"))
+    assert main(["gpu"]) == 1
+    answer = capsys.readouterr().out
+    assert answer.startswith("not ready: ")
+    assert text in answer
+    assert len(answer.splitlines()) == 1
+
+
+def test_machine_code_of_the_package_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_machine(monkeypatch, nvrtc=None, origin="package")
+    assert find_setup().missing is None
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_the_command_says_whether_results_agree(
+    agrees: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checked = {
+        16: CheckedKernels(16, "cache", 0.31, 2e-15, 3e-13),
+        128: CheckedKernels(128, "compiler", 3.9, 2e-15, 3e-13 if agrees else 3e-3),
+    }
+    monkeypatch.setattr("tfgw.cli.gpu.find_setup", lambda: READY)
+    monkeypatch.setattr("tfgw.cli.gpu.check_kernels", lambda classes: (checked[columns] for columns in classes))
+    assert main(["gpu", "--classes", "16", "128"]) == int(not agrees)
+    out, err = capsys.readouterr()
+    verdict = "ready: NVIDIA H200 gives" if agrees else "not ready: results for templates of up to 128 nodes differ"
+    assert out.startswith(verdict)
+    assert "templates of up to  16 nodes: 0.3 s (compiled earlier), as on the CPU" in err
+    assert main(["gpu", "--classes", "16", "128", "--json"]) == int(not agrees)
+    data = json.loads(capsys.readouterr().out)
+    assert data["ready"] is agrees
+    assert data["devices"][0]["capability"] == [9, 0]
+    assert [kernels["seconds"] for kernels in data["kernels"]] == [0.31, 3.9]
