@@ -156,6 +156,10 @@ def _data_folder(group: Any) -> None:
 
 
 def _model(group: Any) -> None:
+    text = "network: templates are learned; kernel: distances to all training graphs, without epochs"
+    group.add_argument(
+        "--model", choices=["network", "kernel"], default="network", help=_with_default(text, "%(default)s")
+    )
     tasks = ["classification", "regression", "multilabel"]
     _setting(group, "task", "kind of prediction", default="classification if the targets are classes", choices=tasks)
 

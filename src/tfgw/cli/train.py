@@ -44,8 +44,14 @@ SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed
 
 def run(args: argparse.Namespace) -> Answer:
     """Train a model, or continue an interrupted run."""
+    if args.model == "kernel":
+        from tfgw.cli.train_kernel import run as run_kernel
+
+        return run_kernel(args)
     is_new = args.resume is None
-    chosen = _options(args) if is_new else resumed_options(args.resume, _given(args))
+    chosen = run_options(args) if is_new else resumed_options(args.resume, _given(args))
+    if chosen.get("model") == "kernel":
+        raise ValueError(f"--resume {args.resume}: a kernel machine has no checkpoints; train it again")
     known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
     source = Source(**known, values=chosen["task"] == "regression")
     # Load before creating the folder, so that an invalid dataset or option leaves nothing behind.
@@ -130,7 +136,7 @@ def _weighted(train: GraphDataset, config: TrainConfig, class_weight: ClassWeigh
 NO_OPTIONS_OF_A_RUN = ("command", "json", "debug", "output", "resume", "report", "arguments")
 
 
-def _options(args: argparse.Namespace) -> dict[str, Any]:
+def run_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options of a new run as JSON data."""
     options = {name: value for name, value in vars(args).items() if name not in NO_OPTIONS_OF_A_RUN}
     return with_recipe(options, dataset=args.dataset) | _places(options)

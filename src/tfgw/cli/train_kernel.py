@@ -1,0 +1,127 @@
+"""``tfgw train --model kernel``: a kernel machine on the distances between all training graphs."""
+
+import argparse
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tfgw.cli.arguments import given_options
+from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
+from tfgw.cli.output import Answer, table
+from tfgw.cli.run_folder import new_folder, write_json
+from tfgw.cli.source import Source
+from tfgw.cli.train import SOURCE_OPTIONS, run_options
+from tfgw.nn import KernelConfig
+from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
+from tfgw.train.graph_weights import weights_of_classes
+from tfgw.train.kernel_pipeline import KernelTraining, train_kernel
+from tfgw.train.target_scaler import TargetScaler
+from tfgw.train.tasks import sums
+
+OPTIONS = {*SOURCE_OPTIONS, "model", "task", "standardize", "canonical_order", "starts", "class_weight", "accelerator",
+           "output", "json", "debug", "report", "arguments", "command"}  # fmt: skip
+"""Options of ``tfgw train`` that a kernel machine has."""
+MAX_GRAPHS = 5000
+"""More training graphs have too many pairs."""
+
+
+def run(args: argparse.Namespace) -> Answer:
+    """Train a kernel machine and evaluate it on held-out graphs."""
+    _check_options(args)
+    args.validation = 0.0  # nothing is selected on validation graphs
+    chosen = run_options(args)
+    known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
+    source = Source(**known, values=args.task == "regression")
+    # Load before creating the folder, so that a wrong dataset or option leaves nothing behind.
+    parts = source.parts()
+    task: Task = args.task or ("classification" if parts.train.classes else "regression")
+    if task == "multilabel":
+        raise ValueError("--task multilabel: a kernel machine predicts classes or values")
+    if len(parts.train) > MAX_GRAPHS:
+        raise ValueError(
+            f"--model kernel: {len(parts.train)} training graphs have too many pairs; at most {MAX_GRAPHS} are allowed."
+            " Train a network, or use TFGWKernelClassifier(max_graphs=...) in Python"
+        )
+    if args.class_weight is not None and task != "classification":
+        raise ValueError(f"--class-weight: only for classification, but the task is {task}")
+    with new_folder(args, chosen) as folder:
+        print(f"tfgw: training a kernel machine in {folder}", file=sys.stderr)
+        print(f"tfgw: node features: {parts.train.encoding}", file=sys.stderr)
+        begin = time.perf_counter()
+        trained, training = _train(args, source, parts, task)
+        save_model(trained, folder / MODEL_FILE)
+        data = _results(trained, parts, training) | {"seconds": round(time.perf_counter() - begin, 2)}
+        write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": chosen})
+    return Answer(data | {"folder": str(folder)}, _text(data, folder))
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    foreign = sorted(given_options(args.arguments).keys() - OPTIONS)
+    if foreign:
+        raise ValueError(f"--{foreign[0].replace('_', '-')}: not an option of a kernel machine (--model kernel)")
+
+
+def _train(args: argparse.Namespace, source: Source, parts: Parts, task: Task) -> tuple[TrainedModel, KernelTraining]:
+    preprocessing = Preprocessing.fit(parts.train, canonical_order=args.canonical_order, standardize=args.standardize)
+    scaler = TargetScaler.of_dataset(parts.train) if task == "regression" else None
+    prepared = preprocessing(parts.train if scaler is None else scaler.scaled(parts.train))
+    config = KernelConfig(
+        in_channels=prepared.num_node_features,
+        out_channels=num_outputs(prepared, task),
+        discrete=all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in prepared),
+        n_starts=KernelConfig.n_starts if args.starts is None else args.starts,
+    )
+    weights = None
+    if args.class_weight is not None and prepared.y is not None:
+        weights = torch.from_numpy(weights_of_classes(args.class_weight, prepared.y.numpy(), prepared.classes))
+    wanted = args.accelerator or "auto"
+    training = train_kernel(
+        prepared,
+        config,
+        task=task,
+        weights=weights,
+        device=("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted,
+        progress_bar=sys.stderr.isatty(),
+    )
+    trained = TrainedModel(
+        model=training.model,
+        task=task,
+        classes=parts.train.classes,
+        preprocessing=preprocessing,
+        source=asdict(replace(source, content=parts.train.content_digest())),
+        encoding=parts.train.encoding,
+        target_scaler=scaler,
+        columns=source.columns,
+    )
+    return trained, training
+
+
+def _results(trained: TrainedModel, parts: Parts, training: KernelTraining) -> dict[str, Any]:
+    score = SCORE_NAMES[trained.task]
+    left_out = float(sums(trained.task, training.left_out, training.known).score) / len(parts.train)
+    test = None if parts.test is None else trained.evaluate(parts.test).score
+    return {
+        "dataset": trained.source["dataset"],
+        "train_graphs": len(parts.train),
+        "test_graphs": len(parts.test or ()),
+        f"leave_one_out_{score}": left_out,
+        f"test_{score}": test,
+        "distances": len(training.fits),
+    }
+
+
+def _text(data: dict[str, Any], folder: Path) -> str:
+    rows = [[name.replace("_", " "), value] for name, value in data.items() if value is not None]
+    files = [
+        [f"{folder / MODEL_FILE}", "the model and its training graphs"],
+        [f"{folder / RESULTS_FILE}", "these results and all options"],
+    ]
+    steps = [
+        [f"tfgw evaluate {folder}", "accuracy and confusion matrix on the test graphs"],
+        [f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"],
+    ]
+    return f"{table(rows)}\n\n{table(files)}\n\nNext steps:\n{table(steps)}"

@@ -1,0 +1,223 @@
+"""Kernel machines as estimators: what they learn, invariance, files, weights, caches and errors."""
+
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from sklearn.model_selection import cross_val_score
+from torch_geometric.data import Data
+
+from tests.estimators.small import rings_and_stars
+from tfgw import load_model, ot
+from tfgw.datasets import CanonicalOrder
+from tfgw.estimators import TFGWClassifier, TFGWKernelClassifier, TFGWKernelRegressor
+from tfgw.nn.refinement import refined_features
+from tfgw.train import FileError
+from tfgw.train.tensor_file import read_tensors, write_tensors
+
+SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}
+
+
+def labelled(graph: nx.Graph, labels: list[int]) -> Data:
+    x = torch.nn.functional.one_hot(torch.tensor(labels), 3).double()
+    edges = torch.tensor([*graph.edges, *((b, a) for a, b in graph.edges)]).T
+    return Data(x=x, edge_index=edges.reshape(2, -1))
+
+
+def molecules(count: int = 30, seed: int = 0) -> tuple[list[Data], np.ndarray]:
+    """Trees with labels of three kinds; the class says whether two nodes of label 2 are linked."""
+    rng = np.random.default_rng(seed)
+    graphs, classes = [], []
+    while len(graphs) < count:
+        size = int(rng.integers(5, 12))
+        tree = nx.from_prufer_sequence(rng.integers(0, size, size - 2).tolist())
+        labels = rng.integers(0, 3, size).tolist()
+        linked = any(labels[a] == labels[b] == 2 for a, b in tree.edges)
+        if linked == (len(graphs) % 2 == 1):
+            graphs.append(labelled(tree, labels))
+            classes.append("linked" if linked else "apart")
+    return graphs, np.array(classes)
+
+
+def test_learns_a_pattern_of_labels_and_links() -> None:
+    graphs, classes = molecules(120)
+    model = TFGWKernelClassifier(accelerator="cpu").fit(graphs[:90], classes[:90])
+    assert model.score(graphs[90:], classes[90:]) > 0.75
+    assert model.loo_score_ > 0.75
+    probabilities = model.predict_proba(graphs[90:])
+    np.testing.assert_allclose(probabilities.sum(1), 1)
+    assert (model.classes_[probabilities.argmax(1)] == model.predict(graphs[90:])).all()
+    np.testing.assert_array_equal(model.decision_function(graphs[90:]) > 0, probabilities[:, 1] > 0.5)
+
+
+def test_scores_are_the_documented_sum() -> None:
+    graphs, classes = molecules(12)
+    others, _ = molecules(5, seed=1)
+    model = TFGWKernelClassifier(**SMALL).fit(graphs, classes)
+    ordered, new = ([CanonicalOrder()(graph) for graph in part] for part in (graphs, others))
+    expected = torch.zeros(5, 2, dtype=torch.float64)
+    for number, (level, alpha) in enumerate([(0, 0.0), (0, 0.7), (2, 0.0), (2, 0.7)]):
+
+        def refined(graph: Data, level: int = level) -> Data:
+            return Data(
+                x=refined_features(graph.x, graph.edge_index, level, discrete=True), edge_index=graph.edge_index
+            )
+
+        distances = ot.pairwise([refined(g) for g in new], [refined(g) for g in ordered], alpha=alpha, canonical=False)
+        expected += torch.exp(-model.model_.rates[number] * distances) @ model.model_.coefficients[number]
+    expected *= model.model_.factor / 4
+    np.testing.assert_allclose(model.decision_function(others), (expected[:, 1] - expected[:, 0]).numpy(), rtol=1e-10)
+
+
+def test_renumbered_graphs_have_the_same_bits() -> None:
+    graphs, classes = molecules(20)
+    model = TFGWKernelClassifier(**SMALL).fit(graphs, classes)
+    rng = np.random.default_rng(0)
+    renumbered = []
+    for graph in graphs:
+        order = torch.from_numpy(rng.permutation(graph.num_nodes))
+        renumbered.append(Data(x=graph.x[order.argsort()], edge_index=order[graph.edge_index]))
+    np.testing.assert_array_equal(model.predict_proba(renumbered), model.predict_proba(graphs))
+    again = TFGWKernelClassifier(**SMALL).fit(renumbered, classes)
+    np.testing.assert_array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
+
+
+def test_real_valued_features_are_standardised_and_averaged() -> None:
+    graphs, names = rings_and_stars(24)
+    model = TFGWKernelClassifier(**SMALL).fit(graphs[:16], names[:16])
+    assert not model.model_.config.discrete
+    assert model.preprocessing_.mean is not None
+    assert model.score(graphs[16:], names[16:]) == 1.0
+
+
+def test_graphs_without_features() -> None:
+    graphs = [nx.cycle_graph(n) for n in range(5, 11)] + [nx.star_graph(n) for n in range(5, 11)]
+    model = TFGWKernelClassifier(**SMALL).fit(graphs, [0] * 6 + [1] * 6)
+    assert model.predict([nx.cycle_graph(14), nx.star_graph(13)]).tolist() == [0, 1]
+
+
+def test_weights_of_classes_move_the_decision() -> None:
+    graphs, classes = molecules(40)
+    few = [*range(0, 40, 2), 1, 3, 5]  # twenty "apart", three "linked"
+    plain, balanced = (
+        TFGWKernelClassifier(**SMALL, class_weight=weight).fit([graphs[i] for i in few], classes[few])
+        for weight in (None, "balanced")
+    )
+    linked = [graphs[i] for i in range(7, 40, 2)]
+    assert balanced.predict_proba(linked)[:, 1].mean() > plain.predict_proba(linked)[:, 1].mean()
+
+
+def test_weight_zero_leaves_a_graph_out() -> None:
+    graphs, classes = molecules(15)
+    weights = np.ones(15)
+    weights[4] = 0
+    kept = [i for i in range(15) if i != 4]
+    model = TFGWKernelClassifier(**SMALL).fit(graphs, classes, sample_weight=weights)
+    expected = TFGWKernelClassifier(**SMALL).fit([graphs[i] for i in kept], classes[kept])
+    np.testing.assert_allclose(model.predict_proba(graphs), expected.predict_proba(graphs), rtol=1e-9)
+    assert model.model_.num_graphs == 14
+
+
+def test_more_graphs_than_allowed_are_sampled_with_a_warning() -> None:
+    graphs, classes = molecules(30)
+    with pytest.warns(UserWarning, match="random sample of 11 of 30"):
+        model = TFGWKernelClassifier(**SMALL, max_graphs=11, random_state=0).fit(graphs, classes)
+    assert model.model_.num_graphs == 11
+
+
+def test_a_cache_changes_nothing(tmp_path: Path) -> None:
+    graphs, classes = molecules(21)
+    plain = TFGWKernelClassifier(**SMALL).fit(graphs[:16], classes[:16])
+    cached = TFGWKernelClassifier(**SMALL)
+    cached.precompute(graphs, tmp_path)
+    tables = len(list(tmp_path.rglob("*.keys.npy")))
+    assert tables == 4
+    cached.fit(graphs[:16], classes[:16])
+    np.testing.assert_allclose(cached.predict_proba(graphs), plain.predict_proba(graphs), rtol=1e-12)
+    assert len(list(tmp_path.rglob("*.keys.npy"))) == tables
+
+
+def test_regression_of_several_values(tmp_path: Path) -> None:
+    graphs, _ = molecules(120)
+    targets = np.array([[float(g.num_nodes), float(g.x[:, 2].mean())] for g in graphs])
+    model = TFGWKernelRegressor(accelerator="cpu").fit(graphs[:100], targets[:100])
+    assert model.score(graphs[100:], targets[100:]) > 0.7
+    assert 0.7 < model.loo_score_ < 1
+    model.save(tmp_path / "m.safetensors")
+    loaded = TFGWKernelRegressor.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(loaded.predict(graphs[100:]), model.predict(graphs[100:]))
+    single = TFGWKernelRegressor(**SMALL).fit(graphs[:100], targets[:100, 0])
+    assert single.predict(graphs[100:]).shape == (20,)
+    with pytest.raises(ValueError, match="predicts values, not classes"):
+        TFGWKernelClassifier.load(tmp_path / "m.safetensors")
+
+
+def test_a_file_has_everything(tmp_path: Path) -> None:
+    graphs, classes = molecules(14)
+    weighted = [
+        Data(x=g.x, edge_index=g.edge_index, edge_weight=torch.full((g.num_edges,), 0.5).double()) for g in graphs
+    ]
+    for given in (graphs, weighted):
+        model = TFGWKernelClassifier(**SMALL).fit(given, classes)
+        path = tmp_path / "model.safetensors"
+        model.save(path)
+        np.testing.assert_array_equal(TFGWKernelClassifier.load(path).predict_proba(given), model.predict_proba(given))
+        assert load_model(path).predict(given) == model.predict(given).tolist()
+    with pytest.raises(ValueError, match="kernel machine"):
+        TFGWClassifier.load(path)
+    with pytest.raises(ValueError, match="kernel machine"):
+        load_model(path).members  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rates": torch.ones(3, dtype=torch.float64)},
+        {"coefficients": torch.zeros(4, 13, 2, dtype=torch.float64)},
+        {"graph_edge_index": torch.tensor([[0, 10**9], [1, 0]])},
+        {"graph_batch": torch.zeros(5, dtype=torch.int64)},
+        {"graph_x": torch.zeros(2, 3, dtype=torch.float32)},
+        {"factor": torch.tensor(torch.nan, dtype=torch.float64)},
+        {"unknown": torch.zeros(1, dtype=torch.float64)},
+    ],
+)
+def test_damaged_files_are_refused(change: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    graphs, classes = molecules(14)
+    path = tmp_path / "model.safetensors"
+    TFGWKernelClassifier(**SMALL).fit(graphs, classes).save(path)
+    tensors, description = read_tensors(path, kind="model")
+    write_tensors(path, tensors | change, description, kind="model")
+    with pytest.raises(FileError):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"levels": (0, -1)}, "levels: must not be negative"),
+        ({"levels": ()}, "levels: needs at least one"),
+        ({"alphas": (0.2, 1.5)}, r"alphas: must lie in \[0, 1\], got 1.5"),
+        ({"alphas": (0.2, 0.2)}, "alphas: has a value twice"),
+        ({"n_starts": 0}, "n_starts: must be at least 1"),
+        ({"max_graphs": 1}, "max_graphs: must be at least 2"),
+        ({"accelerator": "tpu"}, "accelerator: must be"),
+    ],
+)
+def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
+    graphs, classes = molecules(6)
+    with pytest.raises(ValueError, match=message):
+        TFGWKernelClassifier(**SMALL | parameters).fit(graphs, classes)
+
+
+def test_one_class_is_refused() -> None:
+    graphs, _ = molecules(6)
+    with pytest.raises(ValueError, match="at least two classes"):
+        TFGWKernelClassifier(**SMALL).fit(graphs, ["a"] * 6)
+
+
+def test_cross_validation_by_scikit_learn() -> None:
+    graphs, classes = molecules(30)
+    assert len(cross_val_score(TFGWKernelClassifier(**SMALL), graphs, classes, cv=3)) == 3

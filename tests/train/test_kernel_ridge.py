@@ -1,0 +1,107 @@
+"""Kernel ridge regression: closed-form leave-one-out errors against retraining, scikit-learn's machine, weights."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.kernel_ridge import KernelRidge
+from torch import Tensor
+
+from tfgw.train import kernel_ridge
+from tfgw.train.kernel_ridge import PENALTIES, RATES, fit_ridge, sharpness
+
+
+def points(count: int = 23, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Distances between random points, and two smooth targets of them."""
+    rng = np.random.default_rng(seed)
+    x = torch.from_numpy(rng.normal(size=(count, 3)))
+    targets = torch.stack([x[:, 0].sin(), x[:, 1] * x[:, 2]], dim=1) + 0.1 * torch.from_numpy(
+        rng.normal(size=(count, 2))
+    )
+    return torch.cdist(x, x).square(), targets
+
+
+def test_coefficients_are_those_of_scikit_learn() -> None:
+    distances, targets = points()
+    found = fit_ridge(distances, targets)
+    kernel = torch.exp(-found.rate * distances).numpy()
+    machine = KernelRidge(alpha=found.penalty, kernel="precomputed").fit(kernel, targets.numpy())
+    np.testing.assert_allclose(kernel @ found.coefficients.numpy(), machine.predict(kernel), atol=1e-8)
+
+
+def test_leave_one_out_predictions_are_those_of_machines_without_the_graph() -> None:
+    distances, targets = points()
+    found = fit_ridge(distances, targets)
+    kernel = torch.exp(-found.rate * distances).numpy()
+    for left_out in (0, 7, 22):
+        others = np.delete(np.arange(23), left_out)
+        machine = KernelRidge(alpha=found.penalty, kernel="precomputed")
+        machine.fit(kernel[np.ix_(others, others)], targets[others].numpy())
+        expected = machine.predict(kernel[np.ix_([left_out], others)])[0]
+        np.testing.assert_allclose(found.left_out[left_out].numpy(), expected, atol=1e-7)
+    assert found.error == pytest.approx(float((found.left_out - targets).square().mean()), rel=1e-12)
+
+
+def test_the_chosen_setting_has_the_smallest_error_of_all() -> None:
+    distances, targets = points()
+    found = fit_ridge(distances, targets)
+    scale = float(distances.median())
+    errors = {}
+    for rate in RATES:
+        kernel = torch.exp(-rate / scale * distances).numpy()
+        for penalty in PENALTIES:
+            hat = np.linalg.solve(kernel + penalty * np.eye(23), kernel).T
+            residual = (targets.numpy() - hat @ targets.numpy()) / (1 - np.diag(hat))[:, None]
+            errors[rate / scale, penalty] = float((residual**2).mean())
+    assert min(errors, key=errors.__getitem__) == pytest.approx((found.rate, found.penalty))
+    assert min(errors.values()) == pytest.approx(found.error, rel=1e-6)
+
+
+def test_an_integer_weight_is_as_many_copies() -> None:
+    """Up to the penalty, which is compared with the mean weight."""
+    distances, targets = points(9)
+    weights = torch.tensor([1.0, 3.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0], dtype=torch.float64)
+    found = fit_ridge(distances, targets, weights)
+    copies = torch.arange(9).repeat_interleave(weights.long())
+    kernel = torch.exp(-found.rate * distances)
+    repeated = kernel[copies][:, copies].numpy()
+    machine = KernelRidge(alpha=found.penalty * float(weights.mean()), kernel="precomputed")
+    machine.fit(repeated, targets[copies].numpy())
+    expected = machine.predict(kernel[:, copies].numpy())
+    np.testing.assert_allclose((kernel @ found.coefficients).numpy(), expected, atol=1e-7)
+    assert not torch.allclose(found.coefficients, fit_ridge(distances, targets).coefficients)
+
+
+def test_directions_of_negative_eigenvalues_are_left_out() -> None:
+    """Distances that no points have: the kernel is indefinite, and predictions stay bounded."""
+    distances = torch.tensor([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [9.0, 1.0, 0.0]], dtype=torch.float64)
+    targets = torch.tensor([[1.0], [-1.0], [1.0]], dtype=torch.float64)
+    found = fit_ridge(distances, targets)
+    kernel = torch.exp(-found.rate * distances)
+    values, vectors = torch.linalg.eigh(kernel)
+    negative = vectors[:, values < 0]
+    assert (negative.T @ found.coefficients).abs().sum() < 1e-10
+    assert (kernel @ found.coefficients).abs().max() <= 1.5
+
+
+def test_equal_graphs_do_not_divide_by_zero() -> None:
+    found = fit_ridge(torch.zeros(5, 5, dtype=torch.float64), torch.eye(5, dtype=torch.float64)[:, :2] - 0.2)
+    assert found.coefficients.isfinite().all()
+
+
+def test_many_graphs_choose_the_rate_on_some_and_the_penalty_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    distances, targets = points(61)
+    expected = fit_ridge(distances[::4, ::4], targets[::4])
+    monkeypatch.setattr(kernel_ridge, "LARGEST_SEARCH", 16)
+    found = fit_ridge(distances, targets)
+    assert found.rate == pytest.approx(expected.rate * float(distances[::4, ::4].median() / distances.median()))
+    assert found.coefficients.shape == (61, 2)
+
+
+def test_sharpness_maximises_the_likelihood() -> None:
+    rng = np.random.default_rng(0)
+    classes = torch.from_numpy(rng.integers(0, 3, 400))
+    scores = torch.nn.functional.one_hot(classes, 3).double() + torch.from_numpy(rng.normal(size=(400, 3)))
+    best = sharpness(scores, classes)
+    losses = [float(torch.nn.functional.cross_entropy(f * best * scores, classes)) for f in (0.9, 1.0, 1.1)]
+    assert losses[1] < min(losses[0], losses[2])
+    assert sharpness(-scores, classes) == pytest.approx(1e-3)  # scores that say nothing are flattened
