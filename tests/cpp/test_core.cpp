@@ -182,7 +182,8 @@ void test_interrupt() {
   }
 }
 
-// All pairs of the graphs of a problem. Bounds are below values, which are the same on any number of threads.
+// All pairs of the graphs of a problem. Bounds are below values, which are the same on any number of threads and however
+// few templates are kept.
 void test_pairs(Values values, int count) {
   for (int seed = 0; seed < count; ++seed) {
     const std::vector<uint8_t> data = random_bytes(uint32_t(seed), 1 << 16);
@@ -197,7 +198,8 @@ void test_pairs(Values values, int count) {
     Interrupt never;
     std::array<std::vector<double>, 2> distances;
     for (int threads : {1, 3}) {
-      GraphSet set(p.graphs_input(), p.alpha[0], NodeCost::squared_euclidean, threads);
+      const int64_t kept = threads == 1 ? GraphSet::kKeptEntries : 30;
+      GraphSet set(p.graphs_input(), p.alpha[0], NodeCost::squared_euclidean, threads, kept);
       std::vector<double>& found = distances[threads / 2];
       std::vector<double> lower(pairs.size()), marginal(pairs.size());
       found.resize(pairs.size());

@@ -9,20 +9,20 @@
 namespace tfgw {
 namespace {
 
-// Entries of the structures of all templates that are kept at a time, unless a single one has more; each has three
-// matrices, so this is 400 MB.
-constexpr int64_t kKeptEntries = int64_t(1) << 24;
-
 // Pairs that one item of parallel work bounds: a bound takes less time than to hand out an item.
 constexpr int64_t kBoundsPerItem = 256;
 
 }  // namespace
 
-GraphSet::GraphSet(const BatchInput& in, double alpha, NodeCost node_cost, int threads)
-    : in_(in), alpha_(alpha), node_cost_(node_cost) {
+GraphSet::GraphSet(const BatchInput& in, double alpha, NodeCost node_cost, int threads, int64_t kept_entries)
+    : in_(in), alpha_(alpha), node_cost_(node_cost), kept_entries_(kept_entries) {
   std::vector<Template> none;
   prepare(in_, TemplatesInput{0, 0, in_.features, nullptr, nullptr, nullptr, nullptr}, threads, graphs_, none);
   templates_.resize(graphs_.size());
+}
+
+int64_t GraphSet::entries(int64_t b) const {
+  return in_.kind == StructureKind::none ? graphs_[b].n : int64_t(graphs_[b].n) * graphs_[b].n;
 }
 
 // The same as a template of `fgw` whose structure is this graph's as a matrix.
@@ -30,7 +30,7 @@ Template GraphSet::as_template(int64_t b) const {
   const Graph& graph = graphs_[b];
   std::vector<double> structure;
   if (graph.kind == StructureKind::sparse) {
-    structure.assign(size_t(entries(b)), 0.0);
+    structure.assign(size_t(graph.n) * graph.n, 0.0);
     graph.for_each_entry([&](int i, int j, double c) { structure[size_t(i) * graph.n + j] = c; });
   }
   const double* dense = graph.kind == StructureKind::dense ? graph.dense : structure.data();
@@ -46,7 +46,7 @@ void GraphSet::prepare_templates(const std::vector<int64_t>& needed, Purpose pur
   for (int64_t b : needed) is_needed[b] = 1;
   for (int64_t b = 0; b < size(); ++b)
     if (is_needed[b] || templates_[b]) kept += entries(b);
-  for (int64_t b = 0; b < size() && kept > kKeptEntries; ++b)
+  for (int64_t b = 0; b < size() && kept > kept_entries_; ++b)
     if (templates_[b] && !is_needed[b]) kept -= entries(b), templates_[b].reset();
   const auto prepare_one = [&](int64_t item) {
     std::unique_ptr<AsTemplate>& found = templates_[needed[item]];
@@ -73,7 +73,7 @@ bool GraphSet::for_each_pair(const std::vector<GraphPair>& pairs, Purpose purpos
     for (; last != order.end(); ++last) {
       const int64_t tmpl = pairs[*last].tmpl;
       if (!needed.empty() && needed.back() == tmpl) continue;
-      if (!needed.empty() && total + entries(tmpl) > kKeptEntries) break;
+      if (!needed.empty() && total + entries(tmpl) > kept_entries_) break;
       needed.push_back(tmpl);
       total += entries(tmpl);
     }

@@ -21,8 +21,12 @@ enum class NodeCost { squared_euclidean, euclidean, hamming };  // the last two 
 
 class GraphSet {
  public:
-  // Points into the input, which has been validated and has no empty graphs.
-  GraphSet(const BatchInput& in, double alpha, NodeCost node_cost, int threads);
+  // Entries of the structures of all templates that are kept at a time, unless a single one has more; each has three
+  // matrices, so this is 400 MB.
+  static constexpr int64_t kKeptEntries = int64_t(1) << 24;
+
+  // Points into the input, which has been validated; pairs are of graphs that are not empty.
+  GraphSet(const BatchInput& in, double alpha, NodeCost node_cost, int threads, int64_t kept_entries = kKeptEntries);
 
   GraphSet(const GraphSet&) = delete;
 
@@ -47,12 +51,13 @@ class GraphSet {
                      MakeWorker make_worker);
   void prepare_templates(const std::vector<int64_t>& needed, Purpose purpose, int threads);
   Template as_template(int64_t b) const;
-  int64_t entries(int64_t b) const { return int64_t(graphs_[b].n) * graphs_[b].n; }
+  int64_t entries(int64_t b) const;  // that are kept of a template
   void node_costs(const GraphPair& pair, std::vector<double>& out) const;
 
   const BatchInput in_;
   const double alpha_;
   const NodeCost node_cost_;
+  const int64_t kept_entries_;
   std::vector<Graph> graphs_;
   std::vector<std::unique_ptr<AsTemplate>> templates_;  // those that are kept
   std::vector<StructureProfiles> profiles_;             // of the graphs, once a bound was asked for
