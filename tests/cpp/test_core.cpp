@@ -9,6 +9,7 @@
 #include "checks.hpp"
 #include "graph_set.hpp"
 #include "kernels.hpp"
+#include "test_basis.hpp"
 #include "transport.hpp"
 #include "validate.hpp"
 
@@ -230,6 +231,7 @@ int main() {
   test_pairs(Values::extreme, 40);
   test_gradients_can_be_left_out();
   test_fixed_point_sums();
+  test_bases();
   test_dense_plans_have_the_same_gradients();
   test_interrupt();
   for (uint32_t seed = 0; seed < 5; ++seed)
