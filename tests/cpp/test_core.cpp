@@ -144,6 +144,19 @@ void test_fixed_point_sums() {
   }
 }
 
+// The similarity that breaks ties, from the squares that the solver has: (1−α) ⟨f, f̄⟩ + α.
+void test_tie_similarity() {
+  const double f[] = {1.5, -2.0, 0.25}, f_bar[] = {-0.5, 1.0, 3.0};
+  double product = 0, norms = 0, distance = 0;
+  for (int d = 0; d < 3; ++d) {
+    product += f[d] * f_bar[d];
+    norms += f[d] * f[d] + f_bar[d] * f_bar[d];
+    distance += (f[d] - f_bar[d]) * (f[d] - f_bar[d]);
+  }
+  for (double alpha : {0.0, 0.3, 1.0})
+    CHECK(std::abs(tie_similarity(alpha, norms, (1 - alpha) * distance) - ((1 - alpha) * product + alpha)) < 1e-14);
+}
+
 void test_dense_plans_have_the_same_gradients() {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     const std::vector<uint8_t> data = random_bytes(seed, 1 << 16);
@@ -232,6 +245,7 @@ int main() {
   test_gradients_can_be_left_out();
   test_fixed_point_sums();
   test_bases();
+  test_tie_similarity();
   test_dense_plans_have_the_same_gradients();
   test_interrupt();
   for (uint32_t seed = 0; seed < 5; ++seed)
