@@ -75,7 +75,7 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     ),
     "weights slightly off 1": (
         "node_weights",
-        lambda h: put(h, 22, 1 + 3 * weight_tolerance(torch.float64)),
+        lambda h: put(h, 22, 1 + 3e-6),
         r"^node_weights: .* graph 3 sum to 1.0.*, not 1",
     ),
     "negative template weight": (
@@ -220,6 +220,14 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
         r"^initial_plans: graph 2 .* not finite",
     ),
 }
+
+
+def test_sums_of_weights_may_differ_from_1_by_rounding() -> None:
+    """100 units in the last place of the coarser precision, but between 1e-6 and 0.05."""
+    float32, half = 100 * 2**-23, 100 * 2**-10
+    assert weight_tolerance(torch.float64, torch.float64) == 1e-6
+    assert weight_tolerance(torch.float32, torch.float64) == weight_tolerance(torch.float64, torch.float32) == float32
+    assert weight_tolerance(torch.float16, torch.float32) == min(half, 0.05) == 0.05
 
 
 @pytest.mark.parametrize(("argument", "spoil", "message"), CHANGES.values(), ids=CHANGES.keys())

@@ -45,6 +45,15 @@ def test_cells_of_the_protocols() -> None:
     assert plan(table, Options(preset="full", protocol="paper"), **chosen)[0].total == 20 * 24 * 10
 
 
+def test_accuracies_of_the_paper_are_beside_ours() -> None:
+    """Table 1 of the paper: mean and standard deviation."""
+    rows = {row.model: row for row in load_experiment("table1").rows}
+    assert rows["tfgw-fix"].paper == {"4-CYCLES": (0.63, 0.11), "SKIP-CIRCLES": (1.0, 0.0)}
+    assert rows["dropgin"].paper == {"4-CYCLES": (1.0, 0.01), "SKIP-CIRCLES": (0.82, 0.28)}
+    published = [row for row in load_experiment("table2").rows if row.paper]
+    assert len(published) > 5
+
+
 def test_tables_share_cells() -> None:
     """The ablation's L = 2 is the benchmark's TFGW: it is run once."""
     two, four = load_experiment("table2"), load_experiment("table4")

@@ -80,6 +80,23 @@ def test_a_run_with_fixed_distances_leaves_what_any_run_leaves(tmp_path: Path, m
     assert stored[0].keys() == stored[1].keys()
 
 
+@pytest.mark.parametrize("num_layers", [0, 2])
+def test_templates_and_what_is_before_them_are_learned(num_layers: int) -> None:
+    """Every parameter of a model moves, not only those of the head."""
+    before: dict[str, torch.Tensor] = {}
+
+    def build(train: GraphDataset, config: TrainConfig) -> TFGWModel:
+        model = build_tfgw(train, config, architecture=architecture(num_layers=num_layers))
+        before.update({name: value.detach().clone() for name, value in model.named_parameters()})
+        return model
+
+    data = cycles_and_stars()
+    model = train_model(Parts(data), build, SHORT, preprocessing=Preprocessing.fit(data)).model
+    after = dict(model.named_parameters())
+    assert [name for name in after if torch.equal(after[name], before[name].to(after[name].dtype))] == []
+    assert {name.split(".")[0] for name in after} == {"pool", "head"} | ({"encoder"} if num_layers else set())
+
+
 def test_number_of_outputs() -> None:
     assert num_outputs(cycles_and_stars(), "classification") == 2
     assert [num_outputs(regression_data(values), "regression") for values in (1, 2)] == [1, 2]
