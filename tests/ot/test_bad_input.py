@@ -204,6 +204,8 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     "tol NaN": ("tol", lambda _: NAN, r"^tol: must not be negative"),
     "no threads": ("num_threads", lambda _: 0, r"^num_threads: must be at least 1, got 0"),
     "unknown form of plans": ("plans", lambda _: "csr", r"^plans: must be 'dense', 'sparse' or None"),
+    "batch as a list": ("batch", lambda b: b.tolist(), r"^batch: expected a tensor, got list"),
+    "edges as a list": ("edge_index", lambda e: e.tolist(), r"^edge_index: expected a tensor, got list"),
     "start of another shape": (
         "initial_plans",
         lambda _: torch.ones(29, 5, 4),

@@ -269,3 +269,10 @@ def test_linear_transport_in_single_precision() -> None:
     torch.testing.assert_close(single.distances.double(), double.distances, rtol=1e-6, atol=0)
     single.distances.sum().backward()
     torch.testing.assert_close(cost.grad.double(), double.plans, rtol=1e-6, atol=0)
+
+
+def test_gradients_of_the_operator_need_its_plans() -> None:
+    problem = operator_arguments(random_problem(0, "sparse"))
+    distances, *_ = fgw_op(*arguments_of(problem, with_plans=False))
+    with pytest.raises(RuntimeError, match="gradients need the plans; call it with with_plans=True"):
+        distances.sum().backward()
