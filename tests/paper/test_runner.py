@@ -24,7 +24,7 @@ from tests.paper.small import (
 )
 from tests.paper.test_protocols import write_splits
 from tfgw.paper.engines import Allocation, allocate
-from tfgw.paper.experiment import load_experiment
+from tfgw.paper.experiment import UNITS, load_experiment
 from tfgw.paper.plan import plan
 from tfgw.paper.protocols import Fair
 from tfgw.paper.records import Records
@@ -84,6 +84,8 @@ def test_paper_chooses_for_each_holdout(tmp_path: Path) -> None:
     assert run(series, context(tmp_path), ONE).done == 2 * 3 * 10
     summary = summarise(series[0], Records(tmp_path / "results"))
     assert (summary.units, summary.over, summary.test, summary.fold_deviation) == (2, "hold-outs", 1.0, 0.0)
+    row = series[0].protocol.row(series[0], summary._replace(fold_deviation=0.125), UNITS["percent"])
+    assert row[3] == "100.0 ± 0.0 (12.5)"
     assert summary.validation == pytest.approx(0.8)
 
 
@@ -144,6 +146,8 @@ def test_forecast(tmp_path: Path) -> None:
     mine = experiment(tmp_path, CYCLES)
     series, records = plan(mine, SMOKE), Records(tmp_path / "results")
     assert forecast(series, records) == (40, 40, 0.0)
+    (tmp_path / "grid").mkdir()
+    assert forecast(plan(experiment(tmp_path / "grid", GRID), SMOKE), records) == (30 + 40, 30, 0.0)
     run(series, context(tmp_path), ONE)
     assert forecast(series, records) == (0, 0, 0.0)
     ahead = forecast(plan(mine, Options(preset="quick")), Records(tmp_path / "results"))

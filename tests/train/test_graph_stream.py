@@ -220,10 +220,31 @@ def test_too_many_unknown_labels_are_refused_in_the_end(trained: TrainedModel, t
 def test_wrong_options_are_refused(trained: TrainedModel, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="batch_size: must be at least 1, got 0"):
         trained.stream([], batch_size=0)
+    with pytest.raises(ValueError, match="workers: must not be negative, got -1"):
+        trained.stream([], workers=-1)
     with pytest.raises(FileNotFoundError, match=r"x\.jsonl: no such file"):
         trained.stream(tmp_path / "x.jsonl")
     with pytest.raises(ValueError, match="train it again"):
         dataclasses.replace(trained, encoding=None).stream(tmp_path / "x.jsonl")
+
+
+def test_the_number_of_graphs_is_known_where_the_source_says_it(trained: TrainedModel, tmp_path: Path) -> None:
+    path = write_tu(TABLES, tmp_path / "folder")
+    assert trained.stream(trained.load(path)[:7]).count() == 7
+    assert trained.stream(path).count() == GRAPHS
+    assert trained.stream(iter(trained.load(path))).count() is None
+
+
+def test_warnings_of_a_worker_are_brought_along_once() -> None:
+    def prepare(chunk: Any) -> Any:
+        for text in ("first", chunk, "first"):
+            warnings.warn(text, stacklevel=2)
+        warnings.warn("not for users", DeprecationWarning, stacklevel=2)
+        return graph_stream.PreparedGraphs(**dict.fromkeys(graph_stream.PreparedGraphs._fields))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert graph_stream._with_warnings(prepare, "second").warned == ["first", "second"]
 
 
 def test_a_pool_is_ordered_and_bounded() -> None:
