@@ -73,6 +73,7 @@ def test_a_resumed_run_still_has_the_weights_that_it_kept(tmp_path: Path, monkey
         (lambda tensors, about: about["records"].pop(), "the number of records differs from the number of epochs"),
         (lambda tensors, about: about["records"][0].update(loss="small"), "loss: expected float"),
         (lambda tensors, about: about["kept"].update(epoch=9), "kept epoch 9 of 2"),
+        (lambda tensors, about: about.update(seconds="many"), "'many' seconds"),
         (
             lambda tensors, about: tensors.pop(next(name for name in tensors if name.startswith("kept/"))),
             "a different arch",
