@@ -126,9 +126,10 @@ def _users(rules: str, changed: str) -> list[Path]:
     assert names, f"rules.cuh: no rule contains {changed!r}"
     for _ in bodies:
         names |= {name for name, body in bodies.items() if _mentions(body, names)}
-    folder = TREE / "src/tfgw/ot/cpp"
-    headers = {file.name for file in folder.glob("*.hpp") if _mentions(file.read_text(), names)}
-    return [f for f in folder.glob("*.cpp") if _mentions(f.read_text(), names | {name[:-4] for name in headers})]
+    core = TREE / "src/tfgw/ot/cpp"
+    names |= {file.stem for file in core.glob("*.hpp") if _mentions(file.read_text(), names)}
+    sources = [*core.glob("*.cpp"), *(TREE / "tests/cpp").glob("*.cpp")]
+    return [source for source in sources if _mentions(source.read_text(), names)]
 
 
 def _mentions(text: str, names: set[str]) -> bool:
