@@ -30,7 +30,6 @@ OUTPUT = WORK / "output.txt"
 CHOSEN = WORK / "chosen.json"
 SURVIVORS = Path(__file__).with_name("survivors.toml")
 GOAL = 0.9
-SECONDS = 60  # of the tests of one mutant; those that take longest are left out
 PATIENCE = 60  # seconds that tests may take besides three times what they usually do
 FIRST_TESTS = 20
 NO_TESTS = 5  # pytest's exit status
@@ -50,7 +49,7 @@ def main() -> int:
     end = time.monotonic() + 60 * args.minutes
     results = []
     for number, mutant in enumerate(chosen, start=1):
-        tests = _affordable(covering(recorded, mutant.module, mutant.lines), recorded)
+        tests = _affordable(covering(recorded, mutant.module, mutant.lines), recorded, args.seconds)
         key = f"{mutant.key}-{_digest([_source(mutant.module)])}"
         if not _holds(known.get(key), tests):
             if time.monotonic() > end:
@@ -69,6 +68,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="how many to leave out before (default: 0)")
     parser.add_argument("--modules", nargs="+", default=["*"], help="only modules that match, such as 'train/*'")
     parser.add_argument("--listed", action="store_true", help="run those of survivors.toml: do they still survive?")
+    parser.add_argument("--seconds", type=float, default=60, help="of the tests of a mutant; longer ones are left out")
     parser.add_argument("--minutes", type=float, default=1e9, help="start no mutant after so many minutes")
     return parser.parse_args()
 
@@ -89,12 +89,12 @@ def _source(module: str) -> str:
     return _text(str(Path(ROOT, module)))
 
 
-def _affordable(tests: list[str], recorded: RecordedTests) -> list[str]:
-    """The first of the tests, as many as fit into `SECONDS`, and one in any case."""
+def _affordable(tests: list[str], recorded: RecordedTests, seconds: float) -> list[str]:
+    """The first of the tests, as many as fit into the time, and one in any case."""
     spent, found = 0.0, tests[:1]
     for test in tests[1:]:
         spent += recorded.seconds[test]
-        if spent > SECONDS:
+        if spent > seconds:
             break
         found.append(test)
     return found

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.paper.small import TFGW, cell, experiment
+from tests.paper.small import CYCLES, TFGW, PrecomputingCycleFinder, cell, experiment
 from tfgw.ot import GraphBatch, NodeOrder, canonical_order
 from tfgw.paper.cells import Cell
 from tfgw.paper.classifiers import new_classifier
@@ -49,6 +49,21 @@ def test_graphs_are_put_in_canonical_order_once(tmp_path: Path, monkeypatch: pyt
     assert result(twice, tmp_path) == once
     assert len(sizes) >= 3 * 40
     assert "canonical_order" not in one.configuration
+
+
+def test_distances_of_all_graphs_of_a_cell_are_computed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for a protocol without validation graphs."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    given: list[tuple[int, str]] = []
+    monkeypatch.setattr(PrecomputingCycleFinder, "given", given)
+    model = CYCLES.replace("CycleFinder", "PrecomputingCycleFinder")
+    mine = experiment(tmp_path, model, protocol='fair", "train-all')
+    for protocol in mine.protocols:
+        (series,) = plan(mine, Options(preset="smoke", protocol=protocol))
+        result(series.first_cells()[3], tmp_path)
+    assert given == [(40, "distances")] * 2
 
 
 @pytest.mark.parametrize(
