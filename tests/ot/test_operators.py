@@ -276,3 +276,23 @@ def test_gradients_of_the_operator_need_its_plans() -> None:
     distances, *_ = fgw_op(*arguments_of(problem, with_plans=False))
     with pytest.raises(RuntimeError, match="gradients need the plans; call it with with_plans=True"):
         distances.sum().backward()
+
+
+class NoGradient(torch.autograd.Function):
+    """Its input has no gradient, whatever its output has."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> None:
+        return None
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_without_a_gradient_of_the_distances_there_is_none_of_the_inputs(eager: bool) -> None:
+    problem = operator_arguments(random_problem(0, "weighted"))
+    distances = solve(problem, 0).distances if eager else fgw_op(*arguments_of(problem))[0]
+    NoGradient.apply(distances).sum().backward()
+    assert [tensor.grad for tensor in problem.differentiable if tensor is not None] == [None] * 7
