@@ -254,6 +254,7 @@ def test_sums_of_weights_may_differ_from_1_by_rounding() -> None:
         (lambda c: c[:-1], r"^structure: has 222 entries, but graphs of these sizes need 223"),
         (lambda c: c.long(), r"^structure: expected a floating-point dtype"),
         (lambda c: c.reshape(1, 1, -1), r"^structure: expected the flattened matrices"),
+        (lambda c: c.to("meta"), r"^structure: is on meta, but x is on cpu"),
     ],
 )
 def test_bad_dense_structure_is_named(spoil: Any, message: str) -> None:
