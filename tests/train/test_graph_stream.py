@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from tests.streams import random_trees, small_trained, write_json_lines, write_tu, write_tu_zip
-from tfgw.datasets import TableColumns, load, save
+from tfgw.datasets import GraphDataset, TableColumns, load, save
 from tfgw.datasets.files import open_files
 from tfgw.datasets.graph_tables import GraphTables, concatenated
 from tfgw.datasets.molecule_table import read_molecules
@@ -24,6 +25,7 @@ from tfgw.train import StreamTally, TrainedModel, graph_stream
 from tfgw.train.ordered_pool import ordered_map
 
 GRAPHS = 53
+EDGE = torch.tensor([[0, 1], [1, 0]])
 TABLES = random_trees(GRAPHS)
 
 
@@ -245,6 +247,16 @@ def test_warnings_of_a_worker_are_brought_along_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert graph_stream._with_warnings(prepare, "second").warned == ["first", "second"]
+
+
+def test_values_that_are_not_known_are_nothing() -> None:
+    values = [0.5, float("nan"), -2.25]
+    graphs = [Data(x=torch.ones(2, 1), edge_index=EDGE, y=torch.tensor([value])) for value in values]
+    assert graph_stream._targets(GraphDataset.from_graphs(graphs, name="values")) == [0.5, None, -2.25]
+    for graph, number in zip(graphs, (1, -1, 0), strict=True):
+        graph.y = torch.tensor([number])
+    classes = GraphDataset.from_graphs(graphs, name="classes", classes=("a", "b"))
+    assert graph_stream._targets(classes) == ["b", None, "a"]
 
 
 def test_a_pool_is_ordered_and_bounded() -> None:

@@ -14,6 +14,7 @@ from tests.train.small import cycles_and_stars, regression_data, same_weights, s
 from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig, TFGWModel
 from tfgw.train import (
+    SCORE_NAMES,
     FileError,
     Preprocessing,
     TrainConfig,
@@ -163,6 +164,20 @@ def test_values_are_measured_where_they_are_known() -> None:
         trained.evaluate(bare)
     with pytest.raises(ValueError, match=r"^dataset: the graphs have no target y to learn"):
         TargetScaler.of_dataset(bare)
+
+
+def test_labels_of_which_several_may_hold_are_measured() -> None:
+    """Each of the labels counts for itself."""
+    graphs = [graph.clone() for graph in cycles_and_stars()]
+    model = small_model(cycles_and_stars())
+    steps = Preprocessing(in_channels=3)
+    trained = TrainedModel(model=model, task="multilabel", classes=(), preprocessing=steps, source={})
+    found = (trained.outputs(graphs) > 0).float()
+    for number, (graph, row) in enumerate(zip(graphs, found, strict=True)):
+        graph.y = (1 - row if number < 6 else row).reshape(1, 2)  # the first six are wrong in both labels
+    measured = trained.measure(GraphDataset.from_graphs(graphs, name="labels"))
+    assert measured.keys() == {"graphs", SCORE_NAMES["multilabel"], "loss"}
+    assert (measured["graphs"], measured[SCORE_NAMES["multilabel"]]) == (24, 0.75)
 
 
 def test_a_model_with_an_encoder_of_its_own_is_given_it_again(tmp_path: Path) -> None:
