@@ -192,9 +192,18 @@ def write_splits(path: Path, folds: list[Fold]) -> Path:
     return path
 
 
-def test_published_splits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inner", [1, 3])
+def test_published_splits(tmp_path: Path, inner: int) -> None:
+    """Of several divisions of the graphs outside of a test fold the first is used."""
     folds = Fair().folds(LABELS, seed=3)
-    found = read_splits(write_splits(tmp_path / "splits.json", folds), num_graphs=120)
+    path = write_splits(tmp_path / "splits.json", folds)
+    entries = json.loads(path.read_text())
+    for entry in entries:
+        (first,) = entry["model_selection"]
+        swapped = {"train": first["validation"], "validation": first["train"]}
+        entry["model_selection"] += [swapped] * (inner - 1)
+    path.write_text(json.dumps(entries))
+    found = read_splits(path, num_graphs=120)
     for one, other in zip(found, folds, strict=True):
         for part, expected in zip(one, other, strict=True):
             np.testing.assert_array_equal(part, expected)
