@@ -55,7 +55,7 @@ def record() -> RecordedTests:
 
 
 def covering(recorded: RecordedTests, module: str, lines: Iterable[int]) -> list[str]:
-    """The tests that run one of the lines, in the order of the time that they take.
+    """The tests that run one of the lines: first those of its part of the package, in the order of their time.
 
     For a line that runs while the module is imported, and if the module has changed since, all that run any of its
     lines. For a line that never ran here, first of all those that start processes, which may run it there.
@@ -63,14 +63,15 @@ def covering(recorded: RecordedTests, module: str, lines: Iterable[int]) -> list
     by_line = _tests_by_line(str(Path(ROOT, module).absolute()))
     is_known = recorded.digests[str(Path(ROOT, module))] == _digest(Path(ROOT, module))
     direct = {test for line in lines if is_known for test in by_line.get(line, ())}
-    elsewhere = {test for test in recorded.starting_processes if test.startswith(f"tests/{module.split('/')[0]}/")}
+    folder = f"tests/{module.partition('/')[0]}/"
+    elsewhere = {test for test in recorded.starting_processes if test.startswith(folder)}
     is_elsewhere = is_known and not any(line in by_line for line in lines)
     found = direct or {test for tests in by_line.values() for test in tests}
     sharing = {test.partition("::")[0] for test in found if _shares_results(test.partition("::")[0])}
     found |= elsewhere | {test for test in recorded.seconds if test.partition("::")[0] in sharing}
 
-    def place(test: str) -> tuple[bool, float]:
-        return not (is_elsewhere and test in elsewhere), recorded.seconds[test]
+    def place(test: str) -> tuple[bool, bool, float]:
+        return not (is_elsewhere and test in elsewhere), not test.startswith(folder), recorded.seconds[test]
 
     return sorted((test for test in found if test in recorded.seconds), key=place)
 

@@ -134,7 +134,7 @@ def _changes(node: Any) -> Iterator[tuple[str, ast.AST]]:
         case ast.Compare(left=left, ops=[op], comparators=right):
             yield "comparison", ast.Compare(left, [COMPARISONS[type(op)]()], right)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            if not any(_is_type(side) or isinstance(side, ast.Compare) for side in (left, right)):
+            if not any(_is_type(side) or _is_set(side) for side in (left, right)):
                 yield "order", ast.BinOp(right, ast.BitOr(), left)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC and not _is_text(left):
             yield "arithmetic", ast.BinOp(left, ARITHMETIC[type(op)](), right)
@@ -183,6 +183,16 @@ def _is_type(node: ast.AST) -> bool:
         return _is_type(node.left) or _is_type(node.right)
     builtin = isinstance(node, ast.Name) and node.id in ("int", "str", "float", "bool", "Tensor", "PathLike")
     return builtin or _is_none(node) or (isinstance(node, ast.Name) and node.id.istitle())
+
+
+def _is_set(node: ast.AST) -> bool:
+    """Whether the order of a union does not matter: that of sets, of flags and of conditions."""
+    match node:
+        case ast.Set() | ast.SetComp() | ast.Compare() | ast.Call(func=ast.Name(id="set" | "frozenset")):
+            return True
+        case ast.Name(id=name):
+            return name.isupper()
+    return False
 
 
 def _excerpt(node: ast.AST) -> str:

@@ -115,6 +115,20 @@ def test_models_are_paired_fold_by_fold(two_models: tuple[Path, list[Series], Re
     assert ranks.p is None  # Friedman's test needs three models
 
 
+@pytest.mark.parametrize(("folds", "compared"), [(1, 0), (2, 1)])
+def test_two_results_in_common_are_enough(
+    two_models: tuple[Path, list[Series], Records], tmp_path: Path, folds: int, compared: int
+) -> None:
+    _, series, everything = two_models
+    records = Records(tmp_path / "few")
+    for record in everything:
+        if record["cell"]["fold"] < folds or not record["cell"]["configuration"]:
+            records.put(record)
+    found = differences(series, records, model="it", others=["other"])
+    assert [difference.units for difference in found] == [2] * compared
+    assert (ranking(series, records, ["it", "other"]) is not None) == bool(compared)
+
+
 ACCURACIES = {"shapes": (0.5, 0.7, 0.6), "second": (0.6, 0.8, 0.7), "third": (0.9, 0.8, 0.7)}
 
 

@@ -1,5 +1,6 @@
 """One cell: what it does to its graphs, and what it gives its classifier."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,12 @@ def test_graphs_are_put_in_canonical_order_once(tmp_path: Path, monkeypatch: pyt
     assert result(twice, tmp_path) == once
     assert len(sizes) >= 3 * 40
     assert "canonical_order" not in one.configuration
+
+
+def test_the_time_of_a_cell_is_recorded(tmp_path: Path) -> None:
+    start = time.perf_counter()
+    record = run_cell(first_cell(tmp_path), RunContext(results=tmp_path / "results", accelerator="cpu"))
+    assert 0 < record["run"]["seconds"] <= time.perf_counter() - start + 1e-3
 
 
 def test_distances_of_all_graphs_of_a_cell_are_computed_at_once(
