@@ -106,7 +106,9 @@ def test_units_on_which_models_are_compared() -> None:
 
 
 def test_train_all_can_select_no_configuration(tmp_path: Path) -> None:
-    mine = experiment(tmp_path, GRID, protocol="train-all")
+    two = GRID.replace("[0.5, 0.2, 0.3]", "[0.5, 0.2]")
+    assert two != GRID
+    mine = experiment(tmp_path, two, protocol="train-all")
     with pytest.raises(ValueError, match="has several configurations, but the protocol train-all does not select one"):
         plan(mine, Options(preset="smoke"))[0].first_cells()
 
