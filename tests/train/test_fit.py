@@ -52,6 +52,16 @@ def test_products_of_matrices_have_the_precision_of_the_training(precision: str,
     assert seen == {expected}
 
 
+def test_the_validation_loss_is_that_of_the_model_to_all_digits() -> None:
+    train, validation = cycles_and_stars(), cycles_and_stars(14, seed=1)
+    model = small_model(train)
+    config = TrainConfig(epochs=1, validate_every=1, batch_size=5, precision="float64", accelerator="cpu")
+    (record,) = fit(model, train, validation, config=config).records
+    expected = evaluate(model, validation, task="classification")
+    assert record.validation_loss == pytest.approx(expected.loss, rel=1e-13)
+    assert record.validation_score == pytest.approx(expected.score, rel=1e-13)
+
+
 class Penalised(GINModel):
     """Its scores are judged, and its weights drawn towards 1."""
 
