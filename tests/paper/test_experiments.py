@@ -62,7 +62,7 @@ def test_values_by_dataset_need_an_entry_or_a_default(tmp_path: Path) -> None:
     assert width("MUTAG", "MUTAG = 3, bio = 4, default = 5") == 3
     assert width("PTC_MR", "MUTAG = 3, bio = 4, default = 5") == 4
     assert width("IMDB-BINARY", "MUTAG = 3, bio = 4, default = 5") == 5
-    with pytest.raises(ValueError, match="no value for IMDB-BINARY, nor a default"):
+    with pytest.raises(ValueError, match="no value for IMDB-BINARY and no default"):
         width("IMDB-BINARY", "MUTAG = 3, bio = 4")
 
 

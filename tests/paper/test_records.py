@@ -184,7 +184,7 @@ def test_a_record_without_a_checksum_is_read(tmp_path: Path) -> None:
 
 def test_a_status_that_nobody_writes_is_no_record(tmp_path: Path) -> None:
     Records(tmp_path).put(record(cell(), "running"))
-    with pytest.warns(UserWarning, match="not a record, left out .*unknown status 'running'"):
+    with pytest.warns(UserWarning, match="not a valid record .*unknown status 'running'"):
         assert Records(tmp_path).get(cell()) is None
 
 

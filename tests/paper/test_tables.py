@@ -41,14 +41,14 @@ def test_a_caption_with_results(tmp_path: Path) -> None:
         put(records, cell, 0.5, machine, validation_accuracy=None, train_accuracy=1.0)
     put(records, cells[3], None)
     found = lines_of(mine, series, records, Options(preset="smoke", grouped=True, splits=tmp_path))
-    how = "Protocol `fair`, isomorphic graphs kept together, splits from a file, preset `smoke`"
+    how = "Protocol `fair`, isomorphic graphs grouped, splits from a file, preset `smoke`"
     longest = mine.setting(series.row, series.dataset, "full", "epochs")
     assert found == [
         "mine.",
         f"{how}; 3 of 40 cells done, 1 failed.",
         *series.protocol.caption,
         f"Trained for fewer `epochs` than the paper's {longest}.",
-        "Rows whose time is marked * were run on a GPU, entirely or in part.",
+        "Rows whose time is marked * were run on a GPU, entirely or partly.",
         "Machines: Fast, 4 cores; Fast, 4 cores with Faster. `time` is the total over all cells.",
         "It: two templates.",
     ]
