@@ -9,6 +9,7 @@
 #include "checks.hpp"
 #include "graph_set.hpp"
 #include "kernels.hpp"
+#include "test_basis.hpp"
 #include "transport.hpp"
 #include "validate.hpp"
 
@@ -143,6 +144,50 @@ void test_fixed_point_sums() {
   }
 }
 
+// Where costs are of one size, a refinement finds nothing to improve and leaves the bits of plan and potentials alone.
+void test_refinement_of_an_optimum(int rows, int cols, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<double> real(0.5, 2.0);
+  std::vector<double> h(rows), h_bar(cols);
+  for (double& w : h) w = real(generator);
+  for (double& w : h_bar) w = real(generator);
+  std::vector<int64_t> supply(rows), demand(cols);
+  to_fixed_point(h.data(), rows, supply.data());
+  to_fixed_point(h_bar.data(), cols, demand.data());
+  const int ld = padded(cols);
+  std::vector<double> cost(size_t(rows) * ld, kPadCost);
+  for (int i = 0; i < rows; ++i)
+    for (int k = 0; k < cols; ++k) cost[size_t(i) * ld + k] = real(generator);
+  TransportSimplex solver;
+  solver.reset(rows, cols, ld, supply.data(), demand.data());
+  Interrupt never;
+  CHECK(solver.solve(cost.data(), never) == Outcome::optimal);
+  const auto potentials = [&] {
+    std::vector<double> found(solver.row_potentials(), solver.row_potentials() + rows);
+    found.insert(found.end(), solver.col_potentials(), solver.col_potentials() + cols);
+    return found;
+  };
+  SparsePlan plan, refined;
+  solver.flow(plan);
+  const std::vector<double> before = potentials();
+  CHECK(solver.refine(never) == Outcome::optimal && solver.is_refined());
+  solver.flow(refined);
+  CHECK(refined.same_as(plan) && potentials() == before);
+}
+
+// The similarity that breaks ties, from the squares that the solver has: (1−α) ⟨f, f̄⟩ + α.
+void test_tie_similarity() {
+  const double f[] = {1.5, -2.0, 0.25}, f_bar[] = {-0.5, 1.0, 3.0};
+  double product = 0, norms = 0, distance = 0;
+  for (int d = 0; d < 3; ++d) {
+    product += f[d] * f_bar[d];
+    norms += f[d] * f[d] + f_bar[d] * f_bar[d];
+    distance += (f[d] - f_bar[d]) * (f[d] - f_bar[d]);
+  }
+  for (double alpha : {0.0, 0.3, 1.0})
+    CHECK(std::abs(tie_similarity(alpha, norms, (1 - alpha) * distance) - ((1 - alpha) * product + alpha)) < 1e-14);
+}
+
 void test_dense_plans_have_the_same_gradients() {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     const std::vector<uint8_t> data = random_bytes(seed, 1 << 16);
@@ -230,6 +275,9 @@ int main() {
   test_pairs(Values::extreme, 40);
   test_gradients_can_be_left_out();
   test_fixed_point_sums();
+  test_bases();
+  test_tie_similarity();
+  for (uint32_t seed = 0; seed < 5; ++seed) test_refinement_of_an_optimum(9, 14, seed);
   test_dense_plans_have_the_same_gradients();
   test_interrupt();
   for (uint32_t seed = 0; seed < 5; ++seed)

@@ -15,7 +15,10 @@ COMPILER = shutil.which("g++")
 
 @pytest.mark.skipif(COMPILER is None, reason="needs g++")
 def test_core(tmp_path: Path) -> None:
-    sources = [*CORE.glob("*.cpp"), *(HERE / name for name in ("random_problem.cpp", "checks.cpp", "test_core.cpp"))]
+    sources = [
+        *CORE.glob("*.cpp"),
+        *(HERE / name for name in ("random_problem.cpp", "checks.cpp", "test_core.cpp", "test_basis.cpp")),
+    ]
     options = ["-std=c++17", "-O0", "-Wno-psabi", "-pthread", f"-I{CORE}", f"-I{CORE.parent / 'cuda'}", f"-I{HERE}"]
     program = tmp_path / "test_core"
     subprocess.run([str(COMPILER), *options, "-o", program, *sources], check=True)

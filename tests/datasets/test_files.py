@@ -41,6 +41,17 @@ def test_member_outside_the_archive_is_refused(
         load(path)
 
 
+@pytest.mark.parametrize("character", ["\n", "\x1b", "\x7f"])
+def test_member_with_a_control_character_is_refused_in_one_line(
+    tiny: dict[str, str], write_zip: Callable[..., Path], character: str
+) -> None:
+    member = f"TI{character}NY/README.txt"
+    path = add_member(write_zip(tiny), member)
+    message = f"{path}: member {member!r} has a control character in its name"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        load(path)
+
+
 def test_zip_bomb_is_refused(
     tiny: dict[str, str], write_zip: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

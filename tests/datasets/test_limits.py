@@ -74,6 +74,9 @@ def test_squares_of_a_large_graph() -> None:
     config = TFGWConfig(in_channels=1, out_channels=2, num_templates=4, template_nodes=nodes)
     with pytest.raises(ValueError, match=r"templates: 4 × 100,000 × 100,000 .* fewer templates"):
         build_tfgw([], TrainConfig(), architecture=config)  # type: ignore[arg-type]
+    wide = TFGWConfig(in_channels=3, out_channels=2, num_templates=40, template_nodes=20, num_layers=5, width=10**6)
+    with pytest.raises(ValueError, match="templates: 40 × 20 × 5,000,003"):
+        build_tfgw([], TrainConfig(), architecture=wide)  # type: ignore[arg-type]
     weighted = Data(x=torch.zeros(nodes, 1), edge_index=none, edge_weight=torch.zeros(0))
     with pytest.raises(ValueError, match="structure of a graph to draw from: 100,000 × 100,000"):
         sample_templates([weighted], num_templates=1, template_nodes=3)

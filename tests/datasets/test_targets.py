@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from tfgw.datasets.targets import as_targets
@@ -11,6 +12,15 @@ def test_labels_are_numbered_in_sorted_order() -> None:
 
 def test_no_targets() -> None:
     assert as_targets(None) == (None, ())
+    assert as_targets(np.ma.array([3, 4], mask=True)) == (None, ())
+
+
+def test_targets_that_are_partly_known() -> None:
+    y, classes = as_targets(np.ma.array([7, 0, 3, 7], mask=[False, True, False, False]))
+    assert (y.tolist(), classes) == ([1, -1, 0, 1], (3, 7))
+    values, none = as_targets(np.ma.array([0.5, 9.0], mask=[False, True]))
+    assert (values[0].item(), bool(values[1].isnan()), none) == (0.5, True, ())
+    assert as_targets(np.ma.array([4, 2], mask=False)).y.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("values", [[{}, {}], [[1, 2], [3, 4]], [1j, 2j]])

@@ -39,7 +39,8 @@ class Mutant:
 
     module: str
     function: str
-    line: int
+    lines: range
+    """Of the statement around it, without the statements in that."""
     kind: str
     before: str
     after: str
@@ -57,14 +58,12 @@ def mutants(module: str, source: str) -> list[Mutant]:
     """All mutants of a module, in the order of its text."""
     tree = ast.parse(source)
     seen, found = Counter[tuple[str, ...]](), []
-    for place, function in _places(tree):
+    for place, function, lines in _places(tree):
         for kind, changed in _changes(place.node):
             before, after = _excerpt(place.node), _excerpt(changed)
             what = (function, kind, before, after)
             place.put(changed)
-            found.append(
-                Mutant(module, function, place.node.lineno, kind, before, after, seen[what], ast.unparse(tree))
-            )
+            found.append(Mutant(module, function, lines, kind, before, after, seen[what], ast.unparse(tree)))
             place.put(place.node)
             seen[what] += 1
     return found
@@ -86,20 +85,28 @@ class _Place:
             getattr(self.parent, self.field)[self.index] = node
 
 
-def _places(node: ast.AST, function: str = "") -> Iterator[tuple[_Place, str]]:
-    """All places below ``node`` that are worth a change, with the name of the function or class around them."""
+def _places(node: ast.AST, function: str = "", lines: range = range(0)) -> Iterator[tuple[_Place, str, range]]:
+    """All places below ``node`` that are worth a change, with the function or class and the lines around them."""
     for field, value in ast.iter_fields(node):
         if field in UNTOUCHED_FIELDS:
             continue
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if not isinstance(child, ast.AST) or _is_untouched(child):
                 continue
-            inside = function
+            inside, around = function, _lines(child) if isinstance(child, ast.stmt) else lines
             if isinstance(child, ast.FunctionDef | ast.ClassDef):
                 inside = f"{function}.{child.name}".lstrip(".")
-            yield _Place(child, node, field, index), inside
+            yield _Place(child, node, field, index), inside, around
             if not isinstance(child, ast.Raise):  # its message is for people
-                yield from _places(child, inside)
+                yield from _places(child, inside, around)
+
+
+def _lines(statement: ast.stmt) -> range:
+    """The lines of a statement, up to the statements in it."""
+    body: list[ast.stmt] = getattr(statement, "body", [])
+    last = max(statement.lineno, body[0].lineno - 1) if body else statement.end_lineno
+    assert last is not None
+    return range(statement.lineno, last + 1)
 
 
 def _is_untouched(node: ast.AST) -> bool:
@@ -116,6 +123,8 @@ def _is_untouched(node: ast.AST) -> bool:
             return True
         case ast.Call(func=ast.Name(id="NewType" | "TypeVar" | "cast")):
             return True
+        case ast.keyword(arg="strict"):  # of zip: an assertion
+            return True
     return False
 
 
@@ -125,7 +134,7 @@ def _changes(node: Any) -> Iterator[tuple[str, ast.AST]]:
         case ast.Compare(left=left, ops=[op], comparators=right):
             yield "comparison", ast.Compare(left, [COMPARISONS[type(op)]()], right)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            if not any(_is_type(side) or isinstance(side, ast.Compare) for side in (left, right)):
+            if not any(_is_type(side) or _is_set(side) for side in (left, right)):
                 yield "order", ast.BinOp(right, ast.BitOr(), left)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC and not _is_text(left):
             yield "arithmetic", ast.BinOp(left, ARITHMETIC[type(op)](), right)
@@ -151,7 +160,7 @@ def _changes(node: Any) -> Iterator[tuple[str, ast.AST]]:
             if len(args) >= 2 and not any(isinstance(argument, ast.Starred) for argument in args[:2]):
                 yield "order", ast.Call(func, [args[1], args[0], *args[2:]], keywords)
             for number, keyword in enumerate(keywords):
-                if keyword.arg is not None:
+                if keyword.arg is not None and not _is_untouched(keyword):
                     yield "argument", ast.Call(func, args, keywords[:number] + keywords[number + 1 :])
 
 
@@ -174,6 +183,16 @@ def _is_type(node: ast.AST) -> bool:
         return _is_type(node.left) or _is_type(node.right)
     builtin = isinstance(node, ast.Name) and node.id in ("int", "str", "float", "bool", "Tensor", "PathLike")
     return builtin or _is_none(node) or (isinstance(node, ast.Name) and node.id.istitle())
+
+
+def _is_set(node: ast.AST) -> bool:
+    """Whether the order of a union does not matter: that of sets, of flags and of conditions."""
+    match node:
+        case ast.Set() | ast.SetComp() | ast.Compare() | ast.Call(func=ast.Name(id="set" | "frozenset")):
+            return True
+        case ast.Name(id=name):
+            return name.isupper()
+    return False
 
 
 def _excerpt(node: ast.AST) -> str:

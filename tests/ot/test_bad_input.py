@@ -75,7 +75,7 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     ),
     "weights slightly off 1": (
         "node_weights",
-        lambda h: put(h, 22, 1 + 3 * weight_tolerance(torch.float64)),
+        lambda h: put(h, 22, 1 + 3e-6),
         r"^node_weights: .* graph 3 sum to 1.0.*, not 1",
     ),
     "negative template weight": (
@@ -204,6 +204,8 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
     "tol NaN": ("tol", lambda _: NAN, r"^tol: must not be negative"),
     "no threads": ("num_threads", lambda _: 0, r"^num_threads: must be at least 1, got 0"),
     "unknown form of plans": ("plans", lambda _: "csr", r"^plans: must be 'dense', 'sparse' or None"),
+    "batch as a list": ("batch", lambda b: b.tolist(), r"^batch: expected a tensor, got list"),
+    "edges as a list": ("edge_index", lambda e: e.tolist(), r"^edge_index: expected a tensor, got list"),
     "start of another shape": (
         "initial_plans",
         lambda _: torch.ones(29, 5, 4),
@@ -219,6 +221,11 @@ CHANGES: dict[str, tuple[str, Any, str]] = {  # name: argument, its bad value ma
         lambda _: put(torch.ones(29, 4, 5), (13, 1, 2), NAN),
         r"^initial_plans: graph 2 .* not finite",
     ),
+    "start on another device": (
+        "initial_plans",
+        lambda _: torch.ones(29, 4, 5, device="meta"),
+        r"^initial_plans: is on meta, but x is on cpu",
+    ),
 }
 
 
@@ -230,6 +237,15 @@ def test_bad_argument_is_named(argument: str, spoil: Any, message: str) -> None:
         call({**good, argument: spoil(good.get(argument))})
 
 
+def test_sums_of_weights_may_differ_from_1_by_rounding() -> None:
+    """100 units in the last place of the coarser precision, but between 1e-6 and 0.05."""
+    assert weight_tolerance(torch.float64, torch.float64) == 1e-6
+    assert (
+        weight_tolerance(torch.float32, torch.float64) == weight_tolerance(torch.float64, torch.float32) == 100 * 2**-23
+    )
+    assert weight_tolerance(torch.float16, torch.float32) == 0.05  # not 100 · 2⁻¹⁰
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -238,6 +254,7 @@ def test_bad_argument_is_named(argument: str, spoil: Any, message: str) -> None:
         (lambda c: c[:-1], r"^structure: has 222 entries, but graphs of these sizes need 223"),
         (lambda c: c.long(), r"^structure: expected a floating-point dtype"),
         (lambda c: c.reshape(1, 1, -1), r"^structure: expected the flattened matrices"),
+        (lambda c: c.to("meta"), r"^structure: is on meta, but x is on cpu"),
     ],
 )
 def test_bad_dense_structure_is_named(spoil: Any, message: str) -> None:

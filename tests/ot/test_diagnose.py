@@ -56,6 +56,17 @@ def test_without_structure_the_bound_is_the_distance() -> None:
     assert float(found.worst_excess.max()) < 1e-10
 
 
+@pytest.mark.parametrize("number", range(4))
+def test_what_has_not_converged_is_no_local_minimum(number: int) -> None:
+    """Even where no exchange of two entries is lower, as in graphs of two nodes."""
+    problem = random_problem(number, "sparse", sizes=(3, 4, 2), templates=5, template_nodes=3, alpha=0.3)
+    found = diagnose(problem.graphs, problem.templates, problem.alpha, n_starts=1, max_iter=1)
+    stopped = found.status == Status.MAX_ITER
+    assert int(stopped.sum()) > 3
+    assert not found.local_minima[stopped].any()
+    assert diagnose(problem.graphs, problem.templates, problem.alpha, n_starts=4).local_minima.all()
+
+
 def test_isomorphic_graphs_are_at_zero() -> None:
     graph = nx.petersen_graph()
     C = torch.from_numpy(nx.to_numpy_array(graph, dtype=float))

@@ -1,3 +1,5 @@
+from inspect import signature
+
 import numpy as np
 import pytest
 import torch
@@ -364,3 +366,9 @@ def test_the_minimum_of_a_convex_problem(tol: float, seed: int) -> None:
     assert 10 < int(found.iterations) < 100
     assert exact_gap(pair, found.plans[:, 0].numpy()) <= tol * float(found.distances) + 1e-12
     assert plain.value - plain.gap <= float(found.distances) <= (1 + tol) * plain.value
+
+
+def test_default_accuracy() -> None:
+    """A start ends at a gap of 1e-9 of its value, or after 1,000 iterations."""
+    defaults = {name: parameter.default for name, parameter in signature(fgw).parameters.items()}
+    assert (defaults["tol"], defaults["max_iter"], defaults["n_starts"]) == (1e-9, 1000, 1)

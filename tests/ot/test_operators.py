@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.ot.problems import STRUCTURES, linear_problems, random_problem
 from tests.ot.problems import Problem as RandomProblem
@@ -269,3 +270,58 @@ def test_linear_transport_in_single_precision() -> None:
     torch.testing.assert_close(single.distances.double(), double.distances, rtol=1e-6, atol=0)
     single.distances.sum().backward()
     torch.testing.assert_close(cost.grad.double(), double.plans, rtol=1e-6, atol=0)
+
+
+def test_gradients_of_the_operator_need_its_plans() -> None:
+    problem = operator_arguments(random_problem(0, "sparse"))
+    distances, *_ = fgw_op(*arguments_of(problem, with_plans=False))
+    with pytest.raises(RuntimeError, match="gradients need the plans; call it with with_plans=True"):
+        distances.sum().backward()
+
+
+class NoGradient(torch.autograd.Function):
+    """Its input has no gradient, whatever its output has."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> None:
+        return None
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_without_a_gradient_of_the_distances_there_is_none_of_the_inputs(eager: bool) -> None:
+    problem = operator_arguments(random_problem(0, "weighted"))
+    distances = solve(problem, 0).distances if eager else fgw_op(*arguments_of(problem))[0]
+    NoGradient.apply(distances).sum().backward()
+    assert [tensor.grad for tensor in problem.differentiable if tensor is not None] == [None] * 7
+
+
+class Watching(TorchDispatchMode):
+    """Sees every operation, and changes none: calls under it go through the operator."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("plans", ["dense", None])
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_the_operator_has_the_plans_that_are_asked_for(plans: str | None, requires_grad: bool) -> None:
+    problem = random_problem(0, "weighted")
+
+    def solved() -> tuple[Tensor, Tensor | None, Tensor | None]:
+        x = problem.graphs.x.clone().requires_grad_(requires_grad)
+        graphs = GraphBatch(**{**vars(problem.graphs), "x": x})
+        found = fgw(graphs, problem.templates, problem.alpha, plans=plans)
+        if requires_grad:
+            found.distances.sum().backward()
+        return found.distances.detach(), found.plans, x.grad
+
+    expected = solved()
+    with Watching():
+        found = solved()
+    assert (expected[1] is None, expected[2] is None) == (plans is None, not requires_grad)
+    for one, other in zip(found, expected, strict=True):
+        assert (one is None and other is None) or torch.equal(one, other)

@@ -1,5 +1,6 @@
 """Several starts: what they reach on symmetric graphs, and that they do not depend on node order."""
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -33,6 +34,38 @@ def test_skip_circles() -> None:
         same = torch.eye(10, dtype=torch.bool)
         assert float(distances[same].max()) < 1e-9
         assert float(distances[~same].min()) >= 0.02
+
+
+def test_surroundings_break_ties() -> None:
+    """At hh̄ᵀ nodes of equal degree tie. From there alone, most trees find themselves under other numbers."""
+    rng, nodes, count = np.random.default_rng(0), 12, 40
+    trees = [nx.to_numpy_array(nx.random_labeled_tree(nodes, seed=seed)) for seed in range(count)]
+    orders = [rng.permutation(nodes) for _ in trees]
+    renumbered = np.concatenate([C[order][:, order].ravel() for C, order in zip(trees, orders, strict=True)])
+    x = torch.zeros(count * nodes, 0, dtype=torch.float64)
+    batch = torch.arange(count).repeat_interleave(nodes)
+    graphs = GraphBatch(x, batch=batch, structure=torch.from_numpy(renumbered))
+    templates = Templates(x.reshape(count, nodes, 0), torch.from_numpy(np.stack(trees)))
+    found = fgw(graphs, templates, 1.0).distances.diagonal()
+    assert int((found < 1e-9).sum()) >= 34
+
+
+def test_regular_graphs_without_features_need_no_uniform_start() -> None:
+    """There hh̄ᵀ has the same gradient for all couplings; all starts are anchored, of which two beat one."""
+
+    def regular(nodes: int, seed: int) -> Tensor:
+        return torch.from_numpy(nx.to_numpy_array(nx.random_regular_graph(3, nodes, seed=seed)))
+
+    structure = torch.cat([regular(12, seed).flatten() for seed in range(6)])
+    x = torch.zeros(6 * 12, 0, dtype=torch.float64)
+    graphs = GraphBatch(x, batch=torch.arange(6).repeat_interleave(12), structure=structure)
+    templates = Templates(x[:30].reshape(3, 10, 0), torch.stack([regular(10, seed) for seed in (11, 12, 13)]))
+
+    def found(n_starts: int, *kinds: str) -> Tensor:
+        return fgw(graphs, templates, 1.0, n_starts=n_starts, start_kinds=kinds).distances
+
+    assert torch.equal(found(2, "uniform", "anchored"), found(2, "anchored"))
+    assert int((found(2, "anchored") < found(1, "anchored") - 1e-9).sum()) > 3
 
 
 @pytest.mark.parametrize("kind", STRUCTURES)

@@ -230,6 +230,13 @@ def test_second_derivatives_are_refused_by_all_transforms(which: str) -> None:
 
 
 @pytest.mark.parametrize("which", FUNCTIONS)
+def test_derivatives_by_a_tangent_are_refused(which: str) -> None:
+    function, value = FUNCTIONS[which]()
+    with pytest.raises(RuntimeError, match=SECOND):
+        grad(lambda tangent: jvp(function, (value,), (tangent,))[1].sum())(value)
+
+
+@pytest.mark.parametrize("which", FUNCTIONS)
 @pytest.mark.parametrize("allow_unused", [True, False])
 def test_second_derivatives_are_not_left_out_as_unused(which: str, allow_unused: bool) -> None:
     function, value = FUNCTIONS[which]()

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -57,6 +57,15 @@ class SizedCycleFinder(CycleFinder):
     """Says how many parameters it has, as the protocol ``timing`` wants to know."""
 
     num_parameters_ = 3100
+
+
+class PrecomputingCycleFinder(CycleFinder):
+    """Notes what it is given to compute beforehand."""
+
+    given: ClassVar[list[tuple[int, str]]] = []
+
+    def precompute(self, graphs: list[Any], cache: Path) -> None:
+        self.given.append((len(graphs), cache.name))
 
 
 def write_experiment(

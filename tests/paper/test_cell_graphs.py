@@ -7,7 +7,7 @@ import pytest
 
 from tfgw.datasets import load, save
 from tfgw.datasets.graph_tables import GraphTables
-from tfgw.paper.cell_graphs import load_graphs
+from tfgw.paper.cell_graphs import class_labels, load_graphs
 
 
 @pytest.mark.parametrize(("labels", "attributes", "kind"), [(1, 1, "attributes"), (1, 0, "labels"), (0, 0, "degree")])
@@ -26,3 +26,20 @@ def test_attributes_come_first_and_alone(
     save(tables, tmp_path / "MINE")
     found = load_graphs("MINE", tmp_path)
     assert found.encoding == load("MINE", data_dir=tmp_path, features=kind).encoding
+
+
+def test_graphs_without_classes_or_the_wanted_features_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tables = GraphTables(
+        node_counts=np.array([2, 3]),
+        edge_counts=np.array([2, 2]),
+        edges=np.array([[0, 1, 0, 2], [1, 0, 2, 0]]),
+        targets=np.array([0.5, 1.5]),
+    )
+    save(tables, tmp_path / "MINE")
+    with pytest.raises(ValueError, match="MINE: the graphs have no classes"):
+        class_labels(load_graphs("MINE", tmp_path))
+    with pytest.raises(ValueError, match="attributes"):
+        load_graphs("MINE", tmp_path, ("labels", "attributes"))

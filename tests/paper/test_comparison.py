@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.cli.test_cli import write_tu_folder
 from tests.paper.small import write_experiment
 from tfgw.cli import main
 from tfgw.paper.comparison import (
@@ -112,6 +113,51 @@ def test_models_are_paired_fold_by_fold(two_models: tuple[Path, list[Series], Re
     assert ranks.models == ["it", "other"]
     assert ranks.ranks == [1.0, 2.0]
     assert ranks.p is None  # Friedman's test needs three models
+
+
+@pytest.mark.parametrize(("folds", "compared"), [(1, 0), (2, 1)])
+def test_two_results_in_common_are_enough(
+    two_models: tuple[Path, list[Series], Records], tmp_path: Path, folds: int, compared: int
+) -> None:
+    _, series, everything = two_models
+    records = Records(tmp_path / "few")
+    for record in everything:
+        if record["cell"]["fold"] < folds or not record["cell"]["configuration"]:
+            records.put(record)
+    found = differences(series, records, model="it", others=["other"])
+    assert [difference.units for difference in found] == [2] * compared
+    assert (ranking(series, records, ["it", "other"]) is not None) == bool(compared)
+
+
+ACCURACIES = {"shapes": (0.5, 0.7, 0.6), "second": (0.6, 0.8, 0.7), "third": (0.9, 0.8, 0.7)}
+
+
+@pytest.mark.parametrize(("models", "datasets"), [(3, 3), (2, 3), (3, 1)])
+def test_friedman_needs_three_models_and_two_datasets(tmp_path: Path, models: int, datasets: int) -> None:
+    third = MODELS.partition("[[rows]]")[2].replace("other", "last").replace("0.5", "0.25")
+    path = write_experiment(tmp_path, f"{MODELS}[[rows]]{third}")
+    others = [write_tu_folder(tmp_path / name, graphs=40) for name in list(ACCURACIES)[1:datasets]]
+    folders = [str(folder) for folder in (tmp_path / "shapes", *others)]
+    path.write_text(path.read_text().replace(f'["{folders[0]}"]', str(folders)))
+    series, records = plan(load_experiment(str(path)), Options(preset="smoke")), Records(tmp_path / "results")
+    names = ["it", "other", "last"][:models]
+    for one in series:
+        for cell in one.first_cells():
+            accuracy = ACCURACIES[Path(one.dataset).name][["it", "other", "last"].index(one.row.model)]
+            result: dict[str, Any] = {"test_accuracy": accuracy + 0.01 * cell.fold}
+            records.put({"cell": cell.as_dict(), "status": "done", "result": result, "run": {}})
+    found = ranking(series, records, names)
+    assert found is not None
+    table = np.array([row[:models] for row in list(ACCURACIES.values())[:datasets]])
+    ranks = dict(zip(names, average_ranks(table), strict=True))
+    assert found.models == sorted(names, key=ranks.__getitem__)
+    assert found.ranks == sorted(ranks.values())
+    assert [Path(name).name for name in found.datasets] == list(ACCURACIES)[:datasets]
+    assert found.critical_difference == critical_difference(models, datasets)
+    if (models, datasets) == (3, 3):
+        assert found.p == pytest.approx(stats.friedmanchisquare(*table.T).pvalue)
+    else:
+        assert found.p is None
 
 
 def test_the_command_compares(

@@ -1,7 +1,10 @@
 """The paper's experiments as data."""
 
+from pathlib import Path
+
 import pytest
 
+from tests.paper.small import write_experiment
 from tfgw.paper.experiment import PRESETS, load_experiment, names
 from tfgw.paper.plan import plan
 from tfgw.paper.series import Options
@@ -43,6 +46,42 @@ def test_cells_of_the_protocols() -> None:
     assert plan(table, Options(protocol="paper"), **chosen)[0].total == 3 * 10
     assert plan(table, Options(preset="full"), **chosen)[0].total == 24 * 10 + 10 * 3
     assert plan(table, Options(preset="full", protocol="paper"), **chosen)[0].total == 20 * 24 * 10
+
+
+def test_values_by_dataset_need_an_entry_or_a_default(tmp_path: Path) -> None:
+    """An entry of the dataset comes before that of its kind, and that before the default."""
+
+    def width(dataset: str, entries: str) -> int:
+        model = f'class = "tfgw.baselines:GIN"\nfixed = {{ width = {{ {entries} }} }}\n'
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        mine = load_experiment(str(write_experiment(folder, model)))
+        (configuration,) = mine.configurations(mine.rows[0], dataset, "smoke")
+        return configuration["width"]
+
+    assert width("MUTAG", "MUTAG = 3, bio = 4, default = 5") == 3
+    assert width("PTC_MR", "MUTAG = 3, bio = 4, default = 5") == 4
+    assert width("IMDB-BINARY", "MUTAG = 3, bio = 4, default = 5") == 5
+    with pytest.raises(ValueError, match="no value for IMDB-BINARY and no default"):
+        width("IMDB-BINARY", "MUTAG = 3, bio = 4")
+
+
+def test_templates_per_class_need_known_classes(tmp_path: Path) -> None:
+    model = 'class = "tfgw.estimators:TFGWClassifier"\nfixed = { templates_per_class = 4 }\n'
+    mine = load_experiment(str(write_experiment(tmp_path, model)))
+    (configuration,) = mine.configurations(mine.rows[0], "ENZYMES", "smoke")
+    assert configuration["num_templates"] == 4 * 6
+    with pytest.raises(ValueError, match="templates_per_class: the classes of SHAPES are not known"):
+        mine.configurations(mine.rows[0], "SHAPES", "smoke")
+
+
+def test_accuracies_of_the_paper_are_beside_ours() -> None:
+    """Table 1 of the paper: mean and standard deviation."""
+    rows = {row.model: row for row in load_experiment("table1").rows}
+    assert rows["tfgw-fix"].paper == {"4-CYCLES": (0.63, 0.11), "SKIP-CIRCLES": (1.0, 0.0)}
+    assert rows["dropgin"].paper == {"4-CYCLES": (1.0, 0.01), "SKIP-CIRCLES": (0.82, 0.28)}
+    published = [row for row in load_experiment("table2").rows if row.paper]
+    assert len(published) > 5
 
 
 def test_tables_share_cells() -> None:

@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 from torch_geometric.data import Data
 
-from tests.paper.small import GRID, experiment
-from tfgw.datasets import from_networkx, load
+from tests.paper.small import CYCLES, GRID, experiment
+from tfgw.datasets import from_networkx, load, skip_circles
+from tfgw.paper.experiment import load_experiment
 from tfgw.paper.folds import Fold
 from tfgw.paper.isomorphism import isomorphism_groups
 from tfgw.paper.plan import plan
 from tfgw.paper.protocols import PROTOCOLS, Fair, Paper, TrainAll, get_protocol
-from tfgw.paper.published_splits import read_splits
-from tfgw.paper.series import Options
+from tfgw.paper.published_splits import read_splits, splits_file
+from tfgw.paper.records import Record, Records
+from tfgw.paper.run_context import RunContext
+from tfgw.paper.series import Options, Series
 
 LABELS = np.array([0] * 70 + [1] * 50)
 
@@ -51,8 +54,61 @@ def test_train_all_trains_on_all_graphs_outside_of_the_folds_of_fair() -> None:
         assert used.train.tolist() == sorted({*range(120)} - {*used.test.tolist()})
 
 
+def put_accuracies(series: Series, records: Records) -> None:
+    """The accuracy of a cell is its fold in thousands and its seed in units, so that each differs."""
+    for one in series.first_cells():
+        result = {"test_accuracy": 1000 * one.fold + one.seed}
+        records.put({"cell": one.as_dict(), "status": "done", "result": result, "run": {}})
+
+
+def accuracies(groups: list[list[Record]]) -> list[list[float]]:
+    return [[record["result"]["test_accuracy"] for record in group] for group in groups]
+
+
+def test_the_runs_of_a_fold_are_a_group_of_train_all(tmp_path: Path) -> None:
+    (series,) = plan(experiment(tmp_path, CYCLES, protocol="train-all"), Options(preset="smoke"))
+    records = Records(tmp_path / "results")
+    put_accuracies(series, records)
+    expected = [[1000 * fold + run for run in (1, 2, 3, 4)] for fold in range(10)]
+    assert accuracies(series.protocol.complete_groups(series, records)) == expected
+    unfinished = series.first_cells()[9]  # of the third fold
+    records.put({"cell": unfinished.as_dict(), "status": "failed", "error": "", "run": {}})
+    assert accuracies(series.protocol.complete_groups(series, records)) == expected[:2] + expected[3:]
+
+
+def test_each_seed_of_a_synthetic_dataset_is_a_group(tmp_path: Path) -> None:
+    """The graphs are those that the generator makes of the seed."""
+    table = load_experiment("table1")
+    series = plan(table, Options(preset="smoke"), datasets=["SKIP-CIRCLES"], models=["gin"])[0]
+    records, cells = Records(tmp_path), series.first_cells()
+    assert series.protocol.complete_groups(series, records) == []
+    for one in cells[1:]:
+        records.put({"cell": one.as_dict(), "status": "done", "result": {}, "run": {}})
+    assert len(cells) > 1
+    found = series.protocol.complete_groups(series, records)
+    assert [[record["cell"]["split_seed"] for record in group] for group in found] == [
+        [one.split_seed] for one in cells[1:]
+    ]
+    parts = series.protocol.parts(cells[1], RunContext(results=tmp_path, accelerator="cpu"))
+    expected = skip_circles(seed=cells[1].split_seed)
+    assert parts.validation is None
+    for part, other in ((parts.train, expected.train), (parts.test, expected.test)):
+        assert part.y.tolist() == other.y.tolist()
+        assert part.edge_index.equal(other.edge_index)
+    assert not parts.train.edge_index.equal(skip_circles(seed=cells[0].split_seed).train.edge_index)
+
+
+def test_units_on_which_models_are_compared() -> None:
+    """A hold-out of the paper's protocol has several folds; elsewhere each fold is one."""
+    cells = [{"split_seed": seed, "fold": fold} for seed in (0, 3) for fold in (1, 2)]
+    assert [Paper().unit(one) for one in cells] == [(0,), (0,), (3,), (3,)]
+    assert [Fair().unit(one) for one in cells] == [(0, 1), (0, 2), (3, 1), (3, 2)]
+
+
 def test_train_all_can_select_no_configuration(tmp_path: Path) -> None:
-    mine = experiment(tmp_path, GRID, protocol="train-all")
+    two = GRID.replace("[0.5, 0.2, 0.3]", "[0.5, 0.2]")
+    assert two != GRID
+    mine = experiment(tmp_path, two, protocol="train-all")
     with pytest.raises(ValueError, match="has several configurations, but the protocol train-all does not select one"):
         plan(mine, Options(preset="smoke"))[0].first_cells()
 
@@ -138,12 +194,29 @@ def write_splits(path: Path, folds: list[Fold]) -> Path:
     return path
 
 
-def test_published_splits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inner", [1, 3])
+def test_published_splits(tmp_path: Path, inner: int) -> None:
+    """Of several divisions of the graphs outside of a test fold the first is used."""
     folds = Fair().folds(LABELS, seed=3)
-    found = read_splits(write_splits(tmp_path / "splits.json", folds), num_graphs=120)
+    path = write_splits(tmp_path / "splits.json", folds)
+    entries = json.loads(path.read_text())
+    for entry in entries:
+        (first,) = entry["model_selection"]
+        swapped = {"train": first["validation"], "validation": first["train"]}
+        entry["model_selection"] += [swapped] * (inner - 1)
+    path.write_text(json.dumps(entries))
+    found = read_splits(path, num_graphs=120)
     for one, other in zip(found, folds, strict=True):
         for part, expected in zip(one, other, strict=True):
             np.testing.assert_array_equal(part, expected)
+
+
+def test_a_file_of_splits_is_named_or_found_in_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "MUTAG_splits.json"
+    path.touch()
+    assert splits_file(path, "NCI1") == splits_file(tmp_path, "MUTAG") == path
+    with pytest.raises(FileNotFoundError, match=r"NCI1_splits\.json: no such file of splits"):
+        splits_file(tmp_path, "NCI1")
 
 
 def test_wrong_splits_are_refused(tmp_path: Path) -> None:
@@ -156,6 +229,9 @@ def test_wrong_splits_are_refused(tmp_path: Path) -> None:
     twice = folds[4]._replace(validation=folds[4].test)
     with pytest.raises(ValueError, match="fold 4: a graph is in two parts"):
         read_splits(write_splits(path, [*folds[:4], twice, *folds[5:]]), num_graphs=120)
+    empty = folds[6]._replace(validation=folds[6].validation[:0])
+    with pytest.raises(ValueError, match="fold 6: one of train, validation, test is empty"):
+        read_splits(write_splits(path, [*folds[:6], empty, *folds[7:]]), num_graphs=120)
     for wrong in (1.5, True, 10**30, "3", [4]):
         entries = json.loads(write_splits(path, folds).read_text())
         entries[2]["test"][0] = wrong

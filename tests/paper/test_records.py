@@ -1,5 +1,6 @@
 """Records: found again, whole, once, whoever else reads and writes, and whoever is killed."""
 
+import json
 import os
 import random
 import signal
@@ -145,9 +146,46 @@ def test_a_file_with_the_record_of_another_cell_is_left_out(tmp_path: Path) -> N
     records = Records(tmp_path)
     records.put(record(cell(fold=1)))
     (loose,) = tmp_path.rglob("*.json")
-    loose.write_text(loose.read_text().replace('"fold": 1', '"fold": 2'))
+    loose.rename(tmp_path / f"{cell(fold=2).key}.json")
     with pytest.warns(UserWarning, match="ignored, because it is the record of another cell"):
-        assert Records(tmp_path).get(cell(fold=1)) is None
+        assert Records(tmp_path).get(cell(fold=2)) is None
+
+
+@pytest.mark.parametrize(("before", "after"), [('"seconds": 1.5', '"seconds": 1.7'), ('"fold": 1', '"fold": 2')])
+@pytest.mark.parametrize("packed", [False, True])
+def test_another_digit_is_noticed(tmp_path: Path, before: str, after: str, packed: bool) -> None:
+    records = Records(tmp_path)
+    for fold in (0, 1):
+        records.put(record(cell(fold=fold)))
+    if packed:
+        records.pack()
+    changed = [path for path in tmp_path.rglob("*.json*") if before in path.read_text()]
+    changed[-1].write_text(changed[-1].read_text().replace(before, after, 1))
+    with pytest.warns(UserWarning, match="the checksum does not match"):
+        found = [one["cell"]["fold"] for one in Records(tmp_path)]
+    assert len(found) == 1
+    assert 2 not in found
+
+
+def test_a_record_without_a_checksum_is_read(tmp_path: Path) -> None:
+    """As older versions wrote them; a pack adds it."""
+    one, records = cell(fold=3), Records(tmp_path)
+    for path in (tmp_path / f"{one.key}.json", tmp_path / f"{one.group}.jsonl"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record(one)) + "\n")
+        assert Records(tmp_path).get(one) == record(one)
+        path.unlink()
+    (tmp_path / f"{one.key}.json").write_text(json.dumps(record(one)))
+    assert records.pack() == 1
+    (pack,) = tmp_path.rglob("*.jsonl")
+    assert len(json.loads(pack.read_text())["checksum"]) == 16
+    assert list(Records(tmp_path)) == [record(one)]
+
+
+def test_a_status_that_nobody_writes_is_no_record(tmp_path: Path) -> None:
+    Records(tmp_path).put(record(cell(), "running"))
+    with pytest.warns(UserWarning, match="not a valid record .*unknown status 'running'"):
+        assert Records(tmp_path).get(cell()) is None
 
 
 @pytest.mark.parametrize(

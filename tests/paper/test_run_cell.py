@@ -1,12 +1,13 @@
 """One cell: what it does to its graphs, and what it gives its classifier."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.paper.small import TFGW, cell, experiment
+from tests.paper.small import CYCLES, TFGW, PrecomputingCycleFinder, cell, experiment
 from tfgw.ot import GraphBatch, NodeOrder, canonical_order
 from tfgw.paper.cells import Cell
 from tfgw.paper.classifiers import new_classifier
@@ -49,6 +50,27 @@ def test_graphs_are_put_in_canonical_order_once(tmp_path: Path, monkeypatch: pyt
     assert result(twice, tmp_path) == once
     assert len(sizes) >= 3 * 40
     assert "canonical_order" not in one.configuration
+
+
+def test_the_time_of_a_cell_is_recorded(tmp_path: Path) -> None:
+    start = time.perf_counter()
+    record = run_cell(first_cell(tmp_path), RunContext(results=tmp_path / "results", accelerator="cpu"))
+    assert 0 < record["run"]["seconds"] <= time.perf_counter() - start + 1e-3
+
+
+def test_distances_of_all_graphs_of_a_cell_are_computed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for a protocol without validation graphs."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    given: list[tuple[int, str]] = []
+    monkeypatch.setattr(PrecomputingCycleFinder, "given", given)
+    model = CYCLES.replace("CycleFinder", "PrecomputingCycleFinder")
+    mine = experiment(tmp_path, model, protocol='fair", "train-all')
+    for protocol in mine.protocols:
+        (series,) = plan(mine, Options(preset="smoke", protocol=protocol))
+        result(series.first_cells()[3], tmp_path)
+    assert given == [(40, "distances")] * 2
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tests.paper.small import (
 )
 from tests.paper.test_protocols import write_splits
 from tfgw.paper.engines import Allocation, allocate
-from tfgw.paper.experiment import load_experiment
+from tfgw.paper.experiment import UNITS, load_experiment
 from tfgw.paper.plan import plan
 from tfgw.paper.protocols import Fair
 from tfgw.paper.records import Records
@@ -57,12 +57,35 @@ def test_fair_chooses_by_validation_and_runs_again(tmp_path: Path) -> None:
     assert run(series, context(tmp_path), ONE) == (0, [], 0, 70)
 
 
+def test_fair_chooses_among_those_that_did_not_fail(tmp_path: Path) -> None:
+    """Also if nothing of the validation graphs is right; of equal ones the first; none if one has no record yet."""
+    (series,) = plan(experiment(tmp_path, GRID), SMOKE)
+
+    def chosen(*accuracies: float | None) -> float | None:
+        records = Records(tmp_path / str(accuracies))
+        cells = [one for one in series.first_cells() if one.fold == 3]
+        for one, accuracy in zip(cells, accuracies, strict=False):
+            outcome = {"status": "failed"} if accuracy is None else {"status": "done"}
+            records.put({"cell": one.as_dict(), **outcome, "result": {"validation_accuracy": accuracy}, "run": {}})
+        found = series.protocol.chosen(series, 3, records)
+        return None if found is None else found["wrong"]
+
+    assert [configuration["wrong"] for configuration in series.configurations] == [0.5, 0.2, 0.3]
+    assert chosen(0.1, 0.6, 0.7) == 0.3
+    assert chosen(0.6, 0.8, 0.8) == 0.2
+    assert chosen(None, None, 0.0) == 0.3
+    assert chosen(None, None, None) is None
+    assert chosen(0.9, 0.8) is None
+
+
 def test_paper_chooses_for_each_holdout(tmp_path: Path) -> None:
     changes = {"protocol": "paper", "presets": "holdouts = 2\nfolds = 10"}
     series = plan(experiment(tmp_path, GRID, **changes), SMOKE)
     assert run(series, context(tmp_path), ONE).done == 2 * 3 * 10
     summary = summarise(series[0], Records(tmp_path / "results"))
     assert (summary.units, summary.over, summary.test, summary.fold_deviation) == (2, "hold-outs", 1.0, 0.0)
+    row = series[0].protocol.row(series[0], summary._replace(fold_deviation=0.125), UNITS["percent"])
+    assert row[3] == "100.0 ± 0.0 (12.5)"
     assert summary.validation == pytest.approx(0.8)
 
 
@@ -123,6 +146,8 @@ def test_forecast(tmp_path: Path) -> None:
     mine = experiment(tmp_path, CYCLES)
     series, records = plan(mine, SMOKE), Records(tmp_path / "results")
     assert forecast(series, records) == (40, 40, 0.0)
+    (tmp_path / "grid").mkdir()
+    assert forecast(plan(experiment(tmp_path / "grid", GRID), SMOKE), records) == (30 + 40, 30, 0.0)
     run(series, context(tmp_path), ONE)
     assert forecast(series, records) == (0, 0, 0.0)
     ahead = forecast(plan(mine, Options(preset="quick")), Records(tmp_path / "results"))

@@ -34,6 +34,27 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_weights(tmp_path: Path) -
     assert resumed == expected
 
 
+def test_ctrl_c_ends_a_run_after_its_epoch_with_a_checkpoint(tmp_path: Path) -> None:
+    data = cycles_and_stars()
+    config = TrainConfig(epochs=4, batch_size=12, checkpoint_seconds=1000, accelerator="cpu")
+    whole, interrupted, resumed = (small_model(data) for _ in range(3))
+    fit(whole, data, config=config)
+    steps = []
+
+    def press_in_the_third_step(*_: object) -> None:
+        steps.append(len(steps) + 1)
+        if steps[-1] == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    interrupted.register_forward_pre_hook(press_in_the_third_step)
+    with pytest.raises(KeyboardInterrupt):
+        fit(interrupted, data, config=config, folder=tmp_path)
+    assert steps == [1, 2, 3, 4]  # two in each epoch
+    assert read_tensors(tmp_path / FILE_NAME, kind=KIND)[1]["epoch"] == 2
+    fit(resumed, data, config=config, folder=tmp_path, resume=True)
+    assert same_weights(resumed, whole)
+
+
 def test_a_folder_with_a_checkpoint_is_not_overwritten(tmp_path: Path) -> None:
     data = cycles_and_stars()
     config = TrainConfig(epochs=1, accelerator="cpu")
@@ -73,6 +94,7 @@ def test_a_resumed_run_still_has_the_weights_that_it_kept(tmp_path: Path, monkey
         (lambda tensors, about: about["records"].pop(), "the number of records differs from the number of epochs"),
         (lambda tensors, about: about["records"][0].update(loss="small"), "loss: expected float"),
         (lambda tensors, about: about["kept"].update(epoch=9), "kept epoch 9 of 2"),
+        (lambda tensors, about: about.update(seconds="many"), "'many' seconds"),
         (
             lambda tensors, about: tensors.pop(next(name for name in tensors if name.startswith("kept/"))),
             "a different arch",

@@ -4,11 +4,13 @@ from pathlib import Path
 import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
-from torch_geometric.data import Data
+from torch_geometric.data import Data, InMemoryDataset
 
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
+from tfgw.datasets import GraphDataset
 from tfgw.nn import GINModel
 from tfgw.train import EpochRecord, Kept, TrainConfig, evaluate, fit, outputs
+from tfgw.train.batches import GraphStore
 from tfgw.train.history import is_worth_keeping
 from tfgw.train.schedules import lr_factor
 
@@ -34,6 +36,30 @@ def test_one_seed_gives_one_model(precision: str) -> None:
     assert same_weights(*models)
     expected = torch.float64 if precision == "float64" else torch.float32
     assert {parameter.dtype for parameter in models[0].parameters()} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("precision", "expected"), [("float64", torch.float64), ("float32", torch.float32), ("bf16", torch.bfloat16)]
+)
+def test_products_of_matrices_have_the_precision_of_the_training(precision: str, expected: torch.dtype) -> None:
+    train = cycles_and_stars()
+    model, seen = small_model(train), set()
+    linear = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
+    for module in linear:
+        module.register_forward_hook(lambda *arguments: seen.add(arguments[-1].dtype))
+    fit(model, train, config=TrainConfig(epochs=1, precision=precision, accelerator="cpu"))
+    assert len(linear) > 1
+    assert seen == {expected}
+
+
+def test_the_validation_loss_is_that_of_the_model_to_all_digits() -> None:
+    train, validation = cycles_and_stars(), cycles_and_stars(14, seed=1)
+    model = small_model(train)
+    config = TrainConfig(epochs=1, validate_every=1, batch_size=5, precision="float64", accelerator="cpu")
+    (record,) = fit(model, train, validation, config=config).records
+    expected = evaluate(model, validation, task="classification")
+    assert record.validation_loss == pytest.approx(expected.loss, rel=1e-13)
+    assert record.validation_score == pytest.approx(expected.score, rel=1e-13)
 
 
 class Penalised(GINModel):
@@ -169,11 +195,44 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_a_sentence() -> None:
         {"task": "ranking"},
         {"precision": "float16"},
         {"devices": 0},
+        {"weight_decay": -0.1},
+        {"label_smoothing": 1.0},
     ],
 )
 def test_a_wrong_setting_is_named(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         TrainConfig(**wrong)
+
+
+def test_graphs_without_targets_or_features_cannot_be_learned() -> None:
+    graphs = [graph.clone() for graph in cycles_and_stars()]
+    model = small_model(cycles_and_stars())
+    for graph in graphs:
+        del graph.y
+    with pytest.raises(ValueError, match=r"^train: the graphs have no targets y"):
+        fit(model, GraphDataset.from_graphs(graphs, name="unknown"), config=SHORT)
+    with pytest.raises(ValueError, match=r"^dataset: the graphs have no targets y"):
+        evaluate(model, GraphDataset.from_graphs(graphs, name="unknown"), task="classification")
+    for graph in graphs:
+        del graph.x
+        graph.num_nodes = int(graph.edge_index.max()) + 1
+    with pytest.raises(ValueError, match=r"^dataset: the graphs have no features x"):
+        GraphStore(Stored(graphs), dtype=torch.float32)
+
+
+class Stored(InMemoryDataset):
+    """A dataset of PyTorch Geometric's own."""
+
+    def __init__(self, graphs: list[Data]) -> None:
+        super().__init__()
+        self.data, self.slices = self.collate(graphs)
+
+
+@pytest.mark.parametrize("option", ["resume", "tensorboard"])
+def test_what_is_kept_needs_a_folder(option: str) -> None:
+    data = cycles_and_stars()
+    with pytest.raises(ValueError, match=r"^folder: required"):
+        fit(small_model(data), data, config=SHORT, **{option: True})
 
 
 def test_hints_about_tensor_cores_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:

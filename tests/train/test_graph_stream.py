@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from tests.streams import random_trees, small_trained, write_json_lines, write_tu, write_tu_zip
-from tfgw.datasets import TableColumns, load, save
+from tfgw.datasets import GraphDataset, TableColumns, load, save
 from tfgw.datasets.files import open_files
 from tfgw.datasets.graph_tables import GraphTables, concatenated
 from tfgw.datasets.molecule_table import read_molecules
@@ -24,6 +25,7 @@ from tfgw.train import StreamTally, TrainedModel, graph_stream
 from tfgw.train.ordered_pool import ordered_map
 
 GRAPHS = 53
+EDGE = torch.tensor([[0, 1], [1, 0]])
 TABLES = random_trees(GRAPHS)
 
 
@@ -220,10 +222,41 @@ def test_too_many_unknown_labels_are_refused_in_the_end(trained: TrainedModel, t
 def test_wrong_options_are_refused(trained: TrainedModel, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="batch_size: must be at least 1, got 0"):
         trained.stream([], batch_size=0)
+    with pytest.raises(ValueError, match="workers: must not be negative, got -1"):
+        trained.stream([], workers=-1)
     with pytest.raises(FileNotFoundError, match=r"x\.jsonl: no such file"):
         trained.stream(tmp_path / "x.jsonl")
     with pytest.raises(ValueError, match="train it again"):
         dataclasses.replace(trained, encoding=None).stream(tmp_path / "x.jsonl")
+
+
+def test_the_number_of_graphs_is_known_where_the_source_says_it(trained: TrainedModel, tmp_path: Path) -> None:
+    path = write_tu(TABLES, tmp_path / "folder")
+    assert trained.stream(trained.load(path)[:7]).count() == 7
+    assert trained.stream(path).count() == GRAPHS
+    assert trained.stream(iter(trained.load(path))).count() is None
+
+
+def test_warnings_of_a_worker_are_brought_along_once() -> None:
+    def prepare(chunk: Any) -> Any:
+        for text in ("first", chunk, "first"):
+            warnings.warn(text, stacklevel=2)
+        warnings.warn("not for users", DeprecationWarning, stacklevel=2)
+        return graph_stream.PreparedGraphs(**dict.fromkeys(graph_stream.PreparedGraphs._fields))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert graph_stream._with_warnings(prepare, "second").warned == ["first", "second"]
+
+
+def test_values_that_are_not_known_are_nothing() -> None:
+    values = [0.5, float("nan"), -2.25]
+    graphs = [Data(x=torch.ones(2, 1), edge_index=EDGE, y=torch.tensor([value])) for value in values]
+    assert graph_stream._targets(GraphDataset.from_graphs(graphs, name="values")) == [0.5, None, -2.25]
+    for graph, number in zip(graphs, (1, -1, 0), strict=True):
+        graph.y = torch.tensor([number])
+    classes = GraphDataset.from_graphs(graphs, name="classes", classes=("a", "b"))
+    assert graph_stream._targets(classes) == ["b", None, "a"]
 
 
 def test_a_pool_is_ordered_and_bounded() -> None:

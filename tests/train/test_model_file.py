@@ -10,9 +10,11 @@ from safetensors.torch import load_file, save_file
 from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
-from tests.train.small import cycles_and_stars, same_weights, small_model
+from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
+from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig, TFGWModel
 from tfgw.train import (
+    SCORE_NAMES,
     FileError,
     Preprocessing,
     TrainConfig,
@@ -22,6 +24,7 @@ from tfgw.train import (
     save_model,
 )
 from tfgw.train.model_file import KIND
+from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tensor_file import read_tensors, write_tensors
 
 ROOT = Path(__file__).parents[2]
@@ -138,6 +141,45 @@ def test_graphs_without_targets_are_not_measured(saved: tuple[Path, TrainedModel
     assert (measured["loss"], measured["accuracy"]) == saved[1].evaluate(data)
 
 
+def test_values_are_measured_where_they_are_known() -> None:
+    """Graphs whose value is missing do not count; without any there is nothing to measure."""
+    data = regression_data(1)
+    model = small_model(data, outputs=1)
+    trained = TrainedModel(
+        model=model, task="regression", classes=(), preprocessing=Preprocessing(in_channels=3), source={}
+    )
+    found = trained.outputs(data)[:, 0].double()
+    graphs = [graph.clone() for graph in data]
+    for graph, value in zip(graphs, found[:5] + torch.tensor([0.5, -0.5, 1.0, 0.0, 2.0]), strict=False):
+        graph.y = value.reshape(1, 1).float()
+    for graph in graphs[5:]:
+        graph.y = torch.full((1, 1), torch.nan)
+    measured = trained.measure(GraphDataset.from_graphs(graphs, name="partly"))
+    assert measured["graphs"] == 5
+    assert measured["loss"] == pytest.approx((0.25 + 0.25 + 1.0 + 4.0) / 5, rel=1e-5)
+    with pytest.raises(ValueError, match=r"^dataset: no graph has a target$"):
+        trained.measure(GraphDataset.from_graphs(graphs[5:], name="unknown"))
+    bare = GraphDataset.from_graphs([Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs], name="bare")
+    with pytest.raises(ValueError, match=r"^dataset: the graphs have no targets y"):
+        trained.evaluate(bare)
+    with pytest.raises(ValueError, match=r"^dataset: the graphs have no targets y"):
+        TargetScaler.of_dataset(bare)
+
+
+def test_labels_of_which_several_may_hold_are_measured() -> None:
+    """Each of the labels counts for itself."""
+    graphs = [graph.clone() for graph in cycles_and_stars()]
+    model = small_model(cycles_and_stars())
+    steps = Preprocessing(in_channels=3)
+    trained = TrainedModel(model=model, task="multilabel", classes=(), preprocessing=steps, source={})
+    found = (trained.outputs(graphs) > 0).float()
+    for number, (graph, row) in enumerate(zip(graphs, found, strict=True)):
+        graph.y = (1 - row if number < 6 else row).reshape(1, 2)  # the first six are wrong in both labels
+    measured = trained.measure(GraphDataset.from_graphs(graphs, name="labels"))
+    assert measured.keys() == {"graphs", SCORE_NAMES["multilabel"], "loss"}
+    assert (measured["graphs"], measured[SCORE_NAMES["multilabel"]]) == (24, 0.75)
+
+
 def test_a_model_with_an_encoder_of_its_own_is_given_it_again(tmp_path: Path) -> None:
     config = TFGWConfig(in_channels=3, out_channels=2, num_templates=2, template_nodes=5)
     model = TFGWModel(config, encoder=GCN(3, 6, num_layers=2))
@@ -210,6 +252,8 @@ def _changed(description: dict, path: str, value: object) -> dict:
         ("source", ...),
         ("encoding", {"features": "labels"}),
         ("encoding", {"vocabulary": 3}),
+        ("target_scaler", {"mean": [0.0], "scale": [1.0]}),
+        ("target_scaler", {"mean": [0.0, 1.0], "scale": [1.0]}),
     ],
 )
 def test_a_crafted_description_is_refused(

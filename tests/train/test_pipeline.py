@@ -80,6 +80,37 @@ def test_a_run_with_fixed_distances_leaves_what_any_run_leaves(tmp_path: Path, m
     assert stored[0].keys() == stored[1].keys()
 
 
+@pytest.mark.parametrize("num_layers", [0, 2])
+def test_templates_and_what_is_before_them_are_learned(num_layers: int) -> None:
+    """Every parameter of a model moves, not only those of the head."""
+    before: dict[str, torch.Tensor] = {}
+
+    def build(train: GraphDataset, config: TrainConfig) -> TFGWModel:
+        model = build_tfgw(train, config, architecture=architecture(num_layers=num_layers))
+        before.update({name: value.detach().clone() for name, value in model.named_parameters()})
+        return model
+
+    data = cycles_and_stars()
+    model = train_model(Parts(data), build, SHORT, preprocessing=Preprocessing.fit(data)).model
+    after = dict(model.named_parameters())
+    assert [name for name in after if torch.equal(after[name], before[name].to(after[name].dtype))] == []
+    assert {name.split(".")[0] for name in after} == {"pool", "head"} | ({"encoder"} if num_layers else set())
+
+
+@pytest.mark.parametrize(
+    ("given", "precision"), [("float64", "float64"), ("float32", "float64"), ("float64", "float32")]
+)
+def test_a_new_model_has_no_more_digits_than_the_graphs(given: str, precision: str) -> None:
+    graphs = [graph.clone() for graph in cycles_and_stars()]
+    for graph in graphs:
+        graph.x = (graph.x.double() / 3).to(getattr(torch, given))
+    data = GraphDataset.from_graphs(graphs, name="thirds", classes=("star", "cycle"))
+    config = config_from(TrainConfig, {"precision": precision}, seed=4)
+    model = build_tfgw(data, config, architecture=architecture(num_layers=0))
+    expected = torch.float64 if given == precision == "float64" else torch.float32
+    assert {parameter.dtype for parameter in model.parameters()} == {expected}
+
+
 def test_number_of_outputs() -> None:
     assert num_outputs(cycles_and_stars(), "classification") == 2
     assert [num_outputs(regression_data(values), "regression") for values in (1, 2)] == [1, 2]

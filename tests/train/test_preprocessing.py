@@ -1,7 +1,7 @@
 import torch
 
 from tests.train.small import cycles_and_stars
-from tfgw.datasets import NodeEncoding
+from tfgw.datasets import GraphDataset, NodeEncoding
 from tfgw.train import Preprocessing
 
 
@@ -16,6 +16,18 @@ def test_real_valued_features_are_standardised_on_the_training_graphs() -> None:
     x = torch.cat([graph.x for graph in steps(train)])
     assert torch.allclose(x.mean(0), torch.zeros(3), atol=1e-5)
     assert torch.allclose(x.std(0, correction=0), torch.ones(3), atol=1e-5)
+
+
+def test_features_are_standardised_in_double_precision() -> None:
+    graphs = [graph.clone() for graph in cycles_and_stars()]
+    for graph in graphs:
+        graph.x = graph.x.double() + 1000 / 3
+    mean, scale = (1000 / 3, 333.0, 333.5), (1 / 7, 0.3, 2.0)
+    steps = Preprocessing(in_channels=3, canonical_order=False, mean=mean, scale=scale)
+    found = torch.cat([graph.x for graph in steps(GraphDataset.from_graphs(graphs, name="double"))])
+    x = torch.cat([graph.x for graph in graphs])
+    expected = [(x[:, column] - mean[column]) / scale[column] for column in range(3)]
+    torch.testing.assert_close(found, torch.stack(expected, 1), rtol=0, atol=1e-11)
 
 
 def test_zero_one_features_stay_unless_asked_for() -> None:

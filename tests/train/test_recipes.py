@@ -38,6 +38,22 @@ def test_rates_follow_the_schedule_in_proportion() -> None:
     assert [group["lr"] for group in optimizer.param_groups] == pytest.approx([0.02 * factor, 0.004 * factor])
 
 
+def test_a_rate_that_is_a_tensor_is_changed_in_place() -> None:
+    """As on a GPU, where recorded steps read it: to what the rate is elsewhere."""
+    config = TrainConfig(schedule="one_cycle", epochs=4, lr=0.5)
+    plain, recorded = (new_optimizer(nn.Linear(2, 3), config) for _ in range(2))
+    rates = [LearningRates(optimizer, config) for optimizer in (plain, recorded)]
+    tensors = [torch.tensor(9.0, dtype=torch.float64) for _ in recorded.param_groups]
+    for group, tensor in zip(recorded.param_groups, tensors, strict=True):
+        group["lr"] = tensor
+    for epoch, step in ((1, 0), (2, 4), (4, 6)):
+        for one in rates:
+            one.set(epoch, step, 7)
+        assert all(group["lr"] is tensor for group, tensor in zip(recorded.param_groups, tensors, strict=True))
+        assert [float(tensor) for tensor in tensors] == [group["lr"] for group in plain.param_groups]
+        assert plain.param_groups[0]["lr"] == 0.5 * lr_factor("one_cycle", 7 * (epoch - 1) + step, 28)
+
+
 def test_networks_decay_and_templates_do_not() -> None:
     model = small_model(cycles_and_stars(8))
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}

@@ -3,6 +3,7 @@
 import hashlib
 import lzma
 import os
+import re
 import struct
 import zipfile
 import zlib
@@ -25,6 +26,8 @@ _BROKEN_ZIP = (
     OverflowError,
     OSError,
 )
+
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class TableFiles(Protocol):
@@ -167,5 +170,7 @@ def _check_member(archive: Path, info: zipfile.ZipInfo) -> None:
     path = info.filename.replace("\\", "/")
     if path.startswith("/") or path[1:2] == ":" or ".." in path.split("/"):
         raise ValueError(f"{archive}: member {info.filename!r} points outside the archive")
+    if _CONTROL_CHARACTER.search(info.filename):
+        raise ValueError(f"{archive}: member {info.filename!r} has a control character in its name")
     if info.flag_bits & 0x1:
         raise ValueError(f"{archive}: member {info.filename!r} is encrypted")

@@ -143,8 +143,6 @@ def directional_derivative(problem: Problem, results: Results, tangents: dict[st
     alpha = at["alpha"] if has_structure else torch.zeros_like(at["alpha"])
     if "x" in along or "template_features" in along:
         total = total + (1 - alpha) * per_graph(_feature_change(T, at, along))
-    if "cost" in along:
-        total = total + per_graph((T * along["cost"]).sum(-1))
     if has_structure and along.keys() & {"edge_weight", "structure", "template_structure"}:
         rows, columns, C, C_dot = _entries(problem, at, along, index)
         h_bar = per_graph(T)

@@ -2,12 +2,14 @@
 
 Each finished cell atomically writes one file, ``DATASET/CLASS/HASH.json``, so files are complete even if processes are
 killed. ``pack`` collects the records of a dataset and a class in one file, ``DATASET/CLASS.jsonl``, with one record per
-line, for archiving and committing. Both kinds of files are read.
+line, for archiving and committing. Both kinds of files are read. Each record carries a checksum of its content, which
+reveals damage; records of older versions have none and are read without this check.
 
 Writers hold a lock, which the system releases when a process dies. Readers need no lock: a packed record's own file is
 removed only after the pack is replaced, and readers look in that order.
 """
 
+import hashlib
 import json
 import re
 import warnings
@@ -26,6 +28,8 @@ Record = dict[str, Any]
 """``cell``, ``status`` (done or failed), ``result`` or ``error``, and ``run`` (information that differs between
 runs)."""
 
+CHECKSUM = "checksum"
+"""Field that is stored with a record and is not part of it."""
 
 NAME = re.compile(r"[\w+-][\w.+-]*")
 """Valid name of a dataset or class, which becomes part of a path."""
@@ -164,6 +168,7 @@ def _parsed(text: bytes, place: str) -> Record | None:
     """Parse a record; return ``None`` with a warning if it is damaged."""
     try:
         record: Record = json.loads(text)
+        _take_checksum(record)
         _check_name(Cell(**record["cell"]))
         if record["status"] not in ("done", "failed"):
             raise ValueError(f"unknown status {record['status']!r}")
@@ -184,4 +189,15 @@ def _check_name(cell: Cell) -> None:
 
 
 def _line(record: Record) -> str:
-    return json.dumps(record, sort_keys=True) + "\n"
+    return json.dumps(record | {CHECKSUM: _checksum(record)}, sort_keys=True) + "\n"
+
+
+def _take_checksum(record: Record) -> None:
+    """Remove the checksum; raise ``ValueError`` unless it matches the other fields."""
+    checksum = record.pop(CHECKSUM, None)
+    if checksum is not None and checksum != _checksum(record):
+        raise ValueError("the checksum does not match")
+
+
+def _checksum(record: Record) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]

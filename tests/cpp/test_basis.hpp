@@ -1,0 +1,7 @@
+#pragma once
+
+namespace tfgw::test {
+
+void test_bases();
+
+}  // namespace tfgw::test

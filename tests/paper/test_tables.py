@@ -1,0 +1,72 @@
+"""Tables: captions say what a reader must know, and nothing that is not so."""
+
+from pathlib import Path
+
+from tests.paper.small import CYCLES, TFGW, experiment
+from tests.paper.test_summary import CPU, GPU, put
+from tfgw.paper.experiment import Experiment
+from tfgw.paper.plan import plan
+from tfgw.paper.records import Records
+from tfgw.paper.series import Options, Series
+from tfgw.paper.summary import summarise
+from tfgw.paper.tables import Summaries, caption, markdown, table_data, table_rows
+
+SMOKE = Options(preset="smoke")
+
+
+def planned(folder: Path, model: str) -> tuple[Experiment, Series, Records]:
+    mine = experiment(folder, model)
+    (series,) = plan(mine, SMOKE)
+    return mine, series, Records(folder / "results")
+
+
+def lines_of(mine: Experiment, series: Series, records: Records, options: Options = SMOKE) -> list[str]:
+    return caption(mine, series.protocol, options, [(series, summarise(series, records))])
+
+
+def test_a_caption_without_results(tmp_path: Path) -> None:
+    mine, series, records = planned(tmp_path, CYCLES)
+    assert lines_of(mine, series, records) == [
+        "mine.",
+        "Protocol `fair`, preset `smoke`; 0 of 40 cells done.",
+        *series.protocol.caption,
+    ]
+
+
+def test_a_caption_with_results(tmp_path: Path) -> None:
+    """Some cells ran on a GPU, one failed; the paper trains longer; a row has a note."""
+    mine, series, records = planned(tmp_path, f'{TFGW}note = "two templates"\n')
+    cells = series.first_cells()
+    for cell, machine in zip(cells[:3], (CPU, GPU, CPU), strict=True):
+        put(records, cell, 0.5, machine, validation_accuracy=None, train_accuracy=1.0)
+    put(records, cells[3], None)
+    found = lines_of(mine, series, records, Options(preset="smoke", grouped=True, splits=tmp_path))
+    how = "Protocol `fair`, isomorphic graphs grouped, splits from a file, preset `smoke`"
+    longest = mine.setting(series.row, series.dataset, "full", "epochs")
+    assert found == [
+        "mine.",
+        f"{how}; 3 of 40 cells done, 1 failed.",
+        *series.protocol.caption,
+        f"Trained for fewer `epochs` than the paper's {longest}.",
+        "Rows whose time is marked * were run on a GPU, entirely or partly.",
+        "Machines: Fast, 4 cores; Fast, 4 cores with Faster. `time` is the total over all cells.",
+        "It: two templates.",
+    ]
+    assert caption(mine, series.protocol, Options(preset="full"), [])[2:] == list(series.protocol.caption)
+
+
+def test_rows_and_data_are_of_one_summary(tmp_path: Path) -> None:
+    mine, series, records = planned(tmp_path, f"{CYCLES}paper = {{ '{tmp_path}/shapes' = [91.5, 2.0] }}\n")
+    for cell in series.first_cells()[:8]:
+        accuracies = {"validation_accuracy": 0.5, "train_accuracy": 1.0}
+        put(records, cell, 0.75 + 0.125 * cell.fold, GPU, **accuracies)
+    summaries: Summaries = [(series, summarise(series, records))]
+    header, row = table_rows(mine, series.protocol, summaries)
+    named = dict(zip(header, row, strict=True))
+    assert named["paper"] == "91.5 ± 2.0"
+    assert named["ours, test"] == "81.2 ± 8.8"
+    assert (named["± over"], named["validation"], named["train"]) == ("2 folds", "50.0", "100.0")
+    assert (named["cells"], named["epochs"], named["time"][-1]) == ("8/40", "-", "*")
+    (entry,) = table_data(summaries)
+    assert (entry["model"], entry["protocol"], entry["paper"], entry["test"]) == ("it", "fair", (91.5, 2.0), 0.8125)
+    assert markdown([["a", "b"], ["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
