@@ -10,7 +10,8 @@ from pathlib import Path
 
 def blocks(text: str, language: str) -> list[str]:
     """The fenced blocks of a language; "" for blocks that name none."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [block for name, block in fenced if name == language]
 
 
 def run_blocks(path: Path) -> None:

@@ -59,7 +59,7 @@ def test_structures() -> None:
     precomputed = FGWDistances(structure="precomputed", canonical_order=False, **PLAIN)
     np.testing.assert_array_equal(precomputed.fit_transform(graphs), found)
     directed = random_graphs("directed", sizes=(5, 9, 7, 3))
-    with pytest.raises(ValueError, match="graph 0: the structure is not symmetric; directed=True"):
+    with pytest.raises(ValueError, match="graph 0: the structure is not symmetric; use directed=True"):
         FGWDistances().fit(directed)
     assert FGWDistances(directed=True).fit_transform(directed).shape == (4, 4)
 
