@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from tfgw import ot
 from tfgw.train import Preprocessing
-from tfgw.train.kernel_pipeline import refined_graph
+from tfgw.train.kernel_pipeline import is_discrete, refined_graph
 from tfgw.train.kernel_ridge import fit_ridge
 
 
@@ -51,8 +51,8 @@ def main() -> None:
     for name in args.datasets:
         begin = time.perf_counter()
         graphs, y = graphs_of(name, args.data_dir)
-        graphs = list(Preprocessing.fit(graphs, canonical_order=False)(graphs))
-        discrete = all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in graphs)
+        graphs = Preprocessing.fit(graphs, canonical_order=False)(graphs)
+        discrete = is_discrete(graphs)
         scores = {}
         for level in args.levels:
             refined = [refined_graph(graph, level, discrete=discrete) for graph in graphs]

@@ -18,7 +18,7 @@ from tfgw.cli.train import SOURCE_OPTIONS, run_options
 from tfgw.nn import KernelConfig
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
 from tfgw.train.graph_weights import weights_of_classes
-from tfgw.train.kernel_pipeline import KernelTraining, train_kernel
+from tfgw.train.kernel_pipeline import KernelTraining, is_discrete, train_kernel
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
@@ -72,7 +72,7 @@ def _train(args: argparse.Namespace, source: Source, parts: Parts, task: Task) -
     config = KernelConfig(
         in_channels=prepared.num_node_features,
         out_channels=num_outputs(prepared, task),
-        discrete=all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in prepared),
+        discrete=is_discrete(prepared),
         n_starts=KernelConfig.n_starts if args.starts is None else args.starts,
     )
     weights = None

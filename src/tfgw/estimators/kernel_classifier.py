@@ -23,37 +23,39 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
     >>> model = TFGWKernelClassifier().fit(graphs, ["ring", "star", ...])
     >>> model.predict_proba(other_graphs), model.loo_score_
 
-    Nodes carry their surroundings: labels are refined as by Weisfeiler and Lehman, real-valued features are averaged
-    over neighbours. For each level of refinement and each α, graphs are compared by their FGW distances, and a kernel
-    ridge regression on exp(−γ FGW) learns the classes; γ and its penalty λ are chosen by the leave-one-out error on the
-    training graphs, which is known in closed form. Class scores are the mean over all distances. Nothing is random, and
-    there are no epochs. On small and medium datasets this is the most accurate model of the package (docs/recipe.md);
-    a network (:class:`TFGWClassifier`) predicts faster, has a few templates to look at, and trains on any number of
-    graphs. A fit solves a problem for every pair of graphs and every distance, and a prediction for every training
-    graph.
+    Node features include the neighbourhood of the node: labels are refined by the Weisfeiler–Lehman algorithm, and
+    real-valued features are averaged over neighbours. For each level of refinement and each α, a kernel ridge
+    regression on exp(−γ FGW) learns the classes. γ and the penalty λ minimise the leave-one-out error on the training
+    graphs, which has a closed form. Class scores are averaged over all distances. There are no epochs, and the result
+    is deterministic.
+
+    On small and medium datasets, this is the most accurate model of the package (docs/recipe.md). A network
+    (:class:`TFGWClassifier`) predicts faster, has a few templates to interpret, and can be trained on any number of
+    graphs. ``fit`` solves one problem for every pair of graphs and every distance; ``predict`` solves one for every
+    training graph and every distance.
 
     Args:
-        levels: Numbers of refinement steps.
+        levels: Levels of refinement: the number of steps.
         alphas: Trade-offs between features (0) and structure (1).
-        n_starts: Starts of the solver for each pair.
+        n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether features are brought to mean 0 and variance 1 over the training graphs; ``None``: unless
             all are 0 or 1.
-        max_graphs: Largest number of training graphs. Of more, a random sample is used, with a warning.
-        class_weight: How much each class counts, as in :class:`TFGWClassifier`.
-        cache: Folder that keeps distances between training graphs; ``None`` keeps none. See :meth:`precompute`.
-        accelerator: Where to solve: ``"cpu"``, ``"cuda"`` or ``"auto"``.
+        max_graphs: Maximum number of training graphs. If there are more, a random sample is used, with a warning.
+        class_weight: Weights of the classes, as in :class:`TFGWClassifier`.
+        cache: Folder that stores distances between training graphs; ``None`` stores none. See :meth:`precompute`.
+        accelerator: Device of the solver: ``"cpu"``, ``"cuda"`` or ``"auto"``.
         num_threads: Threads of the solver; ``None`` follows :func:`torch.get_num_threads`.
-        random_state: Random seed of the sample that ``max_graphs`` asks for.
+        random_state: Random seed of the sample of ``max_graphs`` graphs.
         verbose: Whether to show progress bars.
 
     Attributes:
         classes_: The labels.
         model_: The trained :class:`tfgw.nn.KernelModel`.
-        loo_score_: Leave-one-out accuracy: each training graph is classified by a machine that was trained without it.
-            γ, λ and preprocessing have seen all training graphs, so that it is slightly optimistic.
-        n_features_in_: Features per node; 0 for graphs without.
-        preprocessing_: What is done to graphs before they are compared.
+        loo_score_: Leave-one-out accuracy: each training graph is classified by a machine trained without it. The value
+            is slightly optimistic, because γ, λ and the preprocessing depend on all training graphs.
+        n_features_in_: Number of node features; 0 for graphs without features.
+        preprocessing_: Preprocessing of the graphs.
         encoding_: As in :class:`TFGWClassifier`.
     """
 
@@ -64,8 +66,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Validation | None = None) -> Self:
         """Train on the graphs ``X`` with one label each.
 
-        ``sample_weight`` has one number of at least 0 for each graph; only their proportions count. ``validation``, a
-        pair of graphs and labels, is not used for training: ``validation_score_`` is the accuracy on it.
+        ``sample_weight`` contains a non-negative weight per graph; only their proportions matter. ``validation``, a
+        pair of graphs and labels, is not used for training: ``validation_score_`` is its accuracy.
         """
         self._require_targets(y)
         check_consistent_length(X, y)

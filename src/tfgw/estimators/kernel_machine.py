@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -18,16 +17,17 @@ from tfgw.datasets import GraphDataset
 from tfgw.estimators.base import GraphEstimator
 from tfgw.estimators.distance_cache import read_table, write_table
 from tfgw.estimators.distance_table import DistanceTable, key_of
+from tfgw.estimators.saved_model import SavedModel
 from tfgw.nn.kernel_model import KernelConfig, KernelModel
 from tfgw.nn.tfgw_pooling import Structure
-from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs, save_model
-from tfgw.train.kernel_pipeline import KernelTraining, refined_graph, train_kernel
+from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs
+from tfgw.train.kernel_pipeline import KernelTraining, is_discrete, refined_graph, train_kernel
 
 ADJACENCY: Structure = "adjacency"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KernelMachine(GraphEstimator):
+class KernelMachine(SavedModel, GraphEstimator):
     """Stores the parameters that :class:`TFGWKernelClassifier` documents, trains, and gives outputs."""
 
     levels: Sequence[int] = KernelConfig.levels
@@ -47,29 +47,9 @@ class KernelMachine(GraphEstimator):
     structure = ADJACENCY
     directed = False
 
-    @property
-    def trained_(self) -> TrainedModel:
-        """The machine with its preprocessing, as its file has it."""
-        check_is_fitted(self, "model_")
-        task, classes = self._target()
-        return TrainedModel(
-            model=self.model_,
-            task=task,
-            classes=classes,
-            preprocessing=self.preprocessing_,
-            source={"n_features_in": self.n_features_in_},
-            encoding=self.encoding_,
-            target_scaler=getattr(self, "target_scaler_", None),
-        )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the machine, its training graphs included, to a file that ``tfgw predict`` and
-        :func:`tfgw.load_model` read, too."""
-        save_model(self.trained_, path)
-
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """A fitted estimator from a file of :meth:`save` or of ``tfgw train --model kernel``."""
+        """Load a fitted estimator from a file of :meth:`save` or ``tfgw train --model kernel``."""
         trained = load_model(path)
         if not isinstance(trained.model, KernelModel):
             raise ValueError(f"{path}: the model is a network, not a kernel machine")
@@ -83,9 +63,9 @@ class KernelMachine(GraphEstimator):
         return estimator
 
     def precompute(self, X: Any, cache: str | os.PathLike[str]) -> None:
-        """Compute the distances between all graphs ``X``, which need no targets, and keep them in the folder ``cache``.
+        """Compute the distances between all graphs ``X`` and store them in the folder ``cache``. No targets are needed.
 
-        Whatever is fitted on some of these graphs with the same ``cache`` finds them there.
+        Estimators that are fitted on some of these graphs with the same ``cache`` reuse the distances.
         """
         self.cache = cache
         graphs = self._stack(self._learn_input(X))
@@ -96,12 +76,8 @@ class KernelMachine(GraphEstimator):
             for alpha in config.alphas:
                 self._cached(refined, alpha)
 
-    def _target(self) -> tuple[Task, tuple[Any, ...]]:
-        """What is predicted, and the labels of classes."""
-        raise NotImplementedError
-
     def _set_target(self, trained: TrainedModel, path: str | os.PathLike[str]) -> None:
-        """Take what is predicted from a model that was read from ``path``."""
+        """Set the classes, or the scale of the targets, of a model that was loaded from ``path``."""
         raise NotImplementedError
 
     def _train(
@@ -147,7 +123,7 @@ class KernelMachine(GraphEstimator):
         return KernelConfig(
             in_channels=prepared.num_node_features,
             out_channels=channels,
-            discrete=all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in prepared),
+            discrete=is_discrete(prepared),
             levels=tuple(int(level) for level in self.levels),
             alphas=tuple(float(alpha) for alpha in self.alphas),
             n_starts=self.n_starts,

@@ -5,17 +5,15 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from sklearn.base import RegressorMixin
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from tfgw.estimators.kernel_machine import KernelMachine
 from tfgw.estimators.neural_estimator import Validation
+from tfgw.estimators.value_targets import ValueTargets
 from tfgw.train import Task, TrainedModel
-from tfgw.train.graph_weights import checked_weights
-from tfgw.train.target_scaler import TargetScaler
 
 
-class TFGWKernelRegressor(RegressorMixin, KernelMachine):
+class TFGWKernelRegressor(ValueTargets, KernelMachine):
     """Kernel ridge regression on Fused Gromov–Wasserstein distances to all training graphs.
 
     >>> model = TFGWKernelRegressor().fit(graphs, [0.3, 1.7, ...])
@@ -29,14 +27,6 @@ class TFGWKernelRegressor(RegressorMixin, KernelMachine):
         loo_score_: R² of the leave-one-out predictions.
     """
 
-    target_scaler_: TargetScaler
-    _is_single: bool
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Validation | None = None) -> Self:
         """Train on the graphs ``X`` with targets ``y``, ``(num_graphs,)`` or ``(num_graphs, num_targets)``.
 
@@ -44,13 +34,7 @@ class TFGWKernelRegressor(RegressorMixin, KernelMachine):
         """
         self._require_targets(y)
         check_consistent_length(X, y)
-        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        if targets.ndim > 2:
-            raise ValueError(f"y: expected one or several numbers per graph, got shape {targets.shape}")
-        self._is_single = targets.ndim == 1
-        columns = targets.reshape(len(targets), -1)
-        weights = None if sample_weight is None else checked_weights(sample_weight, len(columns))
-        self.target_scaler_ = TargetScaler.fit(columns if weights is None else columns[weights > 0])
+        columns, weights = self._learn_targets(y, sample_weight)
         training = self._train(
             X,
             torch.from_numpy(self.target_scaler_.transform(columns)),

@@ -5,18 +5,17 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from torch import Tensor
 
 from tfgw.estimators.neural_estimator import Validation
 from tfgw.estimators.template_network import TemplateNetwork
+from tfgw.estimators.value_targets import ValueTargets
 from tfgw.train import Task, TrainedModel
-from tfgw.train.graph_weights import checked_weights
 from tfgw.train.target_scaler import TargetScaler
 
 
-class TFGWRegressor(RegressorMixin, TemplateNetwork):
+class TFGWRegressor(ValueTargets, TemplateNetwork):
     """Template based graph neural network for regression, trained by ``fit``.
 
     >>> model = TFGWRegressor(num_templates=8, epochs=100, random_state=0).fit(graphs, [0.3, 1.7, ...])
@@ -28,14 +27,6 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
     Attributes:
         target_scaler_: The :class:`tfgw.train.target_scaler.TargetScaler` of the targets.
     """
-
-    target_scaler_: TargetScaler
-    _is_single: bool
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, validation: Validation | None = None
@@ -51,13 +42,7 @@ class TFGWRegressor(RegressorMixin, TemplateNetwork):
         self._require_targets(y)
         check_consistent_length(X, y)
         self._check_validation(validation)
-        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        if targets.ndim > 2:
-            raise ValueError(f"y: expected one or several numbers per graph, got shape {targets.shape}")
-        self._is_single = targets.ndim == 1
-        columns = targets.reshape(len(targets), -1)
-        weights = None if sample_weight is None else checked_weights(sample_weight, len(columns))
-        self.target_scaler_ = TargetScaler.fit(columns if weights is None else columns[weights > 0])
+        columns, weights = self._learn_targets(y, sample_weight)
         self._train(
             X,
             self._scaled(columns),

@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.estimators.neural_estimator import NeuralEstimator
+from tfgw.estimators.saved_model import SavedModel
 from tfgw.estimators.template_parameters import TemplateParameters
 from tfgw.nn import Ensemble, TFGWConfig, TFGWModel, TFGWPooling
 from tfgw.nn.ensemble import members_of
-from tfgw.train import Task, TrainConfig, TrainedModel, build_tfgw, embeddings, load_model, num_outputs, save_model
+from tfgw.train import TrainConfig, TrainedModel, build_tfgw, embeddings, load_model, num_outputs
 from tfgw.train.config import config_from
 from tfgw.train.template_size import number_of_templates
 
@@ -24,7 +25,9 @@ SHOWN_TEMPLATES = 8
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TemplateParameters, NeuralEstimator):
+class TemplateNetwork(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, TemplateParameters, SavedModel, NeuralEstimator
+):
     """An estimator with a TFGW network; :class:`TFGWClassifier` documents its parameters."""
 
     num_templates: int | None = None  # type: ignore[assignment]
@@ -49,28 +52,6 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
             weights=torch.cat([pool.template_weights.detach() for pool in pools]),
         )
 
-    @property
-    def trained_(self) -> TrainedModel:
-        """The model with its preprocessing, as saved to a file. Networks of regressors predict standardised targets."""
-        check_is_fitted(self, "model_")
-        task, classes = self._target()
-        return TrainedModel(
-            model=self.model_,
-            task=task,
-            classes=classes,
-            preprocessing=self.preprocessing_,
-            source={"n_features_in": self.n_features_in_},
-            encoding=self.encoding_,
-            target_scaler=getattr(self, "target_scaler_", None),
-        )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the trained model to a file, which ``tfgw predict`` and :func:`tfgw.load_model` can also read.
-
-        The command line can apply the model to files only if ``encoding_`` is known.
-        """
-        save_model(self.trained_, path)
-
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a fitted estimator from a file of :meth:`save` or ``tfgw train``.
@@ -94,10 +75,6 @@ class TemplateNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
         estimator.num_parameters_ = sum(parameter.numel() for parameter in trained.model.parameters())
         estimator.history_ = []
         return estimator
-
-    def _target(self) -> tuple[Task, tuple[Any, ...]]:
-        """Return the task and the class labels."""
-        raise NotImplementedError
 
     @property
     def alpha_(self) -> float:

@@ -1,4 +1,4 @@
-"""A kernel machine on distances to all training graphs: nothing is learned but how much each of them counts."""
+"""A kernel machine on distances to all training graphs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from tfgw.nn.refinement import refined_features
 
 @dataclass(frozen=True, kw_only=True)
 class KernelConfig:
-    """What graphs a :class:`KernelModel` compares, and how.
+    """The distances of a :class:`KernelModel`.
 
     Args:
-        in_channels: Features per node.
+        in_channels: Number of node features.
         out_channels: Number of classes, or of values to predict.
-        discrete: Whether each row of features is a label, which is refined as by Weisfeiler and Lehman; otherwise
+        discrete: Whether each row of features is a label, refined by the Weisfeiler–Lehman algorithm; otherwise
             features are averaged over neighbours.
-        levels: Numbers of refinement steps.
+        levels: Levels of refinement: the number of steps.
         alphas: Trade-offs between features (0) and structure (1).
-        n_starts: Starts of the solver for each pair.
+        n_starts: Number of starts of the solver per pair.
     """
 
     in_channels: int
@@ -57,7 +57,7 @@ class KernelConfig:
 
 
 class StackedGraphs(NamedTuple):
-    """Graphs one after the other, in the form that a batch of PyTorch Geometric has."""
+    """Concatenated graphs, as in a batch of PyTorch Geometric."""
 
     x: Tensor
     edge_index: Tensor
@@ -71,15 +71,15 @@ class KernelModel(nn.Module):
 
     score_c(G) = s / D · Σ_d Σ_i a_dic exp(−γ_d FGW_d(G, G_i))
 
-    over D distances d, each with its level of refinement and its α, and the training graphs G_i. In terms of the paper,
-    all training graphs are templates, the encoder is fixed, and the head is a kernel machine.
+    with D distances d (a level of refinement and an α each) and training graphs G_i. In terms of the paper, all
+    training graphs are templates, the encoder is fixed, and the head is a kernel machine.
 
     Args:
-        config: Which distances there are.
-        graphs: The training graphs, as preprocessing gives them.
+        config: The distances.
+        graphs: The preprocessed training graphs.
         rates: γ of each distance ``(num_distances,)``.
-        coefficients: The numbers a, ``(num_distances, num_graphs, out_channels)``.
-        factor: The number s, which makes class scores into logits.
+        coefficients: The coefficients a, ``(num_distances, num_graphs, out_channels)``.
+        factor: The factor s, which turns class scores into logits.
     """
 
     rates: Tensor
@@ -111,8 +111,7 @@ class KernelModel(nn.Module):
     def embed(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
     ) -> Tensor:
-        """Distances to the training graphs, those of one kind after the other,
-        ``(batch_size, num_distances * num_graphs)``."""
+        """Distances to the training graphs, ``(batch_size, num_distances * num_graphs)``."""
         return torch.cat(self._distances(x, edge_index, batch, **graphs), dim=1)
 
     def forward(
@@ -122,8 +121,7 @@ class KernelModel(nn.Module):
         return self.scores(self._distances(x, edge_index, batch, **graphs))
 
     def scores(self, distances: Sequence[Tensor]) -> Tensor:
-        """The same, of graphs whose distances of each kind to the training graphs are known, each
-        ``(batch_size, num_graphs)``."""
+        """Outputs for known distances to the training graphs, ``(batch_size, num_graphs)`` for each kind."""
         kinds = zip(distances, self.rates, self.coefficients, strict=True)
         return self.factor * torch.stack([torch.exp(-rate * kind) @ a for kind, rate, a in kinds]).mean(0)
 

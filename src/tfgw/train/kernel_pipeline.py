@@ -104,6 +104,11 @@ def _targets(y: Tensor, channels: int, task: Task) -> Tensor:
     return y.reshape(len(y), channels).double()
 
 
+def is_discrete(graphs: GraphDataset) -> bool:
+    """Whether all node features are 0 or 1, so that each row is a label."""
+    return all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in graphs)
+
+
 def refined_graph(graph: Data, level: int, *, discrete: bool) -> Data:
     """The graph with the refined features of a level; see :func:`tfgw.nn.refinement.refined_features`."""
     refined = Data(x=refined_features(graph.x, graph.edge_index, level, discrete=discrete), edge_index=graph.edge_index)
