@@ -2,8 +2,8 @@
 //   ∂F  = 2 (1−α) g (diag(h) F − T F̄)        ∂F̄ = 2 (1−α) g (diag(h̄) F̄ − Tᵀ F)
 //   ∂C  = 2 α g (C ∘ hhᵀ − T C̄ Tᵀ)           ∂C̄ = 2 α g (C̄ ∘ h̄h̄ᵀ − Tᵀ C T)
 //   ∂h, ∂h̄ = g × the centred dual potentials    ∂α = g (structure cost − feature cost)
-// Graphs are handled in chunks: a chunk owns the gradients of its graphs, and its sums over graphs are added to the
-// templates' gradients in order, so that nothing depends on the number of threads.
+// Graphs are processed in chunks. A chunk owns the gradients of its graphs; its contributions to the template gradients
+// are added in chunk order, so that the result does not depend on the number of threads.
 #include <algorithm>
 #include <vector>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kGraphsPerChunk = 8;
 
-// The templates' gradients, summed over the graphs of one chunk. Empty where not asked for.
+// Template gradients, summed over the graphs of one chunk. Empty if not requested.
 struct TemplateSums {
   std::vector<double> structure, x, weights, alpha;   // (K, m, m), (K, m, d), (K, m), (K)
   std::vector<double> feature_scale, structure_scale;  // (K): factors of the terms that do not depend on the graph
@@ -79,7 +79,7 @@ class Backward {
       template_structure(g, structure, plan, scratch, &sums.structure[k * m_ * m_]);
   }
 
-  // The plan that the solve kept, or that of its dense output, put into `read`.
+  // The plan kept by the solve, or the one read from its dense output into `read`.
   const SparsePlan& plan_of(int64_t b, int64_t k, SparsePlan& read) const {
     if (solved_.plans) return solved_.plans[b * K_ + k];
     const Graph& g = graphs_[b];
@@ -111,7 +111,7 @@ class Backward {
       kernels().axpy(d_, -scale * plan.mass[e], g.x + plan.row[e] * d_, dF + plan.col[e] * d_);
   }
 
-  // Tᵀ C T, with C T gathered entry by entry of the plan.
+  // Tᵀ C T, with C T accumulated over the entries of the plan.
   void template_structure(const Graph& g, double scale, const SparsePlan& plan, std::vector<double>& ct,
                           double* dC) const {
     ct.assign(size_t(g.n) * m_, 0.0);

@@ -1,8 +1,9 @@
 // A basis of the transportation problem: a spanning tree of rows and columns, rooted at the last column.
 //
-// Two representations with one interface (build, compute_potentials, row_potential, col_potentials, pivot, for_each_arc): MaskTree for up to
-// 128 columns and any number of rows, LinkedTree for more. Both keep the tree strongly feasible: an arc without flow points from a row up to a column
-// nearer the root. Potentials satisfy u + v = cost on every arc of the tree.
+// Two representations share one interface (build, compute_potentials, row_potential, col_potentials, pivot,
+// for_each_arc): MaskTree for up to 128 columns and any number of rows, LinkedTree for more. Both keep the tree
+// strongly feasible: an arc without flow points from a row up to a column nearer the root. Potentials satisfy
+// u + v = cost on every arc of the tree.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ struct Arc {
   int64_t flow;
 };
 
-// A tree arc with the end that is farther from the root.
+// A tree arc and its end farther from the root.
 struct RootedArc {
   Arc arc;
   bool row_is_child;

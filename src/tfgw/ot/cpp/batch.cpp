@@ -9,7 +9,7 @@
 namespace tfgw {
 namespace {
 
-// Largest graphs first, so that no thread is left with a long one at the end.
+// Largest graphs first, so that no thread is still working on a large one at the end.
 std::vector<int64_t> by_decreasing_size(const std::vector<Graph>& graphs) {
   std::vector<int64_t> order(graphs.size());
   std::iota(order.begin(), order.end(), 0);
@@ -17,15 +17,15 @@ std::vector<int64_t> by_decreasing_size(const std::vector<Graph>& graphs) {
   return order;
 }
 
-// Each thread keeps the buffers of a solver for its next call, as to allocate them takes a quarter of the time of a single
-// small graph. Not after large graphs, whose buffers are large.
+// Each thread keeps its solver's buffers for the next call, because allocating them takes a quarter of the time of a
+// single small graph. Buffers of large graphs are released.
 constexpr int64_t kKeptEntries = 1 << 14;
 const std::shared_ptr<FgwSolver>& kept_solver() {
   thread_local const std::shared_ptr<FgwSolver> solver = std::make_shared<FgwSolver>();
   return solver;
 }
 
-// Of graphs or templates, if there is a bound to compute.
+// Profiles of graphs or templates, if a bound is requested.
 template <class Structured>
 std::vector<StructureProfiles> profiles(const std::vector<Structured>& all, const SolveOutput& out) {
   std::vector<StructureProfiles> found(out.lower_bound ? all.size() : 0);

@@ -1,4 +1,4 @@
-// All pairs of a batch of graphs and K templates: what is prepared once, and the two entry points of the core.
+// All pairs of a batch of graphs and K templates: the data prepared once, and the two entry points of the core.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace tfgw {
 
-// The graphs and templates of a batch, ready to be solved and differentiated. It points into both inputs.
+// The graphs and templates of a batch, ready to be solved and differentiated. Points into both inputs.
 struct PreparedBatch {
   PreparedBatch(const BatchInput& batch, const TemplatesInput& compared, int threads)
       : graphs_input(batch), templates_input(compared) {
@@ -22,13 +22,13 @@ struct PreparedBatch {
   std::vector<Template> templates;
 };
 
-// What the backward pass reads from the solve.
+// The results of the solve that the backward pass reads.
 struct SolvedPairs {
   const double* structure_cost;
   const double* feature_cost;
   const double* row_potential;
   const double* col_potential;
-  const SparsePlan* plans;    // (graphs, templates), as the solve writes them; or null, and
+  const SparsePlan* plans;    // (graphs, templates), as written by the solve; or null, and then
   const double* dense_plans;  // (nodes, templates, template nodes)
 };
 
@@ -43,21 +43,21 @@ struct SolveOutput {
   SparsePlan* plans;        // (graphs, templates): row by row, columns are original template nodes in order
   double* row_potential;    // (nodes, templates)
   double* col_potential;    // (graphs, templates, template nodes)
-  // Diagnostics, all null unless asked for: (graphs, templates)
-  double* spread = nullptr;         // between the highest and the lowest value that starts ended with
+  // Diagnostics, all null unless requested: (graphs, templates)
+  double* spread = nullptr;         // between the highest and the lowest final value of all starts
   double* lower_bound = nullptr;
   int32_t* local_minimum = nullptr;
 };
 
-// `start` is null or dense couplings, (nodes, templates, template nodes). False if interrupted.
+// `start` is null or holds dense couplings, (nodes, templates, template nodes). Returns false if interrupted.
 bool solve_batch(const PreparedBatch& batch, const SolveOptions& options, const double* start, int threads,
                  Interrupt& interrupt, const SolveOutput& out);
 
-// Gradients of sum(grad_distance * distance); null pointers are not computed.
+// Gradients of sum(grad_distance * distance); those with null pointers are not computed.
 struct GradientOutput {
   double* x;                    // (nodes, features)
   double* weights;              // (nodes)
-  double* structure;            // (edges), if these have weights, or the dense blocks
+  double* structure;            // (edges) if edges have weights, or the dense blocks
   double* template_structure;   // (templates, m, m)
   double* template_x;           // (templates, m, features)
   double* template_weights;     // (templates, m)

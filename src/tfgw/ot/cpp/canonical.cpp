@@ -9,7 +9,7 @@
 namespace tfgw {
 namespace {
 
-// Nodes that are known to be images of each other.
+// Nodes known to be images of each other under automorphisms.
 class Orbits {
  public:
   explicit Orbits(const ColouredGraph& graph) : parent_(graph.size()) {
@@ -38,10 +38,10 @@ class Search {
   }
 
  private:
-  // The graph in the order of a leaf: per place, where its ties lead and their colours.
+  // The graph in the order of a leaf: for each position, the targets of its ties and their colours.
   using Image = std::vector<std::pair<int32_t, uint64_t>>;
 
-  // Explores the branches below a partition. Returns the depth at which to go on: its own, or one further up.
+  // Explores the branches below a partition. Returns the depth at which to continue: this one, or one further up.
   int descend(Partition partition, int depth) {
     const int cell = next_cell(partition);
     if (cell < 0) return leaf(partition, depth);
@@ -73,8 +73,8 @@ class Search {
     return back < depth ? back : depth - 1;
   }
 
-  // Whether a branch with this hash can still lead to the best leaf. A smaller hash than the best one's makes
-  // everything found so far worse.
+  // Whether a branch with this hash can still lead to the best leaf. A hash smaller than the best one discards
+  // everything found so far.
   bool follow(uint64_t trace, int depth) {
     if (has_best_) {
       if (depth >= int(best_trace_.size()) || trace > best_trace_[depth]) return false;
@@ -86,7 +86,7 @@ class Search {
     return true;
   }
 
-  // The first of the smallest cells with several nodes, or -1. Cells of twins are taken apart on the way.
+  // The first of the smallest cells with several nodes, or -1. Cells of twins are split on the way.
   int next_cell(Partition& p) const {
     int found = -1;
     const int n = graph_.size();
@@ -116,8 +116,8 @@ class Search {
     return depth - 1;
   }
 
-  // The map from the best leaf to this one keeps all nodes that both made special on the way: it holds at every depth
-  // up to where their paths part. There the rest of the branch would only repeat what is known.
+  // The map from the best leaf to this one fixes all nodes individualised on both paths, so it is valid at every depth
+  // down to where the paths diverge. Below that, the rest of the branch would only repeat known results.
   int automorphism(const Partition& p, int depth) {
     int shared = 0;
     while (shared < depth && path_[shared] == best_path_[shared]) ++shared;
@@ -150,7 +150,7 @@ class Search {
   std::vector<uint64_t> best_trace_;
   Image best_image_;
   std::vector<int32_t> best_, path_, best_path_;
-  std::vector<Orbits> orbits_;  // of the partition at each depth of the present path
+  std::vector<Orbits> orbits_;  // of the partition at each depth of the current path
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kBackward = 0x5bd1e9955bd1e995ull;
 constexpr uint64_t kLoop = 0x27d4eb2f165667c5ull;
 
-// A hash over all ties says whether every one has a counterpart of the same colour in the other direction.
+// A hash over all ties tells whether each has a counterpart of the same colour in the other direction.
 bool is_symmetric(const std::vector<Tie>& ties) {
   uint64_t difference = 0;
   for (const Tie& t : ties) {
@@ -53,7 +53,7 @@ std::vector<int32_t> rank_rows(const double* rows, int64_t count, int64_t width)
 }
 
 ColouredGraph::ColouredGraph(std::vector<int32_t> colours, std::vector<Tie> ties) : colours_(std::move(colours)) {
-  const bool one_way = is_symmetric(ties);  // what leaves a node is then also what enters it
+  const bool one_way = is_symmetric(ties);  // the ties that leave a node are then also those that enter it
   ptr_.assign(size() + 1, 0);
   for (const Tie& t : ties) ++ptr_[t.from + 1], ptr_[t.to + 1] += !one_way;
   std::partial_sum(ptr_.begin(), ptr_.end(), ptr_.begin());
@@ -67,8 +67,8 @@ ColouredGraph::ColouredGraph(std::vector<int32_t> colours, std::vector<Tie> ties
   find_twins(ties, one_way);
 }
 
-// Twins have equal neighbourhoods (compared by hashes), or, if they are tied to each other, equal neighbourhoods once
-// each counts as a neighbour of its own. The second kind is looked for only where all ties have the same colour.
+// Twins have equal neighbourhoods (compared by hashes) or, if they are tied to each other, equal neighbourhoods once
+// each node counts as its own neighbour. The second kind is detected only if all ties have the same colour.
 void ColouredGraph::find_twins(const std::vector<Tie>& ties, bool symmetric) {
   std::vector<uint64_t> hash(size(), 0);
   for (int v = 0; v < size(); ++v)

@@ -1,4 +1,4 @@
-// A graph whose nodes and entries carry colours: what two graphs must agree in to count as isomorphic.
+// A graph with coloured nodes and entries. Isomorphic graphs must agree in all colours.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline uint64_t mix(uint64_t v) {
 // The bits of a number as a colour; −0 counts as 0.
 uint64_t colour_of(double value);
 
-// Number of each row (count, width) in the sorted list of distinct rows: equal rows get equal numbers.
+// Index of each row (count, width) in the sorted list of distinct rows: equal rows get equal indices.
 std::vector<int32_t> rank_rows(const double* rows, int64_t count, int64_t width);
 
 struct Tie {
@@ -32,15 +32,15 @@ class ColouredGraph {
     uint64_t colour;  // of the tie, its direction included
   };
 
-  // `colours`: nodes with equal numbers may be exchanged; the numbers decide which come first. `ties`: the entries of a
-  // matrix, both directions of an undirected edge.
+  // `colours`: nodes of equal colour may be exchanged; nodes are ordered by colour. `ties`: the entries of a matrix,
+  // both directions of an undirected edge.
   ColouredGraph(std::vector<int32_t> colours, std::vector<Tie> ties);
 
   int size() const { return int(colours_.size()); }
   int64_t ties() const { return int64_t(neighbours_.size()); }
   int32_t colour(int v) const { return colours_[v]; }
 
-  // Nodes with equal numbers are twins: alike and tied alike to all others, so that exchanging them changes nothing.
+  // Nodes with equal numbers are twins: exchanging them leaves the graph unchanged.
   int32_t twin_class(int v) const { return twins_[v]; }
 
   const Neighbour* begin(int v) const { return neighbours_.data() + ptr_[v]; }

@@ -7,7 +7,7 @@ namespace {
 
 // Entries of one row keep their order.
 void sort_by_row(const SparsePlan& plan, int rows, Csr& out) {
-  out.ptr.assign(rows + 2, 0);  // while entries are placed, ptr[i + 1] is where the next one of row i goes
+  out.ptr.assign(rows + 2, 0);  // while entries are placed, ptr[i + 1] is the position of the next entry of row i
   out.col.resize(plan.count());
   out.value.resize(plan.count());
   for (int32_t i : plan.row) ++out.ptr[i + 2];
@@ -37,7 +37,7 @@ void CrossOperator::apply(const Matrix& matrix, Matrix& out) {
   both_halves(half, out);
 }
 
-// Where C is symmetric, ⟨T, C T C̄⟩ sees only the symmetric part of C̄, and one product does.
+// If C is symmetric, ⟨T, C T C̄⟩ depends only on the symmetric part of C̄, and one product is enough.
 template <class Half>
 void CrossOperator::both_halves(Half half, Matrix& out) {
   out.resize(size_t(graph_->n) * tmpl_->ld);
@@ -48,7 +48,7 @@ void CrossOperator::both_halves(Half half, Matrix& out) {
   for (size_t e = 0; e < out.size(); ++e) out[e] = 0.5 * (out[e] + half_[e]);
 }
 
-// C · plan · table, or with Cᵀ. A sparse C comes last, a dense one first: n (n + m) operations, not n² m.
+// C · plan · table, or with Cᵀ. A sparse C is multiplied last, a dense one first: n (n + m) operations, not n² m.
 void CrossOperator::plan_half(const SparsePlan& plan, bool transposed, const Matrix& table,
                               Matrix& out) {
   const int n = graph_->n, m = tmpl_->m, ld = tmpl_->ld;

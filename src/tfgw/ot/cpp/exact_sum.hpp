@@ -1,4 +1,4 @@
-// Sums of doubles without rounding errors but the last one.
+// Sums of doubles that are rounded only once, at the end.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace tfgw {
 
-// A sum kept as doubles that do not overlap, smallest first (Shewchuk, Adaptive Precision Floating-Point Arithmetic and
+// A sum stored as non-overlapping doubles, smallest first (Shewchuk, Adaptive Precision Floating-Point Arithmetic and
 // Fast Robust Geometric Predicates, 1997). The terms and their partial sums must be finite.
 class ExactSum {
  public:
@@ -26,7 +26,7 @@ class ExactSum {
     parts_.push_back(term);
   }
 
-  // Of the right sign, and as exact as a double can be but for the last bit.
+  // The sum as a double: its sign is correct, and it is exact up to the last bit.
   double value() const {
     double total = 0;
     for (const double part : parts_) total += part;

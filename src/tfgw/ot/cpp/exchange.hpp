@@ -1,8 +1,8 @@
-// Two entries of a plan exchanged: the smallest change that can lead out of a point without a way down.
+// Exchanges of two entries of a plan: the smallest change that can escape from a point with no descent direction.
 //
-// Taking mass t from (i, k) and (j, l) and giving it to (i, l) and (j, k) changes E by t·slope − 2α·a·b·t², with
-// a = C_ii + C_jj − C_ij − C_ji and b likewise in the template. Where i and j are linked and k and l too, the curve bends
-// down, and the end of the way may be lower though its beginning rises.
+// Moving mass t from (i, k) and (j, l) to (i, l) and (j, k) changes E by t·slope − 2α·a·b·t², with
+// a = C_ii + C_jj − C_ij − C_ji and b likewise in the template. If i and j are linked and so are k and l, the curve is
+// concave, and E may be lower at the end of the segment although it rises at first.
 #pragma once
 
 #include <vector>
@@ -19,8 +19,8 @@ struct Exchange {
   bool exists() const { return first >= 0; }
 };
 
-// The exchange between linked nodes i and j that lowers E by the most, if one lowers it by more than `least`. `gradient`
-// (n, ld) is that of E at the plan.
+// The exchange between linked nodes i and j that lowers E the most, if any lowers it by more than `least`. `gradient`
+// (n, ld) is the gradient of E at the plan.
 Exchange best_exchange(const Graph& graph, const Template& tmpl, double alpha, const Matrix& gradient,
                        const SparsePlan& plan, double least);
 

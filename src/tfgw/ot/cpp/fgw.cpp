@@ -13,12 +13,12 @@ namespace {
 constexpr int kNoTies = -1;          // the start is not hh̄ᵀ
 constexpr int kMaxExchanges = 100;
 constexpr double kLeastGain = 1e-10;  // of an exchange, relative to the value
-constexpr double kBoundRounding = 1e-12;  // by which a lower bound is lowered, relative to the terms it is made of
-constexpr double kCostShare = 1e-6;   // a plan is optimal to this share of the smallest cost that it pays
-constexpr double kOracleShare = 1e-10;  // what the last linear oracle may ignore, relative to the objective's scale
-constexpr double kFlat = 1e-12;       // relative differences of a gradient below this are none
+constexpr double kBoundRounding = 1e-12;  // safety margin of a lower bound, relative to the terms of its sum
+constexpr double kCostShare = 1e-6;   // a plan is optimal up to this share of the smallest cost that it pays
+constexpr double kOracleShare = 1e-10;  // tolerance of the last linear oracle, relative to the objective's scale
+constexpr double kFlat = 1e-12;       // smaller relative differences of a gradient count as zero
 
-// ⟨plan, matrix⟩; four sums, because each addition would otherwise wait for the one before.
+// ⟨plan, matrix⟩. Four partial sums, so that an addition does not wait for the previous one.
 double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
   const auto term = [&](int e) { return plan.mass[e] * matrix[int64_t(plan.row[e]) * ld + plan.col[e]]; };
   double sum[4] = {};
@@ -80,7 +80,7 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
       result = found;
       keep();
     }
-    if (result.distance <= kRounding * structure_scale()) break;  // nothing is lower than 0
+    if (result.distance <= kRounding * structure_scale()) break;  // no value is below 0
   }
   result.spread = highest - result.distance;
   split_costs(result);
@@ -116,7 +116,7 @@ bool FgwSolver::refine(Negligible negligible, Interrupt& interrupt) {
   return true;
 }
 
-// The costs of a linear problem are exact but for their last digits, so that each counts, whatever the others are.
+// The costs of a linear problem are exact up to their last digits, so each counts, whatever the size of the others.
 double FgwSolver::negligible_cost(const SparsePlan& plan) const {
   double smallest = std::numeric_limits<double>::infinity();
   for (int e = 0; e < plan.count(); ++e) {
@@ -126,7 +126,7 @@ double FgwSolver::negligible_cost(const SparsePlan& plan) const {
   return kCostShare * smallest;
 }
 
-// Leaves out entries that are rounding of the weights where their costs are so large that they would count.
+// Drops entries that are rounding errors of the weights, if their costs are so large that they would matter.
 void FgwSolver::drop_rounding(SparsePlan& plan) const {
   SparsePlan kept;
   for (int e = 0; e < plan.count(); ++e)
@@ -135,8 +135,8 @@ void FgwSolver::drop_rounding(SparsePlan& plan) const {
   if (std::abs(dropped) > kBoundRounding * std::abs(value)) plan = std::move(kept);
 }
 
-// Frank-Wolfe from the atoms at hand. If these are hh̄ᵀ, `ties` is the number of the start, else kNoTies. `result` gets
-// everything but the two separate costs.
+// Frank-Wolfe from the current atoms. If they are hh̄ᵀ, `ties` is the number of the start, else kNoTies. Fills in
+// `result`, except for the two separate costs.
 bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interrupt, PairResult& result) {
   result = {};
   bool lazy = false;
@@ -166,7 +166,7 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
     result.gap = gap_to_vertex();
 
     const double tolerance = gap_tolerance(options.tol, value, scale);
-    // Where the oracle ignores more than rounding of the objective, a gap that seems small may not be.
+    // If the oracle ignores more than rounding of the objective, the true gap may exceed the computed one.
     if (result.gap <= tolerance && outcome == Outcome::optimal && !tie_break &&
         transport_.tolerance() > kOracleShare * scale) {
       if (!refine([&] { return kOracleShare * scale; }, interrupt)) return false;
@@ -196,7 +196,7 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
   }
 }
 
-// Exchanges entries of the plan as long as that lowers E, descending again after each exchange.
+// Exchanges entries of the plan while that lowers E, and descends again after each exchange.
 bool FgwSolver::improve(SolveOptions options, Interrupt& interrupt, PairResult& result) {
   for (int round = 0; round < kMaxExchanges && result.status == Status::converged; ++round) {
     SparsePlan plan;
@@ -245,8 +245,8 @@ bool FgwSolver::lower_bound(const StructureProfiles& graph, const StructureProfi
   return true;
 }
 
-// Whether the gradient at hh̄ᵀ is the same for all couplings: a row term plus a column term. It is on regular graphs
-// without features.
+// Whether the gradient at hh̄ᵀ is the same for all couplings, that is, a row term plus a column term. This is the case
+// for regular graphs without features.
 bool FgwSolver::product_says_nothing() {
   count_ = 0;
   weights_.clear();
@@ -278,14 +278,14 @@ const std::vector<int32_t>& FgwSolver::places() {
   return places_;
 }
 
-// Remembers the plan and the potentials of the start that just ended.
+// Stores the plan and the potentials of the start that has just ended.
 void FgwSolver::keep() {
   merge(best_plan_);
   best_u_.assign(transport_.row_potentials(), transport_.row_potentials() + n_);
   best_v_.assign(transport_.col_potentials(), transport_.col_potentials() + m_);
 }
 
-// (1−α) M. At α = 1 features play no role and may be anything finite.
+// (1−α) M. At α = 1 features are irrelevant and may have any finite value.
 void FgwSolver::build_linear_cost() {
   linear_cost_.resize(size_t(n_) * ld_);
   if (linear_source_.given) {
@@ -312,8 +312,8 @@ void FgwSolver::add_atom() {
   ++count_;
 }
 
-// hh̄ᵀ as the first atom. Its entries are only listed where they are needed (product_plan): everything else about
-// it has a closed form, X(hh̄ᵀ) = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ).
+// hh̄ᵀ as the first atom. Its entries are listed only where they are needed (product_plan); all other quantities have a
+// closed form: X(hh̄ᵀ) = ½ (Ch (C̄h̄)ᵀ + Cᵀh (C̄ᵀh̄)ᵀ).
 void FgwSolver::product_start() {
   Atom& atom = atoms_[0];
   atom.plan.clear();
@@ -406,7 +406,7 @@ void FgwSolver::merge(SparsePlan& out) {
       if (scratch_[size_t(i) * m_ + k] > 0) out.push(i, k, scratch_[size_t(i) * m_ + k]);
 }
 
-// Out of room: the iterate itself becomes the only atom.
+// All slots are in use: the iterate itself becomes the only atom.
 void FgwSolver::collapse() {
   SparsePlan merged;
   merge(merged);
@@ -429,7 +429,7 @@ void FgwSolver::rebuild_gradient() {
                          gradient_.data());
 }
 
-// Both terms at the plan that was kept, whatever α: it may be learned, and its gradient is their difference.
+// Both terms at the plan that was kept, whatever α: α may be learned, and its gradient is their difference.
 void FgwSolver::split_costs(PairResult& result) {
   const SparsePlan& plan = best_plan_;
   if (alpha_ < 1) {
@@ -456,10 +456,10 @@ double FgwSolver::squared_distance(int i, const double* f, int64_t step) const {
   return s;
 }
 
-// The first gradient, at hh̄ᵀ, knows of a node only its features and its degree, so the first linear problem is full
-// of ties, and the vertex that breaks them decides which local minimum is reached. Ties are broken here by how alike
-// the surroundings of two nodes are: S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). This does not depend on node order. After the
-// first start at random as well.
+// The first gradient, at hh̄ᵀ, depends on a node only through its features and its degree, so the first linear problem
+// is full of ties, and the vertex that breaks them decides which local minimum is reached. Ties are broken by the
+// similarity of the two nodes' neighbourhoods: S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). This does not depend on node order.
+// After the first start, random numbers are added.
 const double* FgwSolver::tie_broken_gradient(int start, Interrupt& interrupt) {
   const double largest = kernels().largest_magnitude(n_, m_, ld_, gradient_.data());
   similarity_.resize(size_t(n_) * ld_);
@@ -492,7 +492,7 @@ double FgwSolver::quadratic(int s) const {
 void FgwSolver::write(const TemplatesInput& templates, int64_t k, const PairOutput& out) {
   if (out.plan) sorted_plan(templates.nodes, *out.plan);
   if (!out.row_potential) return;
-  // The solver left out the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials take them back.
+  // The solver omitted the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials include them.
   double mean = 0;
   for (int l = 0; l < m_; ++l) mean += (best_v_[l] + alpha_ * tmpl_->square[tmpl_->live[l]]) / m_;
   for (int i = 0; i < n_; ++i)
@@ -505,7 +505,7 @@ void FgwSolver::write(const TemplatesInput& templates, int64_t k, const PairOutp
   }
 }
 
-// The kept plan by original template node, its entries in order.
+// The kept plan by original template node, with sorted entries.
 void FgwSolver::sorted_plan(int64_t nodes, SparsePlan& out) {
   scratch_.assign(size_t(n_) * nodes, 0.0);
   const SparsePlan& plan = best_plan_;

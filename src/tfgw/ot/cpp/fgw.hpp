@@ -26,10 +26,10 @@ struct SolveOptions {
   int max_iter = 1000;
   double tol = 1e-9;
   int starts = 1;
-  int kinds = kUniform | kAnchored | kPerturbed;  // of starts, at least one, and not only perturbed without a given start
+  int kinds = kUniform | kAnchored | kPerturbed;  // of starts, at least one; kPerturbed alone needs a given start
 };
 
-// The linear part of the objective: squared feature distances, or a cost that the caller gives.
+// The linear part of the objective: squared feature distances, or a cost given by the caller.
 struct LinearCost {
   int64_t features = 0;
   const double* given = nullptr;  // cost of (i, k) at given[i * stride + k], by original template node
@@ -40,10 +40,10 @@ struct PairResult {
   double distance = 0, structure_cost = 0, feature_cost = 0, gap = 0;
   int32_t iterations = 0;
   Status status = Status::converged;
-  double spread = 0;  // between the highest and the lowest value that starts ended with
+  double spread = 0;  // between the highest and the lowest final value of all starts
 };
 
-// Where one pair's plan and potentials go, in the caller's layout; null pointers are not written.
+// Destination of one pair's plan and potentials, in the caller's layout; null pointers are not written.
 struct PairOutput {
   SparsePlan* plan = nullptr;   // row by row, columns are original template nodes in order
   double* row_potential = nullptr;
@@ -51,21 +51,21 @@ struct PairOutput {
   double* col_potential = nullptr;
 };
 
-// Solves pairs one after the other in buffers that are reused: one solver per thread.
+// Solves one pair at a time and reuses its buffers: one solver per thread.
 class FgwSolver {
  public:
-  // `start`, if given, is a dense coupling, row i at start + i * start_stride by original template node: the first start
-  // in place of hh̄ᵀ. The best of all starts is kept. False if interrupted.
+  // `start`, if not null, is a dense coupling that replaces hh̄ᵀ as the first start, with row i at
+  // start + i * start_stride, by original template node. Keeps the best of all starts. Returns false if interrupted.
   bool solve(const Graph& graph, const Template& tmpl, const LinearCost& linear, const SolveOptions& options,
              const double* start, int64_t start_stride, Interrupt& interrupt, PairResult& result);
 
-  // After `solve`. Whether neither the gradient nor an exchange of two entries shows a way down from the kept plan.
+  // After `solve`: whether neither the gradient nor an exchange of two entries gives a descent from the kept plan.
   bool is_local_minimum(const PairResult& result);
 
-  // Makes this the pair that `lower_bound` is about; `solve` does the same.
+  // Selects the pair for `lower_bound`; `solve` does the same.
   void bind(const Graph& graph, const Template& tmpl, const LinearCost& linear);
 
-  // After `bind` or `solve`. No coupling has a lower value (lower_bound.hpp). False if interrupted.
+  // After `bind` or `solve`: a lower bound over all couplings (lower_bound.hpp). Returns false if interrupted.
   bool lower_bound(const StructureProfiles& graph, const StructureProfiles& tmpl, Interrupt& interrupt, double& bound);
 
   void write(const TemplatesInput& templates, int64_t k, const PairOutput& out);
@@ -122,9 +122,9 @@ class FgwSolver {
   std::vector<Atom> atoms_;
   std::vector<double> weights_, Q_, linear_;
   int count_ = 0;
-  int anchored_ = 0;  // starts that pinned a link, so far
+  int anchored_ = 0;  // number of starts so far that pinned a link
   LowestMinima minima_;
-  std::vector<int32_t> places_;  // of the graph's nodes in an order of their own (perturb.hpp)
+  std::vector<int32_t> places_;  // of the graph's nodes in the order of perturb.hpp
   SparsePlan best_plan_;
   std::vector<double> best_u_, best_v_;
 };

@@ -9,7 +9,7 @@
 namespace tfgw {
 namespace {
 
-// Pairs that one item of parallel work bounds: a bound takes less time than to hand out an item.
+// Pairs bounded per item of parallel work: a single bound takes less time than scheduling an item.
 constexpr int64_t kBoundsPerItem = 256;
 
 }  // namespace
@@ -25,7 +25,7 @@ int64_t GraphSet::entries(int64_t b) const {
   return in_.kind == StructureKind::none ? graphs_[b].n : int64_t(graphs_[b].n) * graphs_[b].n;
 }
 
-// The same as a template of `fgw` whose structure is this graph's as a matrix.
+// This graph as a template, identical to a template of `fgw` with the graph's matrix as its structure.
 Template GraphSet::as_template(int64_t b) const {
   const Graph& graph = graphs_[b];
   std::vector<double> structure;
@@ -39,7 +39,7 @@ Template GraphSet::as_template(int64_t b) const {
   return prepare_template(in, 0);
 }
 
-// Prepares those that are not kept. Others make room for them.
+// Prepares templates that are not cached, and evicts others to make room.
 void GraphSet::prepare_templates(const std::vector<int64_t>& needed, Purpose purpose, int threads) {
   std::vector<char> is_needed(graphs_.size(), 0);
   int64_t kept = 0;
@@ -58,8 +58,9 @@ void GraphSet::prepare_templates(const std::vector<int64_t>& needed, Purpose pur
   parallel_for(int64_t(needed.size()), threads, [&] { return prepare_one; }, [] {});
 }
 
-// Calls make_worker() once per thread, and the result with the number of each pair. Pairs are taken in groups whose
-// templates fit in memory together; within a group, large pairs first, so that no thread is left with one at the end.
+// Calls make_worker() once per thread, and the result with the index of each pair. Pairs are processed in groups whose
+// templates fit in memory together; within a group, largest first, so that no thread is still working on a large one at
+// the end.
 template <class MakeWorker>
 bool GraphSet::for_each_pair(const std::vector<GraphPair>& pairs, Purpose purpose, int threads, Interrupt& interrupt,
                              MakeWorker make_worker) {
@@ -110,7 +111,7 @@ bool GraphSet::distances(const std::vector<GraphPair>& pairs, const SolveOptions
   return for_each_pair(pairs, Purpose::solve, threads, interrupt, make_worker);
 }
 
-// Between each node of the graph and each node of the template, as they are numbered in the input.
+// The cost between each node of the graph and each node of the template, in input order.
 void GraphSet::node_costs(const GraphPair& pair, std::vector<double>& out) const {
   const Graph &graph = graphs_[pair.graph], &tmpl = graphs_[pair.tmpl];
   const int64_t d = in_.features;

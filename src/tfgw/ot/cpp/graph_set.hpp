@@ -1,5 +1,5 @@
-// A ragged set of graphs, of which any can be the template of any other: each is prepared once, whatever the number of
-// pairs that it is part of.
+// A ragged set of graphs, each of which can be the template of any other. Each is prepared once, regardless of the
+// number of its pairs.
 #pragma once
 
 #include <memory>
@@ -21,18 +21,18 @@ enum class NodeCost { squared_euclidean, euclidean, hamming };  // the last two 
 
 class GraphSet {
  public:
-  // Entries of the structures of all templates that are kept at a time, unless a single one has more; each has three
-  // matrices, so this is 400 MB.
+  // Limit on the structure entries of all cached templates, unless a single one has more. Each has three matrices, so
+  // this is 400 MB.
   static constexpr int64_t kKeptEntries = int64_t(1) << 24;
 
-  // Points into the input, which has been validated; pairs are of graphs that are not empty.
+  // Points into the input, which must have been validated. Pairs must not refer to empty graphs.
   GraphSet(const BatchInput& in, double alpha, NodeCost node_cost, int threads, int64_t kept_entries = kKeptEntries);
 
   GraphSet(const GraphSet&) = delete;
 
   int64_t size() const { return int64_t(graphs_.size()); }
 
-  // All write one value per pair, in the order of the pairs. False if interrupted.
+  // All write one value per pair, in the order of the pairs. They return false if interrupted.
   bool distances(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads, Interrupt& interrupt,
                  double* out);
   bool lower_bounds(const std::vector<GraphPair>& pairs, int threads, Interrupt& interrupt, double* out);
@@ -42,7 +42,7 @@ class GraphSet {
   enum class Purpose { solve, bound };
   struct AsTemplate {
     Template prepared;
-    StructureProfiles profiles;  // once a bound was asked for
+    StructureProfiles profiles;  // after the first request for a bound
     bool has_profiles;
   };
 
@@ -51,7 +51,7 @@ class GraphSet {
                      MakeWorker make_worker);
   void prepare_templates(const std::vector<int64_t>& needed, Purpose purpose, int threads);
   Template as_template(int64_t b) const;
-  int64_t entries(int64_t b) const;  // that are kept of a template
+  int64_t entries(int64_t b) const;  // stored for a template
   void node_costs(const GraphPair& pair, std::vector<double>& out) const;
 
   const BatchInput in_;
@@ -59,8 +59,8 @@ class GraphSet {
   const NodeCost node_cost_;
   const int64_t kept_entries_;
   std::vector<Graph> graphs_;
-  std::vector<std::unique_ptr<AsTemplate>> templates_;  // those that are kept
-  std::vector<StructureProfiles> profiles_;             // of the graphs, once a bound was asked for
+  std::vector<std::unique_ptr<AsTemplate>> templates_;  // null if not cached
+  std::vector<StructureProfiles> profiles_;             // of the graphs, after the first request for a bound
   std::vector<Profiles> marginals_;                     // likewise
 };
 

@@ -1,4 +1,4 @@
-// A solve can be stopped from outside: every thread polls, and the first to see the request tells the others.
+// Interrupts a solve from outside: every thread polls, and the first to see the request notifies the others.
 #pragma once
 
 #include <atomic>

@@ -13,7 +13,7 @@ namespace {
 
 typedef double Vec __attribute__((vector_size(kLane * sizeof(double))));
 typedef int64_t Mask __attribute__((vector_size(kLane * sizeof(int64_t))));
-// The same in memory: aligned like one element only.
+// The same in memory, with the alignment of a single element.
 typedef double VecInMemory __attribute__((vector_size(kLane * sizeof(double)), aligned(8), may_alias));
 typedef int64_t MaskInMemory __attribute__((vector_size(kLane * sizeof(int64_t)), aligned(8), may_alias));
 
@@ -24,8 +24,8 @@ TFGW_INLINE Vec load(const double* p) { return *reinterpret_cast<const VecInMemo
 TFGW_INLINE void store(double* p, Vec v) { *reinterpret_cast<VecInMemory*>(p) = v; }
 TFGW_INLINE void store(int64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p) = v; }
 
-// The loops run over strips of at most W vectors of columns, whose sums then stay in registers: Strip<V>::run is one
-// strip of V vectors that starts at column k.
+// The loops run over strips of at most W vectors of columns, so that the sums stay in registers. Strip<V>::run
+// processes one strip of V vectors from column k on.
 template <int W, template <int> class Strip, class... Args>
 TFGW_INLINE void for_each_strip(int ld, const Args&... args) {
   int k = 0;

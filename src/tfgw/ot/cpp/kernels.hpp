@@ -1,4 +1,4 @@
-// The vectorised loops of the core, each compiled for the baseline and for AVX2, chosen once at run time.
+// The vectorised loops of the core, each compiled for the baseline and for AVX2 and selected once at run time.
 //
 // Matrices that run over template nodes are stored row by row with a stride `ld`, a multiple of kLane; padding
 // columns hold kPadCost in cost matrices (never picked) and 0 everywhere else.
@@ -16,8 +16,8 @@ namespace tfgw {
 
 constexpr int kLane = 4;
 
-// Memory that begins with a cache line, so that no vector of a row straddles two. Cut from a larger piece of memory, which
-// the piece before it points to: the system's own aligned allocation takes many times longer than a plain one.
+// Memory aligned to a cache line, so that no vector of a row straddles two. Carved from a larger allocation, whose
+// address is stored in front of it: the system's aligned allocation is many times slower than a plain one.
 template <class T>
 struct CacheAligned {
   using value_type = T;
@@ -48,7 +48,7 @@ using Matrix = Aligned<double>;
 inline int padded(int columns) { return (columns + kLane - 1) / kLane * kLane; }
 
 struct Kernels {
-  // out[i, k] = sum_c (x[i, c] - ft[c, k])²; the difference is squared, so nothing cancels.
+  // out[i, k] = sum_c (x[i, c] - ft[c, k])². The differences are squared directly, to avoid cancellation.
   void (*squared_distances)(int n, int ld, int d, const double* x, const double* ft, double* out);
 
   // max |cost[i, k]| over the first `cols` columns
@@ -59,10 +59,10 @@ struct Kernels {
   void (*price)(int first, int last, int ld, const double* cost, const double* u, const double* v, double eps,
                 double* best, int64_t* row);
 
-  // The column k of the smallest cost[k] + extra[k], the first of several; over `ld` columns
+  // The column k of the smallest cost[k] + extra[k], the first if several are equal; over `ld` columns
   int (*cheapest)(int ld, const double* cost, const double* extra);
 
-  // Second smallest less smallest of `ld` costs
+  // Second smallest minus smallest of `ld` costs
   double (*regret)(int ld, const double* cost);
 
   // out = base + a * in, over `size` entries (a multiple of kLane)

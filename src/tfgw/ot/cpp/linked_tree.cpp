@@ -57,9 +57,10 @@ void LinkedTree::pivot(int row, int col, double reduced) {
   }
 }
 
-// Sends as much flow as fits along (row, col) and back through the tree. Returns the lower end of the leaving arc,
-// complemented if it lies on the column's side. Among blocking arcs it is the last one met when the cycle is walked
-// from its apex in the direction of the flow: down to `row`, over the new arc, up from `col` (Cunningham's rule).
+// Sends as much flow as possible along (row, col) and back through the tree. Returns the lower end of the leaving arc,
+// complemented if it lies on the column's side. Of several blocking arcs, the leaving one is the last on the cycle,
+// walked from its apex in the direction of the flow: down to `row`, over the new arc, up from `col` (Cunningham's
+// rule).
 int LinkedTree::push_flow_around_cycle(int row, int col, int64_t& pushed) {
   int a = row, b = rows_ + col;
   int64_t row_min = std::numeric_limits<int64_t>::max(), col_min = row_min;

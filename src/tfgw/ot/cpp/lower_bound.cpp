@@ -22,7 +22,7 @@ void append(Profiles& profiles, Atoms& atoms) {
   profiles.ptr.push_back(int64_t(profiles.value.size()));
 }
 
-// Entries that are not stored are zeros and hold the rest of the mass.
+// Entries that are not stored are zeros and have the rest of the mass.
 Profiles profiles_of(const std::vector<std::vector<std::pair<int, double>>>& entries, const std::vector<double>& h) {
   Profiles out;
   for (const auto& row : entries) {
@@ -38,8 +38,8 @@ Profiles profiles_of(const std::vector<std::vector<std::pair<int, double>>>& ent
   return out;
 }
 
-// Optimal transport on a line: both in ascending order. What rounding leaves over costs nothing, which can only make
-// the bound lower.
+// Optimal transport on a line: both in ascending order. Mass left over by rounding costs nothing, which can only lower
+// the bound.
 double line_cost(const Profiles& a, int i, const Profiles& b, int k) {
   int64_t p = a.ptr[i], q = b.ptr[k];
   double left = a.mass[p], right = b.mass[q], cost = 0;

@@ -1,16 +1,16 @@
-// A basis for problems of at most 32·W columns (basis.hpp), in which nothing walks the tree.
+// A basis for problems of at most 32·W columns (basis.hpp) that needs no tree traversal.
 //
 // A row that ships everything to one column, its home, is a leaf: its flow is its supply and its potential follows
 // from its home's. All other rows, the split ones, are fewer than the columns (a spanning tree has rows + cols − 1
 // arcs), so the columns and the split rows form a small core, whatever the number of rows.
 //
 // Core nodes are numbered columns first, then split rows. A node's potential is v for a column and −u for a row, so
-// that a subtree shifts by one and the same amount; a leaf row's u is its cost to its home less the home's v. Each row
-// keeps the node that it depends on (its anchor: itself, or its home) and what to add (its base).
+// that all nodes of a subtree shift by the same amount; a leaf row's u is its cost to its home minus the home's v. Each
+// row stores the node it depends on (its anchor: itself, or its home) and the offset to add (its base).
 //
-// Each core arc has a slot; each core node knows, as a bit mask over slots, the arcs on its path to the root. The
-// cycle that an entering arc closes is the exclusive or of two masks; a subtree is every node whose mask has the bit
-// of the arc above it; hanging that subtree elsewhere is an exclusive or with one and the same mask for all its nodes.
+// Each core arc has a slot; each core node stores the arcs on its path to the root as a bit mask over slots. The cycle
+// closed by an entering arc is the exclusive or of two masks; a subtree consists of the nodes whose mask has the bit of
+// the arc above it; reattaching it elsewhere is an exclusive or with the same mask for all its nodes.
 #pragma once
 
 #include <algorithm>
@@ -131,7 +131,7 @@ class MaskTree {
     if (loser.degree == 1) leave_core(loser.row, loser.slots);
   }
 
-  // Split rows are visited as well, as if they had an arc without flow: a branch for them would be unpredictable.
+  // Split rows are visited too, as if they had an arc without flow, because a branch for them would be unpredictable.
   template <class Visit>
   void for_each_arc(Visit visit) const {
     for (int row = 0; row < int(anchor_.size()); ++row) visit(row, home(row), is_leaf(row) * supply_[row]);
@@ -146,7 +146,7 @@ class MaskTree {
   };
   struct SplitRow {
     int32_t row, degree;
-    int32_t slots;  // exclusive or of its arcs' slots: where one arc is left, its slot
+    int32_t slots;  // exclusive or of its arcs' slots: the slot itself if one arc is left
   };
 
   static bool test(const Bits& bits, int slot) { return bits[slot / 64] >> (slot % 64) & 1; }
@@ -159,7 +159,7 @@ class MaskTree {
   }
 
   bool is_leaf(int row) const { return anchor_[row] < step_; }
-  int home(int row) const { return std::min(anchor_[row], root_); }  // of a split row any column
+  int home(int row) const { return std::min(anchor_[row], root_); }  // for a split row, some column
   Bits path(int node) const {
     Bits bits;
     for (int w = 0; w < W; ++w) bits[w] = mask_[int64_t(w) * 2 * step_ + node];
@@ -219,8 +219,8 @@ class MaskTree {
     base_[row] = cost_[int64_t(row) * ld_ + home(row)];
   }
 
-  // The losing arc with the least flow. Among several it is the last one met when the cycle is walked from its apex
-  // in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
+  // The losing arc with the least flow. Of several, the last one on the cycle, walked from its apex in the direction of
+  // the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
   int blocking_slot(const Bits& losing, const Bits& from_row) const {
     int64_t least = std::numeric_limits<int64_t>::max();
     for_each_slot(losing, [&](int s) { least = std::min(least, flow_[s]); });

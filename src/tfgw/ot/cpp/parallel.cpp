@@ -13,8 +13,8 @@
 namespace tfgw {
 namespace {
 
-// How long a thread waits awake: longer than what comes between the calls of a training loop, as to wake it may take as
-// long as it then helps. After a moment it offers its processor to others at every look.
+// How long a thread spins: longer than the pause between the calls of a training loop, because waking a thread may take
+// as long as the work it then does. After a moment it yields its processor at every poll.
 constexpr std::chrono::microseconds kAlone{50}, kAwake{2000};
 
 void relax() {
@@ -27,7 +27,7 @@ void relax() {
 #endif
 }
 
-// Waits awake until `ready()`; false if that takes too long.
+// Spins until `ready()`. Returns false on timeout.
 template <class Ready>
 bool spin_until(Ready ready) {
   const auto start = std::chrono::steady_clock::now();
@@ -43,7 +43,7 @@ bool spin_until(Ready ready) {
   return false;
 }
 
-// What the lock protects takes less time than to fall asleep over it.
+// The critical sections take less time than blocking on a mutex.
 std::unique_lock<std::mutex> locked(std::mutex& mutex) {
   std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
   for (int i = 0; i < 1000 && !lock; ++i) {
@@ -54,7 +54,7 @@ std::unique_lock<std::mutex> locked(std::mutex& mutex) {
   return lock;
 }
 
-// Threads that wait for jobs. Never destroyed, as they may outlive everything else in the process.
+// Threads that wait for jobs. Never destroyed, because they may outlive everything else in the process.
 class Pool {
  public:
   void offer(Job& job, int helpers) {
@@ -67,11 +67,11 @@ class Pool {
         if (asleep_ > 0) offered_.notify_one();
       }
     } catch (const std::system_error&) {
-      // The system has no more threads to give: those that there are do the work.
+      // The system cannot create more threads: the existing ones do the work.
     }
   }
 
-  // Takes back what nobody has begun with, and waits for the others.
+  // Withdraws offers that no thread has accepted, and waits for the others.
   void finish(Job& job, const std::function<void()>& idle) {
     auto lock = locked(mutex_);
     offers_.erase(std::remove(offers_.begin(), offers_.end(), &job), offers_.end());
@@ -108,7 +108,7 @@ class Pool {
       job.work();
       lock = locked(mutex_);
       ++free_;
-      // The last look at the job: its caller may return now.
+      // The last access to the job: its caller may return now.
       if (job.running.fetch_sub(1, std::memory_order_release) == 1) finished_.notify_all();
     }
   }
@@ -116,14 +116,14 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable offered_, finished_;
   std::deque<Job*> offers_;
-  std::atomic<int> open_offers_{0};  // as many as offers_ has, for those who wait awake
-  int free_ = 0;                     // threads that are not at work
-  int asleep_ = 0;                   // those of them that have to be woken
+  std::atomic<int> open_offers_{0};  // size of offers_, for spinning threads
+  int free_ = 0;                     // idle threads
+  int asleep_ = 0;                   // idle threads that must be woken
 };
 
 std::atomic<Pool*> current{nullptr};
 
-// Threads do not survive a fork: the child begins with a pool of its own, whatever state the parent's was in.
+// Threads do not survive a fork: the child starts with a new pool, whatever the state of the parent's.
 Pool& pool() {
   static const bool made = [] {
     current = new Pool;

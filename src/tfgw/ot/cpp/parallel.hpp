@@ -1,5 +1,5 @@
-// Runs independent items on several threads. They wait for the next call, and for a moment they do so awake: to start a
-// thread or to wake one takes longer than to solve a few pairs.
+// Runs independent items on several threads. Threads wait for the next call, spinning at first: starting or waking a
+// thread takes longer than solving a few pairs.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace tfgw {
 
-// What threads that have nothing else to do help with. It lives as long as its call of `run_with_helpers`.
+// Work offered to idle threads. It must outlive its call of `run_with_helpers`.
 struct Job {
-  std::function<void()> work;   // run once by each helper, at the same time
+  std::function<void()> work;   // run once by each helper, concurrently
   std::atomic<int> running{0};  // helpers at work
 };
 
-// Lets up to so many threads run `job.work` while the caller runs it too. Helpers that have not begun when the caller is
-// done never will; while others are still at work, it calls idle() now and then.
+// Lets up to that many threads run `job.work` while the caller runs it too. Helpers that have not begun when the caller
+// is done never will; while others are still running, the caller calls idle() now and then.
 void run_with_helpers(Job& job, int helpers, const std::function<void()>& idle);
 
 // Calls make_worker() once per thread and the result with each item index in [0, items). Items are handed out in

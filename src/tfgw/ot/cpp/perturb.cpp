@@ -9,13 +9,13 @@
 namespace tfgw {
 namespace {
 
-constexpr size_t kKept = 8;         // minima that are remembered
-constexpr size_t kLowest = 4;       // of which a start is near one of so many
-constexpr int kPatch = 8;           // nodes that a start puts elsewhere
-constexpr int kHops = 4;            // how far around a node its place in the order looks
+constexpr size_t kKept = 8;         // number of minima stored
+constexpr size_t kLowest = 4;       // a start is near one of this many lowest minima
+constexpr int kPatch = 8;           // nodes moved by a start
+constexpr int kHops = 4;            // radius of the neighbourhood that determines a node's place in the order
 constexpr double kSameValue = 1e-9;
 
-// What is drawn for a start; further draws are those of pairs (node, template node).
+// Random quantities drawn for a start; further draws are for pairs (node, template node).
 enum Draw : uint64_t { kMinimum, kOther, kNode };
 
 // A number in [0, 1) that is a function of its arguments (splitmix64).
@@ -33,7 +33,7 @@ size_t draw_below(size_t count, uint64_t index, uint64_t what) {
 // Between −1 and 1, for the node at a place and node k of the template.
 double noise(int index, int place, int k) { return 2 * draw(index, kNode + 1 + place, k) - 1; }
 
-// Linked nodes, as far as links reach: a random node, its neighbours in random order, theirs, …
+// Linked nodes, breadth first: a random node, its neighbours in random order, their neighbours, …
 std::vector<int> patch(const Graph& graph, const std::vector<int32_t>& places, int index) {
   const size_t size = std::min(graph.n, kPatch);
   std::vector<double> turn(graph.n);
@@ -48,7 +48,7 @@ std::vector<int> patch(const Graph& graph, const std::vector<int32_t>& places, i
         if (c != 0 && !taken[i]) fresh.push_back(i);
       });
       std::sort(fresh.begin(), fresh.end(), earlier);
-    } else {  // the first, and where links lead no further
+    } else {  // the first node, and whenever no link leads further
       int first = -1;
       for (int i = 0; i < graph.n; ++i)
         if (!taken[i] && (first < 0 || earlier(i, first))) first = i;

@@ -1,11 +1,11 @@
-// Starts near local minima that were found before.
+// Starts near local minima found earlier.
 //
-// At a local minimum the gradient is a linear cost of which the minimum is a solution. Changed at random for a few nodes
-// that are linked, it has a solution that keeps most of the plan and puts these nodes elsewhere. The mean of the gradients
-// of two minima keeps what they have in common.
+// A local minimum solves the linear problem whose cost is the gradient there. After a random change of the gradient at
+// a few linked nodes, the solution keeps most of the plan but moves these nodes. The mean of the gradients at two
+// minima preserves what they have in common.
 //
-// "At random" is a function of a start's number and of the places of nodes in an order that does not depend on how they are
-// numbered but for ties.
+// The random numbers are a function of the start's number and of the nodes' places in an order that, up to ties, does
+// not depend on their numbering.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,13 @@ class LowestMinima {
   std::vector<Minimum> found_;
 };
 
-// Place of each node of the graph when nodes are sorted by what they and their surroundings look like from the template.
+// Place of each node of the graph when nodes are sorted by how they and their neighbourhoods compare to the template.
 std::vector<int32_t> node_places(const Graph& graph, const Template& tmpl, const Matrix& feature_cost);
 
-// Adds numbers between −scale and scale to a cost (n, ld), which depend on start number `index`.
+// Adds numbers between −scale and scale, which depend on start number `index`, to a cost (n, ld).
 void add_noise(const std::vector<int32_t>& places, int index, double scale, int m, int ld, Matrix& cost);
 
-// Fills `cost` (n, ld) such that its optimal transport plan is start number `index`, near one of the minima or between two.
+// Fills `cost` (n, ld) so that its optimal transport plan is start number `index`, near one minimum or between two.
 void perturbed_cost(const Graph& graph, const Template& tmpl, const LowestMinima& minima,
                     const std::vector<int32_t>& places, int index, Matrix& cost);
 

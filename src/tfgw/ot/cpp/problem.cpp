@@ -11,7 +11,7 @@
 namespace tfgw {
 namespace {
 
-constexpr int64_t kTemplateEffort = int64_t(1) << 22;  // of canonical_order: in every call, so not much
+constexpr int64_t kTemplateEffort = int64_t(1) << 22;  // of canonical_order: low, because it runs in every call
 
 void normalise(std::vector<double>& h) {
   const double total = std::accumulate(h.begin(), h.end(), 0.0);
@@ -88,8 +88,8 @@ void prepare_dense(Graph& g) {
     }
 }
 
-// All edges of the batch as rows of one sparse matrix. With weights, entries listed several times add up; without, edges
-// are a set, without loops.
+// All edges of the batch as rows of one sparse matrix. With weights, repeated entries add up; without, edges form a set
+// without loops.
 Csr build_adjacency(const BatchInput& in) {
   const int64_t* source = in.edge_index;
   const int64_t* target = in.edge_index + in.edges;
@@ -146,8 +146,8 @@ Graph prepare_graph(const BatchInput& in, int64_t b, const Csr& adjacency, const
   return g;
 }
 
-// The nodes that have weight, in an order that does not depend on how they are numbered: by weight and features, and
-// where these are equal by structure.
+// The nodes that have weight, in an order that does not depend on their numbering: by weight and features, and by
+// structure among equals.
 std::vector<int32_t> live_nodes(const TemplatesInput& in, int64_t k) {
   const int64_t m = in.nodes, d = in.features;
   std::vector<int32_t> live;

@@ -82,7 +82,8 @@ struct Graph {
   }
 };
 
-// A template without its weightless nodes, the others in canonical order. Matrices over its nodes have stride ld (kernels.hpp).
+// A template without its weightless nodes, the others in canonical order. Matrices over its nodes have stride ld
+// (kernels.hpp).
 struct Template {
   int m = 0, ld = 0;
   double alpha = 0;
@@ -97,10 +98,10 @@ struct Template {
   double constant = 0;
 };
 
-// Template k, prepared by itself.
+// Prepares template k alone.
 Template prepare_template(const TemplatesInput& in, int64_t k);
 
-// Everything that a batch is solved with, prepared on several threads.
+// The prepared data of a batch, computed on several threads.
 void prepare(const BatchInput& in, const TemplatesInput& templates_in, int threads, std::vector<Graph>& graphs,
              std::vector<Template>& templates);
 

@@ -7,7 +7,7 @@
 namespace tfgw {
 namespace {
 
-constexpr int64_t kPollEvery = int64_t(1) << 18;  // steps between two polls of the interrupt: some milliseconds
+constexpr int64_t kPollEvery = int64_t(1) << 18;  // steps between two polls of the interrupt: a few milliseconds
 
 }  // namespace
 
@@ -63,7 +63,7 @@ bool Refiner::stop_requested() {
   return interrupt_.poll();
 }
 
-// Every cell in the queue looks at its neighbours: nodes of a cell that see it differently part.
+// Every cell in the queue acts as a splitter: cells whose nodes have different ties to it are split.
 uint64_t Refiner::refine(Partition& p, std::vector<int32_t> queue) {
   uint64_t trace = 0;
   for (int32_t cell : queue) queued_[cell] = 1;
@@ -88,8 +88,8 @@ uint64_t Refiner::refine(Partition& p, std::vector<int32_t> queue) {
   return trace;
 }
 
-// Parts the nodes of a cell by their keys, smallest first. Of the parts, the first largest need not look again unless
-// the cell was to look anyway: what it sees follows from what the others and the whole see.
+// Splits a cell by the keys of its nodes, smallest first. The first of the largest parts is not queued unless the cell
+// was queued already: its splits follow from those by the whole cell and by the other parts.
 uint64_t Refiner::split(Partition& p, int cell, std::vector<int32_t>& queue) {
   const int size = p.size[cell];
   const auto first = p.node.begin() + cell;

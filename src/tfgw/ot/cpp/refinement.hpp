@@ -1,4 +1,4 @@
-// Ordered partitions of a graph's nodes, and their refinement until the nodes of a cell look alike from every cell.
+// Ordered partitions of a graph's nodes, refined until all nodes of a cell have equal ties to every cell.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace tfgw {
 
-// Nodes in a row, cut into cells. A cell is named by the place of its first node.
+// A sequence of nodes, divided into cells. A cell is identified by the position of its first node.
 struct Partition {
-  std::vector<int32_t> node;   // at each place
+  std::vector<int32_t> node;   // at each position
   std::vector<int32_t> cell;   // of each node
-  std::vector<int32_t> size;   // of each cell, by its name
+  std::vector<int32_t> size;   // of each cell, by the position of its first node
   int cells = 0;
 
   bool is_discrete() const { return cells == int(node.size()); }
@@ -21,20 +21,20 @@ struct Partition {
 
 class Refiner {
  public:
-  // Once the interrupt has stopped, partitions are left as they are, refined or not.
+  // After an interrupt, partitions are left as they are, refined or not.
   Refiner(const ColouredGraph& graph, Interrupt& interrupt);
 
-  // Cells by node colour, refined.
+  // The cells by node colour, refined.
   Partition first_partition();
 
-  // Makes `node` the first of its cell and a cell of its own, and refines. Returns a hash of all that was seen on the
-  // way, which does not depend on how nodes are numbered.
+  // Splits `node` off as the first, singleton part of its cell, and refines. Returns a hash of the refinement, which
+  // does not depend on the node numbering.
   uint64_t individualise(Partition& partition, int node);
 
-  // Makes every node of a cell of twins a cell of its own; nothing else can change.
+  // Splits a cell of twins into singletons; no other cell can change.
   static void separate(Partition& partition, int cell);
 
-  // Steps so far.
+  // Number of steps so far.
   int64_t work() const { return work_; }
 
  private:

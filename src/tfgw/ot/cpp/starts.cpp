@@ -10,13 +10,13 @@
 namespace tfgw {
 namespace {
 
-// Steps of a walk at which it is looked at: near the pinned node one by one, far from it ever more rarely.
+// Steps of a walk at which it is sampled: every step near the pinned node, ever fewer far from it.
 constexpr int kSteps[] = {0, 1, 2, 3, 4, 8, 16, 32};
 constexpr int kLooks = int(std::size(kSteps));
 constexpr int kFirstLinks = 4, kOtherLinks = 2;
-constexpr int kRound = 64, kFresh = 8;  // starts in a round, and those of them that begin afresh
+constexpr int kRound = 64, kFresh = 8;  // starts in a round, and how many of them are fresh
 
-// One start: ranks of the template's node and of the graph's node that are pinned, and of the template's link.
+// One start: the ranks of the pinned template node and graph node, and of the template's link.
 struct Pin {
   int template_rank, graph_rank, link;
 };
@@ -33,7 +33,7 @@ struct Link {
   int from = -1, to = -1;
 };
 
-// Place in [0, count) of the element that comes at `rank` when all are sorted by `key`; ties by place.
+// Index in [0, count) of the element at `rank` when all are sorted by `key`; ties by index.
 template <class Key>
 int at_rank(int count, int rank, Key key) {
   std::vector<std::pair<double, int>> order(count);
@@ -56,7 +56,7 @@ Link template_link(const Template& t, const Pin& pin) {
   return link;
 }
 
-// A link of the graph that is like the template's: by features and by how strongly nodes are tied to the rest.
+// A link of the graph that resembles the template's, by features and by how strongly its nodes are tied to the rest.
 Link graph_link(const Graph& g, const Template& t, double alpha, const Matrix& feature_cost,
                 const Link& target, const Pin& pin) {
   const auto mismatch = [&](int i, int k) {
@@ -74,8 +74,8 @@ Link graph_link(const Graph& g, const Template& t, double alpha, const Matrix& f
   return link;
 }
 
-// Where a walker from `anchor` is after each of kSteps, scaled to a largest value of 1: look(s, values). `step` adds
-// (A + Aᵀ) times its first argument to the second.
+// Calls look(s, values) with the distribution of a random walk from `anchor` after each of kSteps, scaled to a maximum
+// of 1. `step` adds (A + Aᵀ) times its first argument to the second.
 template <class Step, class Look>
 void walk(int nodes, int anchor, Step step, Look look) {
   std::vector<double> now(nodes, 0.0), next(nodes);

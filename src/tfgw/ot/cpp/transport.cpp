@@ -12,7 +12,7 @@ namespace tfgw {
 namespace {
 
 constexpr int kPollEvery = 64;  // pricing rounds between two polls of the interrupt
-constexpr double kSplitRounding = 1e-10;  // a smaller share of a node's mass, if rounding can be as large, is rounding
+constexpr double kSplitRounding = 1e-10;  // a smaller share of a node's mass is rounding, if rounding can be that large
 
 }  // namespace
 
@@ -62,9 +62,9 @@ Outcome TransportSimplex::solve(const double* cost, Interrupt& interrupt, int ma
   });
 }
 
-// Iterative refinement. A plan is optimal for the costs if it is for the costs less any potentials. Less the potentials
-// of the basis, they are zero on the basis but for rounding, so that its potentials for them, and with these the
-// tolerance, are as small as that. What an optimum needs to know of the large costs is in `subtracted_`.
+// Iterative refinement. Subtracting any potentials from the costs does not change the optimal plans. After subtracting
+// those of the basis, its costs are zero up to rounding, so that the new potentials, and with them the tolerance, are
+// as small as that. The contribution of the large costs is kept in `subtracted_`.
 Outcome TransportSimplex::refine(Interrupt& interrupt) {
   const std::vector<double> u = u_, v = v_;
   const Outcome outcome = with_tree([&](auto& tree) {
@@ -91,9 +91,9 @@ Outcome TransportSimplex::refine(Interrupt& interrupt) {
   return outcome;
 }
 
-// The given costs less the potentials of all rounds, rounded once: what remains may be smaller by many digits. Where it
-// is negative, but not by more than rounding of the cost, it counts as zero. The potentials are subtracted twice, so that
-// their own rounding does not decide that. Returns the largest magnitude that is left on the basis.
+// The given costs minus the potentials of all rounds, rounded once: the remainder may be smaller by many digits. If it
+// is negative by no more than rounding of the cost, it counts as zero. The potentials are subtracted twice, so that
+// their own rounding does not affect that decision. Returns the largest remaining magnitude on the basis.
 template <class Tree>
 double TransportSimplex::subtract_potentials(Tree& tree) {
   ExactSum sum;
@@ -144,7 +144,7 @@ Outcome TransportSimplex::run(Tree& tree, Interrupt& interrupt, int max_sweeps) 
   return clean_rows < rows_ ? Outcome::improved : Outcome::optimal;
 }
 
-// Pivots on the best cell of each column, most negative first, while they stay improving. False if none was.
+// Pivots on the best cell of each column, most negative first, while they remain improving. Returns false if none was.
 template <class Tree>
 bool TransportSimplex::pivot_on_candidates(Tree& tree) {
   const double* v = tree.col_potentials();
@@ -189,8 +189,8 @@ bool TransportSimplex::is_rounding(int row, int col, double mass) const {
   return mass <= kEpsilon * (rows_ + cols_) && mass <= kSplitRounding * ends;
 }
 
-// The cost less its column means: what makes a column dear to every row does not matter to the plan. Costs of extreme
-// input that overflowed become kPadCost, since the choice of columns needs values that compare.
+// The costs minus their column means: a cost that all rows pay does not affect the plan. Costs that overflowed for
+// extreme input become kPadCost, because the choice of columns needs comparable values.
 void TransportSimplex::centre_cost(Matrix& out) const {
   std::vector<double> mean(cols_, 0.0);
   out.resize(size_t(rows_) * ld_);
@@ -214,16 +214,16 @@ std::vector<int32_t> TransportSimplex::by_regret(const Matrix& cost) const {
   return order;
 }
 
-// Ships greedily, each row to its cheapest open column, rows with most to lose first. Ties are decided as if every
-// node but the root had a vanishing extra supply (`extra` counts it): a basis that is feasible then is strongly
-// feasible. Every demand must be positive.
+// Greedy assignment: each row ships to its cheapest open column, rows with the largest regret first. Ties are decided
+// as if every node but the root had a vanishing extra supply (counted by `extra`): a basis that is then feasible is
+// strongly feasible. Every demand must be positive.
 std::vector<Arc> TransportSimplex::greedy_basis() {
   centre_cost(relative_);
   std::vector<int64_t> have = supply_, want = demand_;
   std::vector<int32_t> extra_have(rows_, 1), extra_want(cols_);
   for (int k = 0; k < cols_; ++k) extra_want[k] = extra_demand(k == cols_ - 1, rows_, cols_);
   const double infinity = std::numeric_limits<double>::infinity();
-  std::vector<double> toll(ld_, infinity);  // on the cost of a column: infinite once it is full
+  std::vector<double> toll(ld_, infinity);  // added to the cost of a column: infinite once it is full
   std::fill_n(toll.begin(), cols_, 0.0);
   std::vector<Arc> arcs;
   arcs.reserve(rows_ + cols_);

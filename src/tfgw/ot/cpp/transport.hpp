@@ -34,26 +34,26 @@ struct SparsePlan {
 
 class TransportSimplex {
  public:
-  // A new problem. `ld` is the stride of the cost matrices to come (see kernels.hpp).
+  // Starts a new problem. `ld` is the stride of its cost matrices (see kernels.hpp).
   void reset(int rows, int cols, int ld, const int64_t* supply, const int64_t* demand);
 
   // Optimal flow for `cost`, from the last basis, or from a greedy one after `reset`. With `max_sweeps` > 0 it stops
-  // after so many sweeps over the costs even if the flow could still improve.
+  // after that many sweeps over the costs even if the flow could still improve.
   Outcome solve(const double* cost, Interrupt& interrupt, int max_sweeps = 0);
 
-  // After `solve` ended at an optimum: no reduced cost is below the negative of this.
+  // After `solve` reached an optimum: no reduced cost is below the negative of this.
   double tolerance() const { return eps_; }
 
-  // After `solve` ended at an optimum, for the costs that it was given: an optimum within a tolerance that is smaller by
-  // ten digits or so. Plan and potentials change only if a reduced cost is negative by more than rounding of the cost.
+  // After `solve` reached an optimum for its costs: refines it to a tolerance smaller by about ten digits. Plan and
+  // potentials change only if a reduced cost is negative by more than rounding of the cost.
   Outcome refine(Interrupt& interrupt);
   bool is_refined() const { return !subtracted_.empty(); }
 
   // Arcs that carry flow, after `solve`.
   void flow(SparsePlan& out) const;
 
-  // Whether so much flow on an arc is rounding. Weights are doubles, so sums of rows and of columns that ought to be
-  // equal differ in their last bits, and the difference has to go somewhere.
+  // Whether this much flow on an arc is rounding. Weights are doubles, so row and column sums that should be equal
+  // differ in their last bits, and the difference must end up on some arc.
   bool is_rounding(int row, int col, double mass) const;
 
   const double* row_potentials() const { return u_.data(); }
@@ -82,8 +82,8 @@ class TransportSimplex {
 
   int rows_ = 0, cols_ = 0, ld_ = 0;
   bool has_basis_ = false, pivoted_ = false;
-  const double* given_ = nullptr;  // what the caller wants the optimum for
-  const double* cost_ = nullptr;   // what is priced: the given costs or, while refining, these less `subtracted_`
+  const double* given_ = nullptr;  // the costs to be minimised
+  const double* cost_ = nullptr;   // the costs to be priced: given or, while refining, minus `subtracted_`
   double eps_ = 0;
   std::vector<int64_t> supply_, demand_;
   mutable MaskTree<1> narrow_;

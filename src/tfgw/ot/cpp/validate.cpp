@@ -11,13 +11,13 @@
 namespace tfgw {
 namespace {
 
-// Not with a stream: where this library carries its own copy of the C++ runtime, as some compilers have it by default,
+// Does not use a stream: if this library has its own copy of the C++ runtime, as with some compilers by default,
 // streams find their locale in PyTorch's copy, and print nothing or crash.
 std::string text(const char* part) { return part; }
 std::string text(int64_t part) { return std::to_string(part); }
 std::string text(double part) {
   char digits[32];
-  std::snprintf(digits, sizeof digits, "%.7g", part);  // so that weights whose sum is refused do not seem to sum to 1
+  std::snprintf(digits, sizeof digits, "%.7g", part);  // enough digits that a rejected sum does not print as 1
   return digits;
 }
 
@@ -30,9 +30,9 @@ constexpr const char* kUnusable = " that is not finite or beyond 1e100";
 
 bool usable(double value) { return std::abs(value) <= kLargest; }
 
-// Index of the first value that cannot be computed with, or `count`.
+// Index of the first value that is not finite or too large, or `count`.
 int64_t first_unusable(const double* values, int64_t count) {
-  int found = 0;  // a loop without a branch, since there is hardly ever anything to find
+  int found = 0;  // a loop without a branch, because invalid values are rare
   for (int64_t i = 0; i < count; ++i) found |= !usable(values[i]);
   int64_t i = found ? 0 : count;
   while (i < count && usable(values[i])) ++i;
@@ -70,7 +70,7 @@ void check_edges(const BatchInput& in) {
 }  // namespace
 
 std::vector<int64_t> graph_offsets(const int64_t* batch, int64_t nodes, int64_t graphs) {
-  // First, as nodes out of order make other graphs look empty.
+  // Checked first, because unsorted nodes make other graphs look empty.
   if (const int64_t* const unsorted = std::is_sorted_until(batch, batch + nodes); unsorted != batch + nodes)
     fail("batch: must be sorted, but node ", unsorted - batch, " of graph ", *unsorted, " comes after a node of graph ",
          unsorted[-1]);

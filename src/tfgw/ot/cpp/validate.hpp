@@ -1,4 +1,4 @@
-// Every check that has to look at values. Each throws std::invalid_argument naming the argument and the graph.
+// All checks of values. Each throws std::invalid_argument naming the argument and the graph.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace tfgw {
 
-// First node of each graph, and the node count at the end. Graphs after the last node are empty; others may not be.
+// First node of each graph, then the number of nodes. Only graphs after the last node may be empty.
 std::vector<int64_t> graph_offsets(const int64_t* batch, int64_t nodes, int64_t graphs);
 
-// `weight_tolerance`: how far weights may be from a sum of 1.
+// `weight_tolerance`: how far the sum of the weights may be from 1.
 void validate(const BatchInput& in, double weight_tolerance);
 void validate(const TemplatesInput& in, double weight_tolerance);
 
-// Rows of so many numbers, one for each node of the batch; null if there are none.
+// Rows of `columns` numbers, one for each node of the batch; null if there are none.
 void validate_rows(const char* argument, const double* rows, int64_t columns, const BatchInput& in);
 
 }  // namespace tfgw
