@@ -1,5 +1,5 @@
-// The C++ core for tensors on the CPU: a problem is read where its tensors are, checked, prepared and solved; its
-// backward pass reads what the solve prepared.
+// The C++ core for tensors on the CPU. A problem is read in place, validated, prepared and solved; its backward pass
+// reuses the prepared data.
 #include "cpu.hpp"
 
 #include <nanobind/stl/unique_ptr.h>
@@ -20,7 +20,7 @@
 namespace tfgw {
 namespace {
 
-// What a solve is to return besides the distances, as problem.py has it.
+// The results requested besides the distances, as in problem.py.
 enum Wanted { kResults = 1, kPlans = 2, kGradients = 4, kDiagnosis = 8 };
 
 template <class T>
@@ -28,7 +28,7 @@ T* pointer(const Torch::Facts& facts) {
   return reinterpret_cast<T*>(facts.address);
 }
 
-// Never destroyed: the interpreter may be gone by then.
+// Never destroyed, because the interpreter may have been finalised by then.
 const Torch& torch() {
   static const Torch* const found = new Torch;
   return *found;
@@ -39,7 +39,7 @@ T* memory(const nb::object& tensor) {
   return reinterpret_cast<T*>(torch().address(tensor));
 }
 
-// A problem as the core takes it, with everything that it points to.
+// A problem in the core's format, and the owner of everything it points to.
 class CpuProblem {
  public:
   explicit CpuProblem(nb::object problem)
@@ -64,22 +64,22 @@ class CpuProblem {
   nb::object device() const { return torch().device(given_.read[kX]); }
   bool has(Field field) const { return given_.has(field); }
 
-  // Zeros for the gradient of a tensor, in its shape; for that of a single α one per template, to be summed.
+  // Zeros for the gradient of a tensor, in its shape. A single α gets one per template, to be summed later.
   nb::object zeros_like(Field field) const {
     const bool single = field == kAlpha && has_single_alpha();
     const nb::object zeros = single ? torch().doubles(device(), templates_.count) : torch().like(given_.read[field]);
     std::fill_n(memory<double>(zeros), single ? templates_.count : given_.facts[field].count, 0.0);
     return zeros;
   }
-  // A gradient in the shape and the precision of its tensor. That of a single α is summed by PyTorch, as it sums that of
-  // a tensor that was expanded.
+  // A gradient in the shape and precision of its tensor. For a single α it is summed by PyTorch, as for an expanded
+  // tensor.
   nb::object as_given(nb::object gradient, Field field) const {
     if (gradient.is_none()) return gradient;
     if (field == kAlpha && has_single_alpha()) gradient = torch().summed(gradient, given_.read[kAlpha]);
     return torch().in_precision_of(gradient, fields_[field]);
   }
 
-  // The gradient of the free entries: the sum over the places of each.
+  // The gradient of the free entries: for each, the sum over its places.
   void fold(const std::vector<double>& structure, double* entries) const {
     const int64_t* const places = entry_places_;
     const int64_t count = given_.size(kTemplateStructure, 1), m = templates_.nodes;
@@ -164,7 +164,7 @@ class CpuProblem {
   const Fields fields_;
   const GivenTensors given_;
   const nb::object places_;
-  const int64_t* entry_places_ = nullptr;  // where `places_` is, as Python may not be asked while others run
+  const int64_t* entry_places_ = nullptr;  // address of `places_`, because Python cannot be called without the GIL
   std::vector<int64_t> ptr_;
   std::vector<double> weights_, structure_, alpha_;
   BatchInput graphs_{};
@@ -172,8 +172,8 @@ class CpuProblem {
   std::optional<PreparedBatch> batch_;
 };
 
-// The gradient of the distances. That of a sum is one number, expanded: it is copied here, and not by PyTorch, which takes
-// longer.
+// The gradient of the distances. The gradient of a sum is one expanded number; copying it here is faster than in
+// PyTorch.
 class Upstream {
  public:
   explicit Upstream(nb::handle grad) {
@@ -193,7 +193,7 @@ class Upstream {
   Torch::Facts facts_;
 };
 
-// Gradients of sum(grad · distances) for the tensors that need one, in their precision; None for others.
+// Gradients of sum(grad · distances) for the tensors that need one, in their precision; None for the others.
 nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::handle grad, nb::sequence needs,
                    int threads) {
   const Upstream up(grad);
@@ -201,7 +201,7 @@ nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::han
   double** const members[] = {&out.x,         &out.weights,    &out.structure,        &out.structure, &out.template_structure,
                               &out.template_x, &out.template_weights, &out.alpha};
   std::array<nb::object, kDifferentiable.size()> found;
-  std::vector<double> structure;  // the gradient of matrices, of which the problem has the free entries
+  std::vector<double> structure;  // the gradient of full matrices, if the problem has free entries
   for (size_t i = 0; i < found.size(); ++i) {
     const Field field = kDifferentiable[i];
     const bool needed = problem.has(field) && PyObject_IsTrue(nb::object(needs[i]).ptr()) == 1;
@@ -224,12 +224,12 @@ nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::han
   return grads;
 }
 
-// A problem, and what its solve found: all that results are made of, and all that its backward pass reads.
+// A problem and its solution: everything that results and the backward pass are computed from.
 class SolvedProblem {
  public:
   explicit SolvedProblem(nb::object given) : problem_(std::move(given)) {}
 
-  // False if interrupted.
+  // Returns false if interrupted.
   bool solve(const SolveOptions& options, double weight_tolerance, int threads, int wanted, Interrupt& interrupt) {
     problem_.check(weight_tolerance);
     problem_.prepare(threads);
@@ -332,8 +332,8 @@ SolveOptions options_of(const Fields& fields) {
   return options;
 }
 
-// Distances, and what is wanted besides: the results, the three tensors of a diagnosis, and the solved problem for its
-// gradients. What is not wanted is None.
+// Distances and whatever else is requested: the results, the three tensors of a diagnosis, and the solved problem for
+// its gradients. What is not requested is None.
 nb::tuple solve(nb::tuple given, int wanted, double weight_tolerance, int threads) {
   auto solved = std::make_unique<SolvedProblem>(given);
   const SolveOptions options = options_of(Fields(given));
@@ -352,7 +352,7 @@ nb::tuple solve(nb::tuple given, int wanted, double weight_tolerance, int thread
 }
 
 // Gradients of a problem whose results are given as tensors: both costs, plan, and the potentials of graphs and
-// templates. What the solve had prepared is prepared again.
+// templates. Repeats the solve's preparation.
 nb::list backward(nb::tuple given, nb::handle grad, nb::tuple results, nb::sequence needs, int threads) {
   CpuProblem problem(given);
   problem.prepare(threads);
@@ -367,7 +367,7 @@ nb::list backward(nb::tuple given, nb::handle grad, nb::tuple results, nb::seque
                    threads);
 }
 
-// The last graph of a batch that is sorted; the largest entry of any other.
+// The index of the last graph of a sorted batch; of an unsorted one, its largest entry.
 int64_t last_graph(nb::handle batch) {
   const auto [read, facts] = torch().as_read(batch, "batch");
   const int64_t* const first = pointer<int64_t>(facts);

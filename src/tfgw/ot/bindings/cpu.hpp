@@ -4,7 +4,7 @@
 
 namespace tfgw {
 
-// Adds the solver on the CPU to the extension.
+// Adds the CPU solver to the extension.
 void bind_cpu(nanobind::module_& module);
 
 }  // namespace tfgw

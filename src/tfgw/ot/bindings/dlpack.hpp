@@ -1,5 +1,5 @@
-// The part of DLPack's interface (version 1) that asks a tensor, given as a Python object, where its numbers are. Its
-// structs are as the standard lays them out.
+// The part of DLPack's interface (version 1) that gives access to the memory of a tensor passed as a Python object. The
+// structs follow the standard's layout.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -30,7 +30,8 @@ struct Tensor {
   uint64_t offset;  // in bytes
 };
 
-// Fills in what is true while the object lives; not 0, and a Python exception, where there is nothing to tell.
+// Fills in a description that is valid while the object lives. Returns nonzero and sets a Python exception if the
+// object has none.
 using Describe = int (*)(void* object, Tensor* out);
 
 struct Table {
@@ -41,7 +42,7 @@ struct Table {
   void* current_stream;
 };
 
-// Of a class of tensors, if it has such a table.
+// The function of a tensor class, or null if the class has no such table.
 inline Describe table_of(nb::handle type) {
   constexpr const char* kAttribute = "__dlpack_c_exchange_api__";
   if (!nb::hasattr(type, kAttribute)) return nullptr;

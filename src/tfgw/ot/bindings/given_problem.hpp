@@ -1,5 +1,5 @@
-// A `Problem` of tfgw/ot/problem.py as native code reads it. The order of its fields is written there alone: here they
-// are found by name, once.
+// A `Problem` of tfgw/ot/problem.py as read by native code. The order of its fields is defined there only; here they
+// are looked up by name, once.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +15,7 @@ enum Field {
   // tensors
   kX, kBatch, kNodeWeights, kEdgeIndex, kEdgeWeight, kStructure, kTemplateStructure, kTemplateFeatures, kTemplateWeights,
   kAlpha, kCost, kInitialPlans,
-  // numbers, and what says where free entries of the templates' structures stand
+  // numbers, and the positions of free entries in the templates' structures
   kBatchSize, kMaxIter, kTol, kNumStarts, kStartKinds, kPattern, kPaddedNodes,
   kFields
 };
@@ -26,7 +26,7 @@ constexpr const char* kFieldNames[kFields] = {
     "template_weights", "alpha", "cost", "initial_plans", "batch_size", "max_iter", "tol", "n_starts", "start_kinds",
     "pattern", "padded_nodes"};
 
-// Those with gradients, in the order of `Problem.differentiable`.
+// The differentiable fields, in the order of `Problem.differentiable`.
 constexpr std::array<Field, 8> kDifferentiable = {kX,                 kNodeWeights,      kEdgeWeight,      kStructure,
                                                   kTemplateStructure, kTemplateFeatures, kTemplateWeights, kAlpha};
 
@@ -39,7 +39,7 @@ class Fields {
   template <class T>
   T as(Field field) const { return nb::cast<T>((*this)[field]); }
 
-  // The two places of each free entry, `places` of `StructurePattern`; None if the structures are given as they are.
+  // The two places of each free entry, `places` of `StructurePattern`; None if the structures are given as matrices.
   nb::object entry_places() const {
     const nb::handle pattern = (*this)[kPattern];
     return pattern.is_none() ? nb::none() : nb::borrow(PyTuple_GetItem(pattern.ptr(), place_of_places()));
@@ -52,7 +52,7 @@ class Fields {
   nb::handle problem_;
 };
 
-// The tensors of a problem in the form that native code reads, kept alive.
+// The tensors of a problem in the format of native code, kept alive.
 struct GivenTensors {
   GivenTensors(const Torch& torch, const Fields& fields);
 
@@ -63,8 +63,8 @@ struct GivenTensors {
   std::array<Torch::Facts, kTensors> facts;
 };
 
-// Whether the checks of shapes, dtypes and devices (inputs.py) would find nothing wrong. They say what is wrong, and take
-// longer than everything else around a small solve. Where this is false, the problem may still be right.
+// Whether the checks of shapes, dtypes and devices (inputs.py) are certain to pass. Those report what is wrong, and
+// take longer than everything else around a small solve. If this returns false, the problem may still be valid.
 bool is_plain(const Torch& torch, nb::handle problem);
 
 }  // namespace tfgw

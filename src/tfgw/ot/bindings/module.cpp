@@ -33,8 +33,8 @@ void offsets(const Longs& batch, Longs& out) {
   std::copy(ptr.begin(), ptr.end(), out.data());
 }
 
-// Canonical orders of all graphs of a batch. `node_rows`: what describes each node, (nodes, …). `edge_rows`: likewise
-// for edges. Either of edges and dense blocks may be missing.
+// Canonical orders of all graphs of a batch. `node_rows`: attributes of each node, (nodes, …). `edge_rows`: likewise
+// for edges. Either edges or dense blocks may be missing.
 void canonical_orders(Longs ptr, Doubles node_rows, MaybeLongs edge_index, MaybeDoubles edge_rows, MaybeDoubles dense,
                       int64_t effort, Longs order, Ints exact) {
   const OrderInput in{int64_t(ptr.shape(0)) - 1,
@@ -60,7 +60,7 @@ void canonical_orders(Longs ptr, Doubles node_rows, MaybeLongs edge_index, Maybe
 
 NB_MODULE(_core, module) {
   using namespace tfgw;
-  nb::set_leak_warnings(false);  // a graph of PyTorch's may keep solved problems until the interpreter ends
+  nb::set_leak_warnings(false);  // PyTorch's autograd graph may keep solved problems until the interpreter exits
   module.def("canonical_orders",
              nb::overload_cast<Longs, Doubles, MaybeLongs, MaybeDoubles, MaybeDoubles, int64_t, Longs, Ints>(
                  &canonical_orders),

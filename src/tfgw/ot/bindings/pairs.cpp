@@ -1,4 +1,4 @@
-// Pairs of a ragged set of graphs on the CPU. Everything comes as NumPy arrays.
+// Pairs of a ragged set of graphs on the CPU. All inputs are NumPy arrays.
 #include "pairs.hpp"
 
 #include <nanobind/ndarray.h>
@@ -21,7 +21,7 @@ using Longs = nb::ndarray<const int64_t, nb::c_contig, nb::device::cpu>;
 using Values = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Pairs = nb::ndarray<const int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 
-// The graphs, and the arrays that they are read from.
+// The graphs, and the arrays that they point into.
 class GivenGraphs {
  public:
   GivenGraphs(Longs ptr, Doubles x, Doubles node_weights, std::optional<Longs> edge_index,

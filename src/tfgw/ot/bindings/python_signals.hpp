@@ -10,7 +10,7 @@
 
 namespace tfgw {
 
-// Asks Python for pending signals (Ctrl-C), now and then and only on the thread that called in.
+// Polls Python for pending signals (Ctrl-C) now and then, and only on the calling thread.
 class PythonSignals : public Interrupt {
  protected:
   bool requested() override {

@@ -1,5 +1,5 @@
-// What native code asks of PyTorch: where tensors are, what they hold, and new ones. DLPack's table of functions says
-// where a tensor is in a twentieth of a microsecond; older versions of PyTorch have no such table, and are asked through
+// Access to PyTorch from native code: where tensors are, what they hold, and how to create them. DLPack's function
+// table locates a tensor in a twentieth of a microsecond; older versions of PyTorch lack it and are called through
 // Python, with every name looked up once.
 #pragma once
 
@@ -32,13 +32,13 @@ class Torch {
 
   enum Kind { kFloat64, kFloat32, kInt64, kOther };
 
-  // A tensor as native code sees it; nothing is known of one without memory of its own, such as a sparse one.
+  // A tensor as seen by native code; not `known` if it has no memory of its own, like a sparse tensor.
   struct Facts {
     bool known = false, contiguous = false;
     Kind kind = kOther;
     int dims = 0;
-    std::array<i64, 3> shape{};  // the first sizes
-    std::array<i64, 3> strides{};  // of these, where the tensor lies in the host's memory
+    std::array<i64, 3> shape{};  // the first three sizes
+    std::array<i64, 3> strides{};  // likewise, if the tensor is in host memory
     i64 count = 0, address = 0, device = 0;
     bool on_host = false;
 
@@ -51,11 +51,11 @@ class Torch {
     return found.address || !found.count ? found : Facts{};
   }
 
-  // Whether it is one of PyTorch's own classes.
+  // Whether it is a plain `Tensor` or `Parameter`, not a subclass.
   bool is_own(nb::handle tensor) const { return tensor.type().is(tensor_) || tensor.type().is(parameter_); }
 
-  // Whether it is such a tensor with memory of its own, of floating-point numbers or int64, on a device, and of a
-  // shape: sizes that may be any are found here.
+  // Whether it is such a tensor, with its own memory, of floating-point numbers or int64, on the given device and of
+  // the given shape. Sizes of kAny match any size and are filled in.
   static constexpr i64 kAny = -1;
   bool is_plain(nb::handle tensor, bool floating, std::initializer_list<i64*> shape, i64 device) const {
     if (!is_own(tensor)) return false;
@@ -74,8 +74,8 @@ class Torch {
   i64 address(nb::handle tensor) const { return tensor.is_none() ? 0 : known(tensor, "tensor").address; }
   nb::object device(nb::handle tensor) const { return attribute(tensor, device_); }
 
-  // The same values as float64 or int64 in contiguous memory, with their facts; the tensor itself if it is like that.
-  // Errors name it.
+  // The same values as float64 or int64 in contiguous memory, and their description; the tensor itself if it already
+  // has that format. Error messages contain `name`.
   std::pair<nb::object, Facts> as_read(nb::handle tensor, const char* name) const {
     if (tensor.is_none()) return {nb::none(), {}};
     const Facts found = known(tensor, name);
@@ -89,7 +89,7 @@ class Torch {
     return {read, known(read, name)};
   }
 
-  // Copies the values of a tensor that is copyable, row by row.
+  // Copies the values of a copyable tensor, row by row.
   static void copy_values(const Facts& from, double* to) {
     if (from.kind == kFloat32)
       copy_from(reinterpret_cast<const float*>(from.address), from, to);
@@ -97,7 +97,7 @@ class Torch {
       copy_from(reinterpret_cast<const double*>(from.address), from, to);
   }
 
-  // The sum of a tensor's values in the shape of another one, which has one.
+  // The sum of a tensor's values, in the shape of another tensor with a single value.
   nb::object summed(nb::handle tensor, nb::handle other) const {
     const nb::object sum = method(tensor, sum_);
     if (facts(other).dims == 0) return sum;
@@ -105,7 +105,7 @@ class Torch {
     return checked(PyObject_VectorcallMethod(view_as_.ptr(), arguments, 2, nullptr));
   }
 
-  // In the precision of another one.
+  // The tensor in the precision of another one.
   nb::object in_precision_of(nb::object tensor, nb::handle other) const {
     const nb::object dtype = attribute(other, dtype_);
     return dtype.is(float64_) ? tensor : to(tensor, dtype);
@@ -126,7 +126,7 @@ class Torch {
   }
 
  private:
-  // Its facts, or an error: an address of 0 would mean that there is no such tensor.
+  // The tensor's description, or an error: an address of 0 would mean that the tensor is missing.
   Facts known(nb::handle tensor, const char* name) const {
     const Facts found = facts(tensor);
     if (found.known) return found;
@@ -158,7 +158,7 @@ class Torch {
     return found;
   }
 
-  // A tensor in the host's memory as float64. PyTorch's own functions take longer than all that is done with a small one.
+  // A tensor in host memory as float64. PyTorch's functions would take longer than all other work on a small tensor.
   std::pair<nb::object, Facts> copied(nb::handle tensor, const Facts& from) const {
     nb::object sizes = nb::steal(PyTuple_New(from.dims));
     for (int dim = 0; dim < from.dims; ++dim) PyTuple_SetItem(sizes.ptr(), dim, PyLong_FromLongLong(from.shape[dim]));
@@ -196,7 +196,7 @@ class Torch {
         found.count *= size;
       }
       found.kind = dtype.is(float64_) ? kFloat64 : dtype.is(float32_) ? kFloat32 : dtype.is(int64_) ? kInt64 : kOther;
-      found.device = PyObject_Hash(device(tensor).ptr());  // of its kind and its number
+      found.device = PyObject_Hash(device(tensor).ptr());  // of its type and index
       found.known = true;
       return found;
     } catch (nb::python_error&) {

@@ -1,4 +1,4 @@
-// Python's view of the host's part.
+// Python bindings of the host code.
 #include "bindings.hpp"
 
 #include <nanobind/stl/array.h>
@@ -30,7 +30,7 @@ Driver driver_of(const nb::dict& addresses) {
   return driver;
 }
 
-// What a GPU calls may lead back to it: Python's garbage collector has to know.
+// The callables held by a GPU may refer back to it, so Python's garbage collector must know about them.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;

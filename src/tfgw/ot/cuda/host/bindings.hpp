@@ -4,7 +4,7 @@
 
 namespace tfgw::gpu {
 
-// Adds the host's part of solving on a GPU to the extension.
+// Adds the host code of the GPU solver to the extension.
 void bind(nanobind::module_& module);
 
 }  // namespace tfgw::gpu

@@ -1,5 +1,5 @@
-// The few functions of the CUDA driver that a solve calls. Python looks their addresses up, so that nothing here needs
-// CUDA to be compiled, linked or installed; in the tests they belong to an emulation.
+// The CUDA driver functions that a solve calls. Python looks up their addresses, so this code can be
+// compiled, linked and installed without CUDA; in the tests the functions belong to an emulation.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,7 +24,7 @@ struct Driver {
   int (*host_alloc)(void**, size_t bytes, unsigned flags);
   int (*get_error_name)(int, const char**);
 
-  // Call `function`; `what` is for an error. Holding Python's lock is not necessary.
+  // Calls `function`; `what` is for error messages. The GIL need not be held.
   template <class... Parameters, class... Arguments>
   void call(const char* what, int (*function)(Parameters...), Arguments... arguments) const {
     int error = function(arguments...);
@@ -36,7 +36,7 @@ struct Driver {
   }
 
  private:
-  static constexpr int kNoContext = 201;  // in a thread in which CUDA was not used before
+  static constexpr int kNoContext = 201;  // in a thread that has not used CUDA before
 
   static void make_context() {
     nb::gil_scoped_acquire python;

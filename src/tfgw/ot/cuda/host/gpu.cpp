@@ -23,7 +23,7 @@ constexpr KernelKind kKinds[kKernels] = {
     {"tfgw_fold", kEntryThreads},
 };
 
-constexpr unsigned kWithoutTiming = 2, kPortable = 1;  // of events, of host memory
+constexpr unsigned kWithoutTiming = 2, kPortable = 1;  // flags of events, of host memory
 
 template <class T>
 void point(T*& member, i64 address) {
@@ -32,7 +32,7 @@ void point(T*& member, i64 address) {
 
 }  // namespace
 
-// A check for the time of one solve.
+// Holds a check for the duration of one solve.
 class Gpu::Lease {
  public:
   explicit Lease(Gpu& gpu) : gpu_(gpu) {
@@ -44,7 +44,7 @@ class Gpu::Lease {
     } else {
       check_ = gpu.checks_.back();
       gpu.checks_.pop_back();
-      if (check_.pending) {  // nobody waited for a solve that was given up: its kernels may still write
+      if (check_.pending) {  // an abandoned solve was never waited for: its kernels may still write
         nb::gil_scoped_release other_threads;
         wait();
       }
@@ -52,17 +52,17 @@ class Gpu::Lease {
     *check_.word = 0;
   }
   ~Lease() {
-    if (recorded_) gpu_.checks_.push_back(check_);  // or there may be kernels that write, and no event behind them
+    if (recorded_) gpu_.checks_.push_back(check_);  // else kernels may still write, with no event after them
   }
   Lease(const Lease&) = delete;
 
   int* word() const { return const_cast<int*>(check_.word); }
-  // The last kernel that checks has been launched.
+  // Call after launching the last kernel that checks input.
   void record(Handle stream) {
     gpu_.driver_.call("record of an event", gpu_.driver_.event_record, check_.event, stream);
     recorded_ = check_.pending = true;
   }
-  // Waits for those kernels, whose errors come up here; whether they found nothing.
+  // Waits for those kernels and raises their errors. Returns whether the input is valid.
   bool passed() {
     wait();
     check_.pending = false;
@@ -81,7 +81,7 @@ std::optional<std::string> Gpu::unsupported_reason(i64 graphs, i64 nodes, i64 te
   const std::optional<int> padded = size_class(columns);
   if (!padded) return "templates have " + std::to_string(columns) + " nodes, more than 128";
   if (properties_.generation < 8) return "the GPU is older than compute capability 8.0";
-  const i64 room = properties_.memory / 16, workspace = workspace_size(nodes, *padded);  // half of it, in doubles
+  const i64 room = properties_.memory / 16, workspace = workspace_size(nodes, *padded);  // half the memory, in doubles
   if (workspace > room)
     return "a batch of " + std::to_string(nodes) + " nodes may hold a graph too large for its memory";
   if (workspace + beginning_size(graphs, nodes, templates, *padded, start) > room)
@@ -105,7 +105,8 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   p.scratch_size = scratch_size(p, blocks, small_blocks);
   const i64 beginning = beginning_size(p.graphs, p.nodes, p.templates, p.padded, p.start != nullptr);
   const i64 working = 8 * (beginning + p.scratch_size), of_pairs = 8 * kPairWords * count;
-  // Each allocation takes as long as a launch: what nobody sees, or only the backward, is in one piece.
+  // Each allocation takes as long as a launch, so memory that is internal or only read by the backward pass is one
+  // allocation.
   const bool apart = wanted == kPairs || wanted == kPlans;
   const i64 words = plan_words(p);
   const i64 behind = wanted == kDistances ? working + of_pairs : wanted == kGradients ? of_pairs + 8 * words : 0;
@@ -120,7 +121,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
     prepare(d, stream);
     if (check) check->record(stream);
   }
-  // While those run.
+  // Allocate the results while those kernels run.
   const nb::object distance = torch_.doubles(d.device, p.graphs, p.templates);
   const nb::object pairs = apart ? torch_.doubles(d.device, kPairWords, p.graphs, p.templates) : nb::none();
   const nb::object plans = wanted == kPlans ? torch_.doubles(d.device, words) : nb::none();
@@ -184,7 +185,7 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
     point(*members[i], torch_.address(found));
     grads.append(std::move(found));
   }
-  // Behind each other: C T, where the structure of the templates needs it, and gradients yet to be folded.
+  // In one allocation: C T, if needed for the gradient of the templates' structure, and gradients yet to be folded.
   const i64 of_plans = g.template_structure ? p.nodes * p.templates * p.columns : 0;
   const i64 of_structures = p.templates * p.columns * p.columns;
   SharedEntries fold = d.entries;
@@ -260,11 +261,11 @@ void Gpu::place(Described& d, nb::object memory) const {
   d.prepared = std::move(memory);
   const i64 first = torch_.address(d.prepared), end = place_prepared(p, first);
   d.prepared_end = first + d.prepared_size;
-  p.invalid = p.queue + kUnused;  // if nobody looks
-  if (d.given.has(kEdgeIndex) && !p.edges) point(p.edge_index, first);  // without edges too, there is a structure
+  p.invalid = p.queue + kUnused;  // if the host does not read the flag
+  if (d.given.has(kEdgeIndex) && !p.edges) point(p.edge_index, first);  // no edges is not the same as no structure
   if (!s.places) return;
-  if (!s.where) point(s.where, first);  // without entries too, they are shared
-  point(s.structure, end);  // behind all that
+  if (!s.where) point(s.where, first);  // entries are shared even if there are none
+  point(s.structure, end);  // after all prepared members
   s.alphas = s.structure + s.templates * s.places;
   p.template_structure = s.structure, p.alpha = s.alphas;
 }
@@ -275,7 +276,7 @@ void Gpu::prepare(const Described& d, Handle stream) {
   launch(kPrepare, p.padded, p.graphs + p.templates, 0, stream, p);
 }
 
-// A kernel that takes structs, with so many bytes of shared memory for each block.
+// Launches a kernel that takes structs, with `shared` bytes of shared memory per block.
 template <class... Structs>
 void Gpu::launch(Kernel kernel, i64 padded, i64 blocks, i64 shared, Handle stream, const Structs&... structs) {
   const KernelKind& kind = kKinds[kernel];

@@ -1,4 +1,4 @@
-// A GPU as the host sees it: problems from Python are described to the kernels, which are launched one after the other.
+// A GPU as seen by the host: describes problems from Python to the kernels and launches these in sequence.
 #pragma once
 
 #include <array>
@@ -23,54 +23,54 @@ struct Properties {
   i64 processors;
   i64 shared;      // bytes of shared memory per multiprocessor
   i64 memory;      // bytes of the device
-  int generation;  // the first number of its compute capability
+  int generation;  // major version of the compute capability
 };
 
-// A word of host memory that the kernels set to 1 where input is invalid. The event behind the kernels that check lets
-// the host read it while the GPU is already solving.
+// A word of host memory that the kernels set to 1 if the input is invalid. The event recorded after the checking
+// kernels lets the host read it while the GPU is already solving.
 struct Check {
   volatile int* word = nullptr;
   Handle event = nullptr;
-  bool pending = false;  // whether the event may still be to come
+  bool pending = false;  // whether the event may not have completed yet
 };
 
-// A problem as the kernels take it.
+// A problem in the format of the kernels.
 struct Described {
   Described(const Torch& torch, const Fields& fields) : given(torch, fields), places(fields.entry_places()) {}
 
-  GivenTensors given;       // what the structs point to, like the next one
+  GivenTensors given;       // owns what the structs point to, like the next one
   nb::object places;
   Problem problem{};
-  SharedEntries entries{};  // of a layer's templates; without `where` if there are none
-  nb::object prepared;  // memory that the kernels `index` and `prepare` fill, and all others read
-  i64 prepared_size = 0, prepared_end = 0;  // bytes of it, and the address behind them
+  SharedEntries entries{};  // of a layer's templates; `where` is null if there are none
+  nb::object prepared;  // memory filled by the kernels `index` and `prepare` and read by all others
+  i64 prepared_size = 0, prepared_end = 0;  // its size in bytes, and its end address
   nb::object device;
 };
 
-// What a solve is to leave behind, as results.py has it.
+// The requested results of a solve, as in results.py.
 enum Wanted { kDistances, kPairs, kPlans, kGradients };
 
 class Gpu {
  public:
-  // `kernel(name, columns)` has the driver's handle of a kernel, `stream()` that of PyTorch's current stream.
+  // `kernel(name, columns)` returns the driver's handle of a kernel, `stream()` that of PyTorch's current stream.
   Gpu(const Driver& driver, const Properties& properties, nb::object kernel, nb::object stream)
       : driver_(driver), properties_(properties), kernel_(std::move(kernel)), stream_(std::move(stream)) {}
 
-  // Why the kernels cannot solve a problem of so many graphs, nodes, templates and nodes of each template, perhaps with
-  // plans to start from; none if they can.
+  // Why the kernels cannot solve a problem of this many graphs, nodes, templates and nodes per template, with or
+  // without plans to start from; no value if they can.
   std::optional<std::string> unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const;
 
-  // Solves all pairs: distances, and as far as wanted pairs and plans (results.py) with the prepared memory; None if the
-  // input is invalid. While a CUDA graph is captured, nobody can look whether it is.
+  // Solves all pairs. Returns the distances and, as requested, pairs and plans (results.py) with the prepared memory;
+  // None if the input is invalid. While a CUDA graph is captured, validity cannot be checked.
   nb::object solve(nb::tuple given, double weight_tolerance, Wanted wanted);
 
-  // Gradients of what is differentiable and needed, for that of the distances. `solved` is pairs and plans, or nothing
-  // if they are behind the prepared memory, or one by one what the operators return of them. `prepared` is the solve's;
-  // None prepares again.
+  // Gradients of the differentiable inputs that need one, from the gradient of the distances. `solved` holds pairs and
+  // plans, or nothing if they follow the prepared memory, or the separate tensors returned by the operators. `prepared`
+  // is that of the solve; if None, the problem is prepared again.
   nb::list backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs, double weight_tolerance,
                     nb::object prepared);
 
-  // Of what may refer to this object.
+  // Members that may refer back to this object.
   std::array<nb::object*, 2> references() { return {&kernel_, &stream_}; }
 
  private:
@@ -89,7 +89,7 @@ class Gpu {
   const Torch torch_;
   nb::object kernel_, stream_;
   std::array<std::array<std::atomic<Handle>, kKernels>, 5> handles_{};  // by padded / 32; null until used
-  std::vector<Check> checks_;  // that nobody uses
+  std::vector<Check> checks_;  // available for reuse
 };
 
 }  // namespace tfgw::gpu

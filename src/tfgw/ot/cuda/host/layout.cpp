@@ -7,11 +7,11 @@
 namespace tfgw::gpu {
 namespace {
 
-constexpr i64 kReserved = 1 << 10;  // bytes of shared memory that each block takes besides
-// Of a block besides its pairs, and of a basis of so many nodes (flat_tree.cuh).
+constexpr i64 kReserved = 1 << 10;  // bytes of shared memory reserved per block
+// Bytes of a block besides its pairs, and of a basis with this many nodes (flat_tree.cuh).
 constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20 + 128, kMediumTree = 98 * 24 + 160, kHugeTree = 162 * 32 + 496;
 
-// Bytes that the blocks of a solve work in at most, if a single graph of all its nodes can do with them.
+// Limit on the bytes of scratch memory of a solve, unless a single graph of all its nodes needs more.
 constexpr i64 kLargestScratch = i64(2) << 30;
 
 }  // namespace
@@ -28,11 +28,11 @@ i64 workspace_size(i64 rows, i64 padded) {
   return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows + 3 * kAtoms * kAtoms + 64;
 }
 
-// A graph of three times the average size is to have room in a block's shared memory (solve_block.cuh), and as many
-// blocks as possible are to have room at a time.
+// A graph of three times the average size should fit into a block's shared memory (solve_block.cuh), with as many
+// resident blocks as possible.
 SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
   const auto share = [&](i64 blocks) { return (shared / blocks - kReserved) / 16 * 16; };
-  if (p.padded > 32)  // what is used most has room, the rest does not
+  if (p.padded > 32)  // only the most used arrays fit
     return {kSolveBlocks, share(kSolveBlocks), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false, -1, 0};
   const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * (p.padded + 4);
   const i64 per_row = 64 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
@@ -41,7 +41,7 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
   const auto blocks = [&](i64 bytes, i64 most) { return std::clamp(shared / (bytes + kReserved), i64(1), most); };
   const i64 solves = blocks(kBlock + fixed + kHugeTree + 3 * average * per_row, kSolveBlocks);
   const auto start_bytes = [&](i64 rows) { return 1024 + table + rows * per_row; };  // start.cuh
-  const i64 alone = blocks(start_bytes(2 * average), kStartWarps * kStartBlocks);  // pairs that a warp each starts
+  const i64 alone = blocks(start_bytes(2 * average), kStartWarps * kStartBlocks);  // pairs started by one warp each
   const bool many = p.graphs * p.templates >= 4 * alone * processors && alone >= 2 * kStartBlocks;
   const i64 starts = many ? alone : blocks(start_bytes(5 * average / 2), kStartBlocks);
   const auto nodes_of = [&](i64 bytes, i64 arcs) {
@@ -86,7 +86,7 @@ void place_results(Problem& p, i64 pairs, i64 plans) {
   p.structure_cost = reinterpret_cast<double*>(pairs);
   p.feature_cost = p.structure_cost + count;
   p.gap = p.feature_cost + count;
-  p.iterations = reinterpret_cast<int*>(p.gap + count);  // both counts in the room of one
+  p.iterations = reinterpret_cast<int*>(p.gap + count);  // two int arrays in the space of one array of doubles
   p.status = p.iterations + count;
   if (!plans) return;
   p.plan = reinterpret_cast<double*>(plans);

@@ -1,4 +1,4 @@
-// How large everything is that a solve takes on a GPU, and where each part of it lies.
+// Sizes and memory layout of everything that a solve needs on a GPU.
 #pragma once
 
 #include <array>
@@ -10,37 +10,37 @@ namespace tfgw::gpu {
 
 constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
-// Padded number of template nodes for which there are kernels; none where there are too many.
+// Padded number of template nodes for which kernels exist; no value if there are too many nodes.
 std::optional<int> size_class(i64 columns);
 
-// Doubles that one pair's solve works in, an even number: `Workspace::size` of workspace.cuh.
+// Working memory of one pair's solve in doubles, an even number: `Workspace::size` of workspace.cuh.
 i64 workspace_size(i64 rows, i64 padded);
 
 // How the blocks of a solve share a multiprocessor.
 struct SolveShape {
-  i64 per_processor;  // blocks that a multiprocessor has at a time
-  i64 shared;         // bytes of shared memory that each of them gets
-  std::array<i64, 3> small_graphs;  // most nodes of graphs that two, three and four warps of a block solve at a time
-  i64 start_per_processor, start_shared;  // the same of the kernel that finds where solves begin
-  bool starts_many;   // whether that is the one for many small pairs
-  i64 smallest_graphs;  // most nodes of graphs that the kernel for small pairs solves; −1 if all are for the other one
-  i64 small_shared;     // bytes of shared memory that each of its blocks gets
+  i64 per_processor;  // resident blocks per multiprocessor
+  i64 shared;         // bytes of shared memory per block
+  std::array<i64, 3> small_graphs;  // largest graphs of which a block solves two, three and four at a time
+  i64 start_per_processor, start_shared;  // the same for the kernel `start`
+  bool starts_many;   // whether to launch `start_many` instead
+  i64 smallest_graphs;  // largest graph that `solve_small` solves; −1 if `solve` solves all
+  i64 small_shared;     // bytes of shared memory per block of `solve_small`
 };
 
-// For a problem of which the counts are known, and multiprocessors with so many bytes of shared memory.
+// For a problem whose counts are known, and the shared memory of a multiprocessor in bytes.
 SolveShape solve_shape(const Problem& p, i64 shared, i64 processors);
 
-// How many of the pairs, the largest ones, are solved by a whole block each, however small they are: half as many as there
-// are blocks, or as many where a block has not even room for four average pairs (docs/gpu.md).
+// Number of pairs, the largest ones, that are solved by a whole block each, however small they are: half the number of
+// blocks, or all of it if a block has no room for four average pairs (docs/gpu.md).
 i64 team_pairs(const Problem& p, i64 blocks);
 
-// Doubles that all blocks of a solve work in, which are so many; then, in the same memory, so many for small pairs.
+// Doubles of working memory for all blocks of `solve`, and then, in the same memory, for those of `solve_small`.
 i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks);
 
-// Doubles that the solves of all pairs begin with (initial_state.cuh); `start` is whether there are plans to start from.
+// Doubles of the initial state of all pairs (initial_state.cuh); `start` tells whether there are plans to start from.
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start);
 
-// Calls place(name, member, entries) for each member that kernels prepare. Counts and `padded` must be known.
+// Calls place(name, member, entries) for each member that kernels prepare. Counts and `padded` must be set.
 template <class Place>
 void each_prepared(Problem& p, Place place) {
   place("entry", p.entry, p.edges);
@@ -87,7 +87,7 @@ void each_prepared(Problem& p, Place place) {
   place("queue", p.queue, kCounters);
 }
 
-// Memory from an address on, 16 bytes at a time.
+// Allocates consecutive memory from an address on, in units of 16 bytes.
 class Arena {
  public:
   explicit Arena(i64 at) : at_(at) {}
@@ -102,12 +102,12 @@ class Arena {
   i64 at_;
 };
 
-// Places the prepared members from an address on; where they end.
+// Places the prepared members from an address on and returns their end.
 i64 place_prepared(Problem& p, i64 address);
 
-// The results besides the distances, in the two tensors of solved.py; the second address is 0 where plans are left out.
+// The results besides the distances, in the two tensors of solved.py; the second address is 0 if plans are omitted.
 void place_results(Problem& p, i64 pairs, i64 plans);
-constexpr i64 kPairWords = 4;      // doubles of the first, for each pair
-i64 plan_words(const Problem& p);  // doubles of the second
+constexpr i64 kPairWords = 4;      // doubles per pair in the first tensor
+i64 plan_words(const Problem& p);  // doubles in the second tensor
 
 }  // namespace tfgw::gpu
