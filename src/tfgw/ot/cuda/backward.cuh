@@ -1,6 +1,6 @@
-// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in two kernels: those of the graphs, node by
-// node, then those of the templates, node by node. All sums have a fixed order, so that the same input gives the same
-// bits. Most entries of a plan are zero; their factors are not read.
+// Gradients by the envelope theorem (cpp/backward.cpp has the formulas), in two kernels: for the graphs, node by node,
+// then for the templates, node by node. All sums have a fixed order, so that results are bitwise reproducible. Most
+// entries of a plan are zero; their factors are not read.
 #pragma once
 
 #include "block.cuh"
@@ -129,7 +129,7 @@ class Backward {
     if (g_.weights && thread_in_block() == 0) g_.weights[i] = 0;
   }
 
-  // As many entries of the plan at a time as there are threads.
+  // Processes one entry of the plan per thread at a time.
   TFGW_DEVICE void node_features(i64 i, int b, NodeMemory& memory) {
     const int threads = threads_in_block(), t = thread_in_block(), entries = K_ * m_;
     const double scale = sum_unrolled(0, K_, [&](int k) { return feature_scale(b, k); }) * p_.h[i];
@@ -159,7 +159,7 @@ class Backward {
     return sum_unrolled(first, first + n, [&](int i) { return read_only(g_.row_potential + i64(i) * K_ + k); }) / n;
   }
 
-  // (C T)[i, e], e running over templates and their nodes; as many entries of C at a time as there are threads.
+  // (C T)[i, e], e running over templates and their nodes; one entry of C per thread at a time.
   TFGW_DEVICE void structured_row(i64 i, int b, NodeMemory& memory) {
     const int first = p_.ptr[b], n = p_.ptr[b + 1] - first, t = thread_in_block(), threads = threads_in_block();
     const bool sparse = p_.edge_index != nullptr;

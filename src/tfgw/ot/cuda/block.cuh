@@ -47,7 +47,7 @@ TFGW_DEVICE double sum_unrolled(int first, int end, Term term) {
 // Threads that share a row: enough to load a short row at once, few enough for many rows at a time.
 constexpr int kRowThreads = 4;
 
-// visit(i, index of this thread within row i) for every i < count, and for some i beyond, so that warps do not diverge.
+// visit(i, index of this thread within row i) for every i < count, and for some i beyond, to keep warps converged.
 template <class Visit>
 TFGW_DEVICE void each_row(int count, Visit visit) {
 #pragma unroll 1

@@ -1,8 +1,8 @@
 // A basis of the transportation problem, the warp's counterpart of cpp/mask_tree.hpp, which explains it: rows that ship
-// everything to one column are leaves, the others and the columns form a small core whose nodes know their path to the
-// root as a bit mask over arcs ("slots"). Here slot and node 32 j + l are in the registers of lane l: bit l of word j
-// of a mask is the lane's own slot, and nothing has to be looked up. Only what other lanes or warps read, potentials
-// and the parent of each row, is in memory.
+// everything to one column are leaves; the others and the columns form a small core, whose nodes store their path to
+// the root as a bit mask over arcs ("slots"). Here slot and node 32 j + l are in the registers of lane l: bit l of word
+// j of a mask is the lane's own slot, so no lookup is needed. Only data read by other lanes or warps, potentials and
+// the parent of each row, is in memory.
 #pragma once
 
 #include "initial_state.cuh"
@@ -11,10 +11,10 @@
 
 namespace tfgw {
 
-// An entering arc closes a cycle: the arcs on the way to the root from its row or from its column, but not from both.
-// Returns the losing arc with the least flow, or −1. Among several it is the last one on the cycle, walked from its
-// apex in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
-// `depth(j)` is the depth of the lower node of this lane's arc j; all lanes call it together.
+// An entering arc closes a cycle: the arcs on the path to the root from its row or from its column, but not from both.
+// Returns the losing arc with the least flow, or −1. Of several, it is the last one on the cycle, walked from its apex
+// in the direction of the flow: down to the row, over the new arc, up from the column (Cunningham's rule). `depth(j)`
+// is the depth of the lower node of this lane's arc j; all lanes call it together.
 template <int N, class Depth>
 TFGW_DEVICE int blocking_slot(const Bits<N>& from_row, const Bits<N>& from_col, const Bits<N>& row_is_child,
                               const i64 (&flows)[N], Depth depth, bool& row_side, i64& flow) {
@@ -157,8 +157,8 @@ class CoreTree {
 
   TFGW_DEVICE void publish() const {}  // potentials are always in memory
 
-  // Pivots on each column's candidate, most negative first, while they stay improving. `eps` rises in proportion to the
-  // costs that enter. False if none was improving. Sets `moved` if flow moved.
+  // Pivots on each column's candidate, most negative first, while they remain improving. `eps` increases in proportion
+  // to the costs that enter. Returns false if none was improving. Sets `moved` if flow moved.
   TFGW_DEVICE bool pivot_on(const Candidates<kColumnsPerLane>& found, double unit, double& eps, bool& moved) {
     bool improved = false;
     while (true) {
@@ -185,7 +185,7 @@ class CoreTree {
     }
   }
 
-  // Calls visit(row, col, flow, whether the row is below the column) for every arc, by the lane that has it. The only
+  // Calls visit(row, col, flow, whether the row is below the column) for every arc, on the lane that holds it. The only
   // arc of a row outside the core leads up to its column.
   template <class Visit>
   TFGW_DEVICE void for_each_arc(Visit visit) const {
@@ -260,7 +260,7 @@ class CoreTree {
   TFGW_DEVICE bool pivot(int row, int col, double reduced) {
     int node = anchor_[row];
     const bool leaf = node < P;
-    const i64 own = leaf ? supply_[row] : 0;  // a leaf's only arc carries all that the row has
+    const i64 own = leaf ? supply_[row] : 0;  // a leaf's only arc carries the row's whole supply
     Mask from_row = path_of(node);
     const Mask from_col = path_of(col);
     bool row_side;
@@ -346,7 +346,7 @@ class CoreTree {
     return slot;
   }
 
-  // Length of the path of a node that may differ by lane.
+  // Length of the path of a node, which may differ between lanes.
   TFGW_DEVICE int depth_of_each(int node) const {
     int depth = 0;
 #pragma unroll

@@ -73,7 +73,7 @@ class CrossOperator {
   }
 
   // scratch = C · plan, or Cᵀ · plan. The plan is a vertex of the coupling polytope: for each row, then for each column
-  // but the last, the arc to its parent in the basis, as an entry. `other` is a matrix to work in.
+  // but the last, the arc to its parent in the basis, as an entry. `other` is scratch memory for a matrix.
   TFGW_DEVICE void structure_times_plan(const Entry* plan, int half, double* other) {
     if (graph_.dense) return dense_times_plan(plan, half, other);
     if constexpr (kShared) packed_times_plan(plan);
@@ -139,7 +139,7 @@ class CrossOperator {
     unrolled<2>(of.first, of.end, of.step, term, [&](int, const Term& t) { row[t.col] += t.value; });
   }
 
-  // Adds to all rows the products with the parent arcs of columns, one thread per column. `of(row)` are the rows that
+  // Adds to all rows the products with the parent arcs of columns, one thread per column. `of(row)` gives the rows that
   // have `row` as a neighbour.
   template <class Edge, class Of>
   TFGW_DEVICE void add_arcs_of_columns(const Entry* plan, Edge edge, Of of) const {
@@ -157,7 +157,7 @@ class CrossOperator {
       };
       const Neighbours rows = of(arc.row);
       unrolled<2>(rows.first, rows.end, rows.step, term, [&](int, const Term& t) {
-        // Padding entries may name a row that another entry changes; all others name different rows.
+        // Padding entries may refer to a row that another entry changes; all others refer to distinct rows.
         if (t.value != 0) column[t.row * kPitch<P>] = t.sum + t.value;
       });
     }
@@ -195,7 +195,7 @@ class CrossOperator {
     add_arcs_of_columns(plan, edge, [&](int row) { return neighbours(shared_.place[row]); });
   }
 
-  // The same if C is in rows of entries.
+  // The same if C is stored as rows of entries.
   TFGW_DEVICE void sparse_times_plan(const Entry* plan, int half) {
     clear(scratch_, kPitch<P>);
     Team::sync();

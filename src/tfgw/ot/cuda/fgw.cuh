@@ -1,6 +1,6 @@
 // Kernel `solve`: Fused Gromov-Wasserstein of one pair, the counterpart of cpp/fgw.cpp, which explains it. All warps of
-// the team run it on the same numbers and share the work on matrices (pair.cuh) and arcs.
-// Vertices ("atoms") have 32 slots; lane s of each warp holds the weight and the linear cost of the atom in slot s.
+// the team run it on the same numbers and share the work on matrices (pair.cuh) and arcs. Vertices ("atoms") have 32
+// slots; lane s of each warp holds the weight and the linear cost of the atom in slot s.
 #pragma once
 
 #include "pair.cuh"
@@ -35,7 +35,7 @@ class FgwSolver {
   }
 
  private:
-  // Solves the linear problem for the gradient at T, which is rebuilt if asked.
+  // Solves the linear problem for the gradient at T, which is recomputed on request.
   TFGW_DEVICE Outcome solve_linear_problem(bool rebuild, int max_sweeps) {
     if (rebuild) {
       if (!linear_is_coming_) pair_.fetch_linear();
@@ -68,7 +68,7 @@ class FgwSolver {
     Team::sync();
   }
 
-  // Frank-Wolfe from the first atom. `result` gets everything but the two separate costs.
+  // Frank-Wolfe from the first atom. Fills in `result`, except for the two separate costs.
   TFGW_DEVICE void descend(PairResult& result) {
     bool lazy = false;
     while (true) {
@@ -137,7 +137,7 @@ class FgwSolver {
     if (live_ == ~0u) collapse();
   }
 
-  // Out of room: the iterate itself becomes the only atom.
+  // All slots are in use: the iterate itself becomes the only atom.
   TFGW_DEVICE void collapse() {
     double linear = weight_ * linear_, square = weight_ * quadratic();
     warp_sums(linear, square);
@@ -200,7 +200,7 @@ class FgwSolver {
         Cell cell;
         cell.cost = linear_cost[e], cell.slope = slopes[e];
 #pragma unroll
-        for (int s = 0; s < kAtOnce; ++s) cell.X[s] = live_ ? X[s][e] : 0.0;  // without atoms, X points nowhere
+        for (int s = 0; s < kAtOnce; ++s) cell.X[s] = live_ ? X[s][e] : 0.0;  // without atoms, X is not a valid pointer
         return cell;
       };
       const auto of_iterate = [&] {
@@ -297,7 +297,7 @@ class FgwSolver {
     Team::sync();
   }
 
-  // Both terms at the plan that was kept, whatever α: it may be learned, and its gradient is their difference.
+  // Both terms at the plan that was kept, whatever α: α may be learned, and its gradient is their difference.
   TFGW_DEVICE void split_costs(PairResult& result) {
     if (frame_.alpha < 1) {
       result.feature_cost = warp_sum(weight_ * linear_) / (1 - frame_.alpha);
@@ -322,7 +322,7 @@ class FgwSolver {
   const int n_, m_;
   Transport<Tree, Team> transport_;
   u32 live_ = 0;                       // slots in use
-  Base base_ = Base::vertex;           // what the atom in base_place_ is
+  Base base_ = Base::vertex;           // kind of the atom in base_place_
   int base_place_ = 0;
   int newest_ = -1;                    // atom whose cross term is in `new_cross`
   int flow_ = -1;                      // atom whose plan is the flow of the simplex as last taken

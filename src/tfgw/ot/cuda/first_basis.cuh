@@ -1,4 +1,4 @@
-// The basis that the simplex begins with: rows ship greedily, those with most to lose first.
+// The first basis of the simplex: rows ship greedily, those with the largest regret first.
 #pragma once
 
 #include "initial_state.cuh"
@@ -7,7 +7,7 @@
 
 namespace tfgw {
 
-// Memory of one entry per row; `centred` is (rows, P).
+// Arrays with one entry per row; `centred` is (rows, P).
 struct FirstBasisMemory {
   double* regret;
   i64* supply;
@@ -22,9 +22,9 @@ class FirstBasis {
  public:
   TFGW_DEVICE FirstBasis(int rows, int cols, const FirstBasisMemory& memory) : rows_(rows), cols_(cols), at_(memory) {}
 
-  // Costs less their columns' means (a cost that all rows pay does not matter), and each row's regret, the gap between
-  // its cheapest and second cheapest column. All warps, each its share of the rows. `cost` and `centred` may be the
-  // same memory.
+  // Costs minus their column means (a cost that all rows pay does not matter), and each row's regret, the gap between
+  // its cheapest and second cheapest column. Run by all warps, each on its share of the rows. `cost` and `centred` may
+  // be the same memory.
   TFGW_DEVICE void compute_regrets(const double* cost) {
     const int each = (rows_ + Team::kSize - 1) / Team::kSize, first = Team::warp() * each;
     const int last = first + each < rows_ ? first + each : rows_;
@@ -49,7 +49,7 @@ class FirstBasis {
 #pragma unroll 1
     for (int i = first + lane(); i < last; i += 32) {
       double least = kPadCost, second = kPadCost;
-      int k = lane() % cols_;  // lanes begin at different columns to avoid bank conflicts
+      int k = lane() % cols_;  // lanes start at different columns to avoid bank conflicts
 #pragma unroll 2
       for (int s = 0; s < cols_; ++s) {
         const double c = from_sortable(at_.centred[i * P + k]);
@@ -61,7 +61,7 @@ class FirstBasis {
     }
   }
 
-  // Rows in decreasing order of regret. All warps.
+  // Rows in decreasing order of regret. Run by all warps.
   TFGW_DEVICE void order_rows() {
 #pragma unroll 1
     for (int i = Team::thread(); i < rows_; i += Team::kThreads) {
@@ -74,7 +74,7 @@ class FirstBasis {
   }
 
   // Ships greedily, each row to its cheapest open column, with ties decided by rules.cuh (extra_demand). Every demand
-  // must be positive. One warp, which looks for the next row's cheapest column while it ships from a row.
+  // must be positive. Run by one warp, which searches for the next row's cheapest column while it ships from a row.
   TFGW_DEVICE void ship(const i64* demand, Arc* arcs) const {
     i64 want[S::kColumnsPerLane];
     int extra_want[S::kColumnsPerLane];

@@ -1,9 +1,9 @@
 // A basis of the transportation problem for graphs small enough to keep every arc in a lane's registers. No row is
 // treated as a leaf (core_tree.cuh), so nothing ever moves in or out of a core, and a pivot touches little memory.
 // Columns are nodes 0 … cols − 1, rows follow. Slot 32 w + l belongs to lane l, which holds the arc and the state of
-// its lower node: its path to the root, as a mask over slots, and the potential of its column.
-// If several warps share the basis, each has one or two words of the masks. The state of nodes is read from shared
-// memory, as last published.
+// its lower node: its path to the root, as a mask over slots, and the potential of its column. If several warps share
+// the basis, each holds one or two words of the masks. The state of nodes is read from shared memory, as last
+// published.
 #pragma once
 
 #include "initial_state.cuh"
@@ -31,7 +31,7 @@ class FlatTree {
   struct alignas(16) Leaving {
     u64 flow;
     u32 tag;   // slot and side
-    u32 rank;  // among equal flows the least rank leaves
+    u32 rank;  // among equal flows the lowest rank leaves
   };
   struct alignas(16) Keys {
     u32 of[4];
@@ -46,7 +46,7 @@ class FlatTree {
     int parent[kNodes];
   };
 
-  // Potentials as they were published.
+  // Potentials as last published.
   class View {
    public:
     TFGW_DEVICE View(const Memory* memory, int cols, const RowArrays&) : t_(memory), cols_(cols) {}
@@ -79,7 +79,7 @@ class FlatTree {
   }
 
   // Potentials for new costs by pointer jumping: a node's potential is the sum of the steps above it, and each round
-  // doubles the distance that is summed over. Returns the largest cost on the tree, in absolute value.
+  // doubles the distance covered by the sums. Returns the largest cost on the tree, in absolute value.
   TFGW_DEVICE double compute_potentials(const double* cost) {
     double largest = 0;
     int child[kShare], parent[kShare];
@@ -132,9 +132,9 @@ class FlatTree {
     }
   }
 
-  // Pivots on each column's candidate, most negative first, while they stay improving. The potentials must have been
-  // published. `eps` rises in proportion to the costs that enter. False if none was improving. Sets `moved` if flow
-  // moved.
+  // Pivots on each column's candidate, most negative first, while they remain improving. The potentials must have been
+  // published. `eps` increases in proportion to the costs that enter. Returns false if none was improving. Sets `moved`
+  // if flow moved.
   TFGW_DEVICE bool pivot_on(const Candidates<1>& found, double unit, double& eps, bool& moved) {
     const bool any = found.row[0] >= 0;
     const int row = any ? found.row[0] : 0, column = any ? lane() : 0;
@@ -256,7 +256,7 @@ class FlatTree {
     return both != 0;
   }
 
-  // One pivot. The entering arc closes a cycle: the arcs on the way to the root from its row or from its column, but
+  // One pivot. The entering arc closes a cycle: the arcs on the path to the root from its row or from its column, but
   // not from both. On the row's side, arcs that lead up from a row lose flow; on the column's side, those that lead
   // down to one.
   TFGW_DEVICE Cut enter(const Entering& in) {
@@ -286,7 +286,7 @@ class FlatTree {
       sync_warp();
       out = of_warp;
     } else {
-      // The key's lowest bit says that several arcs of the warp are tied.
+      // The key's lowest bit tells whether several arcs of the warp are tied.
       if (lane() == 0) of_team.of[Team::warp()] = (lowest & ~u32(31)) | u32(2 * Team::warp()) | u32(several != 0);
       turn_ ^= 1;  // other warps may still be reading
       Team::sync();
@@ -382,7 +382,7 @@ class FlatTree {
   // Of each of this lane's arcs:
   u32 row_is_child_[kShare]{};  // the lane's bit, or 0
   Mask above_[kShare]{};        // path of the node below
-  double of_column_[kShare]{};  // potential of its column, from which that of its row differs by the cost
+  double of_column_[kShare]{};  // potential of its column; that of its row differs by the cost
   double cost_[kShare]{};
   u32 ends_[kShare]{};
   i64 flow_[kShare]{};

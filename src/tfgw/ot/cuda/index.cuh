@@ -35,7 +35,7 @@ class Indexer {
     i64 before, now;
   };
 
-  // Nodes come graph by graph, perhaps with padding behind them; only the last graphs may be empty.
+  // Nodes are listed graph by graph, possibly followed by padding; only the last graphs may be empty.
   TFGW_DEVICE bool find_graphs() {
     const auto label = [&](i64 i) { return p_.batch ? read_only(p_.batch + i) : 0; };
     bool valid = true;
@@ -55,7 +55,7 @@ class Indexer {
     return valid;
   }
 
-  // Edges that are listed row by row, as most are, stay in place. A sentinel row `nodes` follows the last edge.
+  // Edges listed row by row, the usual case, stay in place. A sentinel row `nodes` follows the last edge.
   TFGW_DEVICE bool find_rows(bool& sorted) {
     bool valid = true;
     const auto row = [&](i64 e) { return e < 0 ? -1 : e < p_.edges ? read_only(p_.edge_index + e) : p_.nodes; };
@@ -84,7 +84,7 @@ class Indexer {
     });
   }
 
-  // Inclusive scan in place, by the block.
+  // Inclusive in-place scan by the block.
   template <class Int>
   TFGW_DEVICE void accumulate(Int* values, i64 count) {
     const int t = thread_in_block(), threads = threads_in_block(), warp = t / 32;
@@ -104,7 +104,7 @@ class Indexer {
     sync_block();
   }
 
-  // Largest graphs first, so that no long solve is left for the end. Also finds the offsets of dense structures.
+  // Largest graphs first, so that no long solve runs alone at the end. Also finds the offsets of dense structures.
   TFGW_DEVICE void sort_graphs() {
     const auto size_of = [&](i64 b) { return p_.ptr[b + 1] - p_.ptr[b]; };
     const auto bucket_of = [](int n) { return kBuckets - 1 - (n < kBuckets ? n : kBuckets - 1); };
@@ -115,7 +115,7 @@ class Indexer {
     });
     if (p_.dense && thread_in_block() == 0) p_.dense_at[0] = 0;
     sync_block();
-    accumulate(shared_.bucket, kBuckets);  // each then counts the graphs of its size and larger
+    accumulate(shared_.bucket, kBuckets);  // each bucket then counts the graphs of its size and larger
     if (thread_in_block() == 0)
       p_.queue[kFirstSmall] = p_.queue[kNextSmall] =
           int(p_.templates) * shared_.bucket[p_.for_small < 0 ? kBuckets - 1 : bucket_of(int(p_.for_small) + 1)];

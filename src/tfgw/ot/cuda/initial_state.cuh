@@ -13,14 +13,14 @@ struct alignas(16) Arc {
 
 struct InitialState {
   double *linear, *gradient;  // (rows, padded): (1−α) M, and the gradient at the first plan, with its ties broken
-  double *given, *cross;      // (rows, padded): the first plan and X of it, where the caller gives one
+  double *given, *cross;      // (rows, padded): the first plan and X of it, if given by the caller
   Arc* arcs;                  // (rows + columns − 1)
   double* costs;              // (1−α)⟨M, T⟩ and ⟨T, X(T)⟩ of the first plan T
 };
 
 TFGW_DEVICE InitialState initial_state_of(const Problem& p, const GraphView& graph, int b, int k) {
   const i64 rows = p.nodes * p.templates, pairs = p.graphs * p.templates, pair = b * p.templates + k;
-  const i64 first = i64(graph.first) * p.templates + i64(k) * graph.n;  // first of the pair's rows among all pairs
+  const i64 first = i64(graph.first) * p.templates + i64(k) * graph.n;  // the pair's first row among those of all pairs
   const i64 matrix = rows * p.padded, at = first * p.padded;
   double* const linear = p.initial_state + at;
   double* const behind = p.initial_state + (p.start ? 4 : 2) * matrix;

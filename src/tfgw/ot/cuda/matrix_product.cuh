@@ -17,8 +17,8 @@ struct Rows {
 };
 
 // out[i, :] = Σ_l a[i · row_step + l · col_step] · B[l, :] for i < rows and l < inner; B and `out` have P columns, of
-// which those from `cols` on become 0. Also written to `kept`, of pitch P, if not null. Every warp has its share of the
-// rows and 4 kUnroll loads of each row in flight.
+// which those from `cols` on become 0. Also written to `kept`, of pitch P, if not null. Every warp computes its share
+// of the rows, with 4 kUnroll loads of each row in flight.
 template <int P, class Team, int kUnroll, class Step>
 TFGW_DEVICE void multiply(const double* a, Step row_step, Step col_step, int rows, int inner, int cols, const Rows& B,
                           const Rows& out, double* kept) {

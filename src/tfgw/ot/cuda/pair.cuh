@@ -10,8 +10,8 @@
 
 namespace tfgw {
 
-// Up to this many words per mask, a single warp of the team keeps the basis. Such pairs may also be solved by one warp,
-// and sums over arcs are then rounded alike. For them, a barrier per pivot costs as much as it saves.
+// Up to this many words per mask, a single warp of the team holds the basis. Such pairs may also be solved by one warp,
+// and sums over arcs are then rounded identically. For them, a barrier per pivot costs as much as it saves.
 constexpr int kOneWarpWords = 3;
 
 // Kinds of pairs: in shared memory, and in global memory. Directed and dense structures are always of the second kind.
@@ -34,7 +34,7 @@ struct Global {
   static constexpr bool kShared = false;
 };
 
-// What an atom is: hh̄ᵀ, a plan given by the caller, or a vertex (a basis of the simplex).
+// Kinds of atoms: hh̄ᵀ, a plan given by the caller, or a vertex (a basis of the simplex).
 enum class Base { product, given, vertex };
 
 // Description of a pair, in shared memory to save registers.
@@ -51,7 +51,7 @@ struct Frame {
   double* linear;              // its linear cost (initial_state.cuh)
 };
 
-// A block's shared memory in front of that of its pairs.
+// The part of a block's shared memory that precedes its pairs.
 template <int P>
 struct alignas(16) BlockMemory {
   Problem problem;           // the kernel's parameter
@@ -84,7 +84,7 @@ class Pair {
   TFGW_DEVICE Pair()
       : Pair(block_memory<P>(), block_memory<P>().frame[Team::kSingleWarp ? thread_in_block() / 32 : 0]) {}
 
-  // Copies what is read often to shared memory. The first plan, if any, becomes an atom.
+  // Copies frequently read data to shared memory. The first plan, if any, becomes an atom.
   TFGW_DEVICE void load() {
     const InitialState from = begin();
     if constexpr (kShared) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.shared);
@@ -106,11 +106,11 @@ class Pair {
     if constexpr (kShared) {
       if (!has_structure(p) || frame.graph.dense) return;
       for (int at = Team::thread(); at < n; at += Team::kThreads)
-        w.shared.place[w.shared.row[at]] = at;  // each thread reads what it has copied itself
+        w.shared.place[w.shared.row[at]] = at;  // each thread reads only what it has copied
     }
   }
 
-  // Prefetches the linear cost into the gradient's memory. Each thread copies what it will read itself.
+  // Prefetches the linear cost into the gradient's memory. Each thread copies only what it will read.
   TFGW_DEVICE void fetch_linear() {
     if constexpr (!kShared) return;
     const double* const from = frame.linear;
@@ -203,7 +203,7 @@ class Pair {
   TFGW_DEVICE typename Tree::View published() const { return {tree_memory, m, w.row_arrays}; }
   TFGW_DEVICE Pricing<Tree, Team> pricing() const { return {n, frame.rows_at_once, w.gradient, published()}; }
   TFGW_DEVICE InitialState begin() const { return initial_state_of(p, frame.graph, frame.b, frame.k); }
-  // At the end, nothing else needs the memory of the linear cost and of the newest cross term.
+  // At the end, the memory of the linear cost and of the newest cross term is free.
   TFGW_DEVICE Potentials potentials() const { return {frame.linear, w.new_cross}; }
 
   const Problem& p;
@@ -231,7 +231,7 @@ class Pair {
   }
 
   // visit(e, from(e) + Σ factor · cross term), over all atoms in use, for every second e: two numbers each. The cross
-  // term of the newest atom is in shared memory, those of others in global memory, of which two are loaded at a time.
+  // term of the newest atom is in shared memory; the others are in global memory and loaded two at a time.
   template <class From, class Visit>
   TFGW_DEVICE void sum_atoms(u32 others, int newest, From from, Visit visit) {
     constexpr int kUnroll = !Team::kSingleWarp ? 4 : P < 32 ? 2 : 4;

@@ -1,4 +1,4 @@
-// Kernels `index` and `prepare`: where graphs and rows begin, and what solves read.
+// Kernels `index` and `prepare`: the offsets of graphs and rows, and the data read by solves.
 #include "index.cuh"
 #include "prepare_graph.cuh"
 #include "prepare_template.cuh"
@@ -7,14 +7,15 @@
 
 using namespace tfgw;
 
-// Block 0 indexes the batch; one more block per template expands entries that parameters share.
+// Block 0 indexes the batch; one more block per template expands shared entries.
 TFGW_KERNEL(kIndexThreads) tfgw_index(const TFGW_GRID_CONSTANT Problem p, const TFGW_GRID_CONSTANT SharedEntries s) {
   TFGW_SHARED IndexMemory memory;
   if (block_index() > 0) return expand_entries(s, block_index() - 1);
   Indexer(p, memory).run();
 }
 
-// One block per graph, then one per template. Two blocks per multiprocessor, or the compiler saves on registers.
+// One block per graph, then one per template. Without the bound of two blocks per multiprocessor, the compiler
+// economises on registers.
 TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_GRID_CONSTANT Problem p) {
   TFGW_SHARED PrepareMemory<TFGW_COLUMNS> memory;
   const int item = block_index();

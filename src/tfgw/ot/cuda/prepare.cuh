@@ -1,5 +1,5 @@
 // Kernel `prepare`, one block per graph and per template: everything that depends on one side of a pair only. Checks
-// every value. This file has what both sides need.
+// every value. This file has the code shared by both sides.
 #pragma once
 
 #include "bits.cuh"
@@ -30,7 +30,7 @@ TFGW_DEVICE double block_sum(double v, PrepareMemory<P>& memory) {
 TFGW_DEVICE bool in_last_warp() { return thread_in_block() >= threads_in_block() - 32; }
 
 // Whether `index` found invalid input. The whole block decides together, because another block may set the flag
-// meanwhile.
+// concurrently.
 TFGW_DEVICE bool was_invalid(const Problem& p) { return any_in_block(p.queue[kInvalid] != 0); }
 
 // Whether all threads of the block found valid input. Reports to the host if not.

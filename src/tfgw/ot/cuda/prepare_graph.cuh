@@ -82,7 +82,7 @@ class GraphPreparer {
 
   TFGW_DEVICE void put(int at, const Entry& a) { p_.entry[at] = a, p_.column[at] = a.col, p_.value[at] = a.weight; }
 
-  // Rows as listed. Finds out whether they are sorted and distinct. False if an edge leaves the graph.
+  // Rows as listed. Determines whether they are sorted and distinct. Returns false if an edge leaves the graph.
   TFGW_DEVICE bool fill_rows(bool& sorted) {
     struct Listed {
       Entry entry;

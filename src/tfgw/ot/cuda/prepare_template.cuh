@@ -1,4 +1,4 @@
-// Kernel `prepare` for a template: drops nodes without weight, orders the others, and computes what depends on that.
+// Kernel `prepare` for a template: drops nodes without weight, orders the others, and computes the derived data.
 #pragma once
 
 #include "prepare.cuh"
@@ -58,8 +58,8 @@ class TemplatePreparer {
     return a < b;
   }
 
-  // Sorts the nodes with weight by weight and features, so that their numbering does not matter as long as no two are
-  // equal in both. (The C++ core orders those by structure.) One warp per node.
+  // Sorts the nodes with weight by weight and features, so that their numbering does not matter unless two are equal in
+  // both. (The C++ core orders those by structure.) One warp per node.
   TFGW_DEVICE void find_live() {
 #pragma unroll 1
     for (int first = 0; first < columns_; first += 32)

@@ -55,8 +55,8 @@ class Pricing {
     return {from < all.last ? from : all.last, from + each < all.last ? from + each : all.last};
   }
 
-  // Compares kCount rows at a time with each other before they are compared with the lowest. The last batch may overlap
-  // with earlier rows, which does no harm. False if there are fewer rows.
+  // Compares kCount rows with each other before comparing the result with the lowest. The last batch may overlap
+  // earlier rows, which is harmless. Returns false if there are fewer rows.
   template <int kCount>
   TFGW_DEVICE bool look_through(const Rows& rows, Found& found) const {
     if (rows.last - rows.first < kCount) return false;

@@ -11,7 +11,7 @@ TFGW_DEVICE Entry read_only(const Entry* at) {
 
 TFGW_DEVICE bool usable(double v) { return magnitude(v) <= kLargest; }
 TFGW_DEVICE void report_invalid(const Problem& p) { p.queue[kInvalid] = 1, *p.invalid = 1; }
-// In a captured CUDA graph nobody reads the flag, so invalid input shows as NaN distances.
+// In a captured CUDA graph the host cannot read the flag, so invalid input yields NaN distances.
 TFGW_DEVICE void report_in_distances(const Problem& p) {
   const i64 threads = i64(blocks_in_grid()) * threads_in_block();
 #pragma unroll 1

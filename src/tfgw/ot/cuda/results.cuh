@@ -41,7 +41,7 @@ class PairWriter {
                          const Potentials& potentials)
       : p_(p), graph_(graph), b_(b), k_(k), n_(graph.n), m_(p.live_count[k]), alpha_(alpha), potentials_(potentials) {}
 
-  // All warps: the plan, an (n, P) matrix.
+  // Run by all warps: the plan, an (n, P) matrix.
   TFGW_DEVICE void write_plan(const double* plan) {
     const i64 first = i64(graph_.first) * p_.templates + k_;
     const int columns = int(p_.columns);
@@ -61,7 +61,7 @@ class PairWriter {
     }
   }
 
-  // One warp: everything else. `scratch` has two doubles per row.
+  // Run by one warp: everything else. `scratch` has two doubles per row.
   TFGW_DEVICE void write(const PairResult& result, const double* plan, double* scratch) {
     const i64 pair = i64(b_) * p_.templates + k_;
     if (lane() == 0) {
@@ -75,7 +75,7 @@ class PairWriter {
  private:
   TFGW_DEVICE int live(int l) const { return p_.live[i64(k_) * P + l]; }
 
-  // The solver left out the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials take them back.
+  // The solver omitted the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials include them.
   TFGW_DEVICE void write_potentials(i64 first, i64 pair, const double* plan, double* scratch) {
     const int columns = int(p_.columns);
     const auto square = [&](int node) { return alpha_ > 0 ? alpha_ * p_.t_square[i64(k_) * columns + node] : 0.0; };

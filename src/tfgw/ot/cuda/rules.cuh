@@ -23,7 +23,7 @@
 
 namespace tfgw {
 
-// std::max, std::min and, but for the sign of a zero, std::abs.
+// std::max, std::min and, except for the sign of a zero, std::abs.
 TFGW_HD double larger(double a, double b) { return a < b ? b : a; }
 TFGW_HD double smaller(double a, double b) { return b < a ? b : a; }
 TFGW_HD double magnitude(double a) { return a < 0 ? -a : a; }
@@ -54,14 +54,14 @@ constexpr int kPricedEntries = 4096;
 // Potentials are sums of costs along tree paths. A reduced cost below this multiple of the largest cost is rounding.
 TFGW_HD double reduced_cost_rounding(int rows, int cols) { return 4 * kEpsilon * (rows + cols); }
 
-// Rows that are priced before the best candidates are pivoted on. Both cores count a row as a multiple of four columns.
+// Rows priced before pivoting on the best candidates. Both cores round the columns of a row up to a multiple of four.
 TFGW_HD int priced_rows(int cols) {
   const int rows = kPricedEntries / ((cols + 3) / 4 * 4);
   return rows > 1 ? rows : 1;
 }
 
-// The greedy first basis decides ties as if every node but the root had a vanishing extra supply, which `extra` counts:
-// a basis that is feasible then is strongly feasible. The root is the last column.
+// The greedy first basis decides ties as if every node but the root had a vanishing extra supply, counted by `extra`: a
+// basis that is then feasible is strongly feasible. The root is the last column.
 TFGW_HD int extra_demand(bool root, int rows, int cols) { return root ? rows + cols - 1 : -1; }
 
 // Whether a row fills a column, and has something left, rather than the other way round.
@@ -72,13 +72,13 @@ TFGW_HD bool fills_column(Int want, Int have, int extra_want, int extra_have) {
 
 // ---- Frank-Wolfe (cpp/fgw.hpp has the objective E)
 
-constexpr int kMaxAtoms = 32;        // vertices that an iterate is a combination of
-constexpr int kLazySweeps = 2;       // sweeps over the costs per linear problem while there is a way down
-constexpr int kTieHops = 3;          // how far around two nodes a tie-break looks
-constexpr double kTieShare = 1e-6;   // and how much it may change the cost
+constexpr int kMaxAtoms = 32;        // maximum number of vertices in an iterate
+constexpr int kLazySweeps = 2;       // sweeps over the costs per linear problem while there is a descent direction
+constexpr int kTieHops = 3;          // radius of the neighbourhoods compared by a tie-break
+constexpr double kTieShare = 1e-6;   // relative size of a tie-break's change to the cost
 constexpr double kRounding = 1e-14;  // gaps below this share of the objective's scale are rounding
 
-// Limit on the sweeps of a linear problem; 0 is none. While there is a way down, any vertex that leads there will do.
+// Limit on the sweeps of a linear problem; 0 means none. While there is a descent direction, any descent will do.
 TFGW_HD int sweep_limit(bool lazy, bool last) { return lazy && !last ? kLazySweeps : 0; }
 
 // E(T), with (1−α)⟨M, T⟩ and ⟨T, X(T)⟩; `structure_scale` is α (hᵀC²h + h̄ᵀC̄²h̄).
@@ -91,7 +91,7 @@ TFGW_HD double frank_wolfe_gap(double linear, double alpha, double squared, doub
   return larger(0.0, linear - 4 * alpha * squared - slope);
 }
 
-// The largest gap at which T counts as stationary. The objective's scale is that of the terms it is the sum of.
+// The largest gap at which T counts as stationary. The objective's scale is that of its terms.
 TFGW_HD double objective_scale(double structure_scale, double linear) { return structure_scale + magnitude(linear); }
 TFGW_HD double gap_tolerance(double tol, double value, double scale) {
   return tol * magnitude(value) + kRounding * scale;
@@ -102,7 +102,7 @@ TFGW_HD double segment_curvature(double alpha, double own, double mixed, double 
   return -2 * alpha * (own - 2 * mixed + squared);
 }
 
-// A flat point may be a saddle: the vertex then lies downhill though the gradient does not say so.
+// A flat point may be a saddle: the vertex may then lie downhill although the gradient does not show it.
 TFGW_HD bool is_saddle(double curvature, double gap, double tolerance) { return curvature - gap < -4 * tolerance; }
 
 // Exact minimum on the segment from T to the vertex.
@@ -115,7 +115,7 @@ TFGW_HD double tie_similarity(double alpha, double norms, double cost) {
   return 0.5 * ((1 - alpha) * norms - cost) + alpha;
 }
 
-// The structure term at a plan. Rounding may not make it negative.
+// The structure term at a plan, clamped at 0 against rounding.
 TFGW_HD double structure_term(double constants, double squared) { return larger(0.0, constants - 2 * squared); }
 
 // ---- Corrective step over the simplex
@@ -123,7 +123,7 @@ TFGW_HD double structure_term(double constants, double squared) { return larger(
 constexpr double kFlatCurvature = 1e-12;
 constexpr double kUnboundedStep = 1e300;
 
-// A direction with at most this curvature is flat or leads downward; `scale` is the largest on the Hessian's diagonal.
+// A direction with at most this curvature is flat or concave; `scale` is the largest entry on the Hessian's diagonal.
 TFGW_HD double flat_curvature(double scale) { return kFlatCurvature * scale; }
 
 // Longest step: Newton's to the minimum, any other until a weight blocks it.

@@ -1,5 +1,5 @@
-// Between the parameters of a layer and a problem: entries that several places of C̄ share, and one α for all
-// templates. One launch or less, because each launch by PyTorch costs the host more than these do.
+// Maps the parameters of a layer to a problem: entries shared by several places of C̄, and one α for all templates. At
+// most one launch, because each launch by PyTorch would take the host longer than this.
 #pragma once
 
 #include "warp.cuh"

@@ -19,7 +19,7 @@ TFGW_DEVICE int pairs_at_a_time(const Problem& p, int n) {
   return n <= p.for_four ? 4 : n <= p.for_three ? 3 : n <= p.for_two ? 2 : 1;
 }
 
-// Most bytes of shared memory that a pair of the kind `Shared` takes, including `packed` entries of its structure.
+// Upper bound on the bytes of shared memory of a pair of the kind `Shared`, with `packed` entries of its structure.
 template <int P, int kAtoms>
 TFGW_DEVICE i64 shared_bytes(int n, int cols, int packed) {
   const auto tree = [](int bytes) { return bytes_of<char>(bytes); };
@@ -67,7 +67,7 @@ class SolveBlock {
       item = memory_.item;
       sync_block();
       if (item >= end_) return;
-      if (at_a_time(item) > 1) break;  // and so for all later items
+      if (at_a_time(item) > 1) break;  // the same holds for all later items
       solve_with_block(item);
     }
     if constexpr (P <= 32) solve_with_warps_from(item);
@@ -130,8 +130,8 @@ class SolveBlock {
     solve_pair<Global<P, kBlockWarps>>();
   }
 
-  // Warp 0 begins with the given item. A warp whose next item allows more pairs at a time keeps it until all others
-  // have come as far, because shared memory is then divided anew.
+  // Warp 0 starts with the given item. A warp whose next item allows more pairs at a time holds it until all others
+  // have reached that point, because shared memory is then repartitioned.
   TFGW_DEVICE void solve_with_warps_from(int item) {
     const int warp = thread_in_block() / 32, first = at_a_time(item);
     bool has_item = warp == 0;
@@ -161,7 +161,7 @@ class SolveBlock {
     solve_pair<Shared<P, kMedium, 1, kAtoms>>();
   }
 
-  // Describes the warp's next pair in shared memory. False if its graph has no nodes: the results are then written.
+  // Describes the warp's next pair in shared memory. Returns false, after writing the results, if the graph is empty.
   TFGW_DEVICE bool has_nodes(int item, int part, int parts) {
     const Frame frame = frame_of(item, part, parts);
     if (frame.graph.n == 0) {
@@ -175,7 +175,7 @@ class SolveBlock {
   TFGW_DEVICE const Frame& mine() const { return memory_.frame[thread_in_block() / 32]; }
   TFGW_DEVICE static int arcs(const Frame& frame) { return frame.graph.n + frame.cols - 1; }
 
-  // Description of a pair that has one of several equal parts of the block's memory.
+  // Description of a pair that gets one of several equal parts of the block's memory.
   TFGW_DEVICE Frame frame_of(int item, int part, int parts) const {
     Frame f;
     f.b = p_.order[item / templates_], f.k = item % templates_;
@@ -203,8 +203,8 @@ class SolveBlock {
   BlockMemory<P>& memory_;
   const i64 shared_size_;
   const int templates_;
-  int end_ = 0;   // of the items in the queue
-  i64 room_ = 0;  // in doubles
+  int end_ = 0;   // end of the queue's items
+  i64 room_ = 0;  // available working memory in doubles
 };
 
 }  // namespace tfgw

@@ -1,4 +1,4 @@
-// Kernel `start`: the initial state of each pair's solve, that is the linear cost, the gradient at the first plan with
+// Kernel `start`: the initial state of each pair's solve, that is, the linear cost, the gradient at the first plan with
 // its ties broken, and the first basis. All of it is work on whole matrices, and all warps of a block work on one pair.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace tfgw {
 
-// What else fits into shared memory, besides what a pair in shared memory needs.
+// Optional arrays that also fit into shared memory.
 struct StartRoom {
   bool matrix = false, packed = false, gradient = false;
 };
@@ -102,7 +102,7 @@ class Start {
     Team::sync();
   }
 
-  // (1−α) M, also in `matrix`. At α = 1 features play no role and may be anything finite.
+  // (1−α) M, also in `matrix`. At α = 1 features are irrelevant and may have any finite value.
   TFGW_DEVICE void linear_cost() {
     if (p_.cost) {
       each_entry<P, Team>(n_, [&](int e, int i, int k) {
@@ -211,8 +211,8 @@ class Start {
     break_ties(kTieShare * largest(highest));
   }
 
-  // Ties of the first linear problem are broken by how alike the surroundings of two nodes are:
-  // S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). S₀ is in `matrix`; in the end the gradient is in `product`.
+  // Ties of the first linear problem are broken by the similarity of the two nodes' neighbourhoods:
+  // S₀ = (1−α) F F̄ᵀ + α, Sₜ₊₁ ∝ X(Sₜ). S₀ is in `matrix`; on return the gradient is in `product`.
   TFGW_DEVICE void break_ties(double weight) {
     double* now = w_.matrix;
 #pragma unroll 1
@@ -273,8 +273,8 @@ class Start {
     if (Team::thread() == 0) begin_.costs[0] = linear, begin_.costs[1] = square;
   }
 
-  // Rounds the caller's coupling, which may miss its marginals by rounding errors: rows and columns that are too heavy
-  // shrink, and the missing mass is spread as a product. One warp.
+  // Rounds the caller's coupling, whose marginals may be off by rounding: rows and columns that are too heavy are
+  // scaled down, and the missing mass is spread as a product. Run by one warp.
   TFGW_DEVICE void round_to_marginals() {
     double* T = begin_.given;
     double *row_left = w_.matrix, *col_left = w_.product;
@@ -327,7 +327,7 @@ class Start {
   CrossOperator<P, Team, kShared> cross_;
 };
 
-// A block's shared memory in front of that of its pair.
+// The part of a block's shared memory that precedes its pair.
 struct alignas(16) StartBlockMemory {
   double share[kStartWarps];
   int item;

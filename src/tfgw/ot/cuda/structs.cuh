@@ -14,7 +14,7 @@ struct alignas(16) Entry {
   int row, col;
 };
 
-// The problem on the device, and what is prepared from it. Every member has 8 bytes.
+// The problem on the device, and the data prepared from it. Every member has 8 bytes.
 struct Problem {
   // As given by the caller. Null pointers mark what is missing.
   i64 graphs, nodes, features, edges, templates, columns;
@@ -65,7 +65,7 @@ struct Problem {
 
   // Working memory.
   int* queue;                       // the counters below
-  int* invalid;                     // the flag kInvalid in memory of the host
+  int* invalid;                     // the flag kInvalid in host memory
   double* scratch;
   i64 scratch_size;                 // in doubles
   double* initial_state;            // initial_state.cuh
@@ -101,7 +101,7 @@ struct Gradients {  // every member has 8 bytes
 struct SharedEntries {
   i64 templates, places, entries;
   i64 alpha_step;            // 0: one α for all templates
-  const i64* where;          // (entries, 2): the places of each entry, the same twice if it has only one
+  const i64* where;          // (entries, 2): the places of each entry, repeated if it has only one
   double *entry, *alpha;     // (templates, entries), and (templates) or one
   double *structure, *alphas;  // (templates, places), (templates)
 };
@@ -112,7 +112,7 @@ constexpr int kIndexThreads = 1024, kPrepareThreads = 256;
 constexpr int kStartThreads = 32 * kStartWarps, kSolveThreads = 32 * kBlockWarps;
 constexpr int kNodeThreads = 128, kEdgeThreads = 128, kTemplateThreads = 512, kEntryThreads = 256;
 constexpr int kStartBlocks = 4, kSolveBlocks = 2, kSmallBlocks = 3;  // blocks per multiprocessor
-constexpr int kMany = 16;  // pairs per block of `solve` from which on the smallest get specialised code
+constexpr int kMany = 16;  // pairs per block of `solve` from which the smallest get specialised code
 constexpr int kSharedAtoms = 16, kSmallSharedAtoms = 8;  // atoms of `solve` and of `solve_small` in shared memory
 constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient per lane and per block
 

@@ -6,13 +6,13 @@
 
 namespace tfgw {
 
-// What the leading warp broadcasts to the others.
+// State that the leading warp broadcasts to the others.
 struct LeaderState {
   double eps;
   bool pivoted, moved;
 };
 
-// The basis is distributed over the warps of a team, or the first warp has it and leads the others.
+// The basis is distributed over the warps of a team, or held by the first warp, which leads the others.
 template <class Tree, class Team>
 class Transport {
   static constexpr bool kOneWarpTree = Tree::Team::kSize < Team::kSize;
@@ -33,7 +33,7 @@ class Transport {
     if (has_arcs()) tree_.begin(arcs, rows_ + cols_ - 1);
   }
 
-  // Optimal flow for the costs, from the last basis. With `max_sweeps` > 0 it stops after so many sweeps over the
+  // Optimal flow for the costs, from the last basis. With `max_sweeps` > 0 it stops after that many sweeps over the
   // costs. `price(first, eps)` returns the candidates of all warps in the rows from `first` on.
   template <class Price>
   TFGW_DEVICE Outcome solve(int max_sweeps, Price price) {

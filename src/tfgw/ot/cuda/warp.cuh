@@ -107,8 +107,8 @@ TFGW_DEVICE u64 warp_min(u64 v) {
   return u64(high) << 32 | low;
 }
 
-// A key of the upper bits of a number and its lane: the least key names its owner. Keys that differ only in the lane
-// are tied, though their numbers may differ in the lower bits.
+// A key of the upper bits of a number and its lane: the least key identifies its owner. Keys that differ only in the
+// lane are tied, though their numbers may differ in the lower bits.
 TFGW_DEVICE u32 with_lane(u64 v, int of = lane()) { return (u32(v >> 32) & ~u32(31)) | u32(of); }
 TFGW_DEVICE bool same_but_lane(u32 a, u32 b) { return (a ^ b) < 32; }
 // Among tied numbers, the lane of the least; among equal ones that of the least `rank`, which is below 128 and has the

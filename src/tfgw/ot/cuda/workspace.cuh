@@ -54,7 +54,7 @@ class SharedSize : public GlobalArena {
   i64 bytes_ = 0;
 };
 
-// Shared memory while it lasts, then the team's part of global memory, which is large enough for everything.
+// Shared memory until it runs out, then the team's part of global memory, which is large enough for everything.
 class SpillArena : public GlobalArena {
  public:
   TFGW_DEVICE SpillArena(char* shared, int shared_size, char* global)
@@ -72,8 +72,8 @@ class SpillArena : public GlobalArena {
   int left_;
 };
 
-// For a graph of `rows` nodes and a template of `cols`, the most used arrays first. The cross terms and plans of all
-// atoms are in global memory; those of the newest atom are also kept here.
+// For a graph of `rows` nodes and a template of `cols`, the most frequently used arrays first. The cross terms and
+// plans of all atoms are in global memory; those of the newest atom are also kept here.
 template <int P, bool kShared, int kAtoms = kSharedAtoms>
 class Workspace {
  public:
