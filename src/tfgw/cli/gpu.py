@@ -1,4 +1,4 @@
-"""``tfgw gpu``."""
+"""``tfgw gpu``: check whether GPUs can be used."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ ORIGINS = {"package": "came with tfgw", "cache": "compiled earlier", "compiler":
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Say what was found, make the kernels ready, and compare them with the CPU core."""
+    """Report the setup, load or compile the kernels, and compare them with the CPU core."""
     setup = find_setup()
     print(_found(setup), file=sys.stderr, flush=True)
     checked: list[CheckedKernels] = []

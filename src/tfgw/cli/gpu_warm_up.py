@@ -1,4 +1,4 @@
-"""Make the GPU ready for a model in a thread, while the main thread imports other packages and opens files."""
+"""Prepare the GPU for a model in a thread, while the main thread imports other packages and opens files."""
 
 import argparse
 import json
@@ -10,13 +10,13 @@ from tfgw.cli.file_names import model_path
 
 
 def warm_up_gpu(args: argparse.Namespace) -> Thread | None:
-    """Begin to start CUDA and to load the kernels for the model that a command names, if it may run on a GPU.
+    """Start a thread that initialises CUDA and loads the kernels for the model of a command that may run on a GPU.
 
-    Errors are left to the command itself, which meets them again.
+    The thread ignores errors; the command raises them again.
     """
     if args.accelerator == "cpu" or args.engine != "local":
         return None
-    # In the main thread, because two threads should not import the same packages.
+    # Import in the main thread, because two threads should not import the same packages.
     import torch
 
     from tfgw.ot.backends.cuda.kernels import load_forward
@@ -33,7 +33,7 @@ def warm_up_gpu(args: argparse.Namespace) -> Thread | None:
 
 
 def template_nodes(path: Path) -> int:
-    """Template nodes of a model in a file, from its description alone."""
+    """Read the number of template nodes from the description in a model file."""
     from safetensors import safe_open
 
     with safe_open(path, framework="np") as file:

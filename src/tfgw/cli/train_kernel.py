@@ -1,4 +1,4 @@
-"""``tfgw train --model kernel``: a kernel machine on the distances between all training graphs."""
+"""``tfgw train --model kernel``: train a kernel machine on the distances between all training graphs."""
 
 import argparse
 import sys
@@ -24,9 +24,9 @@ from tfgw.train.tasks import sums
 
 OPTIONS = {*SOURCE_OPTIONS, "model", "task", "standardize", "canonical_order", "starts", "class_weight", "accelerator",
            "output", "json", "debug", "report", "arguments", "command"}  # fmt: skip
-"""Options of ``tfgw train`` that a kernel machine has."""
+"""Options of ``tfgw train`` that a kernel machine supports."""
 MAX_GRAPHS = 5000
-"""More training graphs have too many pairs."""
+"""Maximum number of training graphs: more would have too many pairs."""
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -1,4 +1,4 @@
-"""Graph classification by a kernel machine."""
+"""Graph classification with a kernel machine."""
 
 import os
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from tfgw.train.graph_weights import ClassWeight, checked_weights, weights_of_cl
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
-    """Classifier by Fused Gromov–Wasserstein distances to all training graphs.
+    """Kernel classifier based on Fused Gromov–Wasserstein distances to all training graphs.
 
     >>> model = TFGWKernelClassifier().fit(graphs, ["ring", "star", ...])
     >>> model.predict_proba(other_graphs), model.loo_score_
@@ -30,23 +30,23 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
     is deterministic.
 
     On small and medium datasets, this is the most accurate model of the package (docs/recipe.md). A network
-    (:class:`TFGWClassifier`) predicts faster, has a few templates to interpret, and can be trained on any number of
-    graphs. ``fit`` solves one problem for every pair of graphs and every distance; ``predict`` solves one for every
-    training graph and every distance.
+    (:class:`TFGWClassifier`) predicts faster, has a few interpretable templates, and can be trained on any number of
+    graphs. ``fit`` solves one problem per pair of graphs and distance; for each graph, ``predict`` solves one problem
+    per training graph and distance.
 
     Args:
-        levels: Levels of refinement: the number of steps.
+        levels: Levels of refinement. Each level is a number of refinement steps.
         alphas: Trade-offs between features (0) and structure (1).
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
-        standardize: Whether features are brought to mean 0 and variance 1 over the training graphs; ``None``: unless
-            all are 0 or 1.
+        standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features
+            are scaled unless all are 0 or 1.
         max_graphs: Maximum number of training graphs. If there are more, a random sample is used, with a warning.
         class_weight: Weights of the classes, as in :class:`TFGWClassifier`.
         cache: Folder that stores distances between training graphs; ``None`` stores none. See :meth:`precompute`.
         accelerator: Device of the solver: ``"cpu"``, ``"cuda"`` or ``"auto"``.
-        num_threads: Threads of the solver; ``None`` follows :func:`torch.get_num_threads`.
-        random_state: Random seed of the sample of ``max_graphs`` graphs.
+        num_threads: Number of solver threads; ``None`` follows :func:`torch.get_num_threads`.
+        random_state: Random seed for sampling ``max_graphs`` graphs.
         verbose: Whether to show progress bars.
 
     Attributes:
@@ -91,15 +91,18 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label of each graph."""
+        """Predict the label of each graph."""
         return self.classes_[self._outputs(X).numpy().argmax(1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class (rows sum to 1), ``(num_graphs, num_classes)``."""
+        """Predict the probability of each class, ``(num_graphs, num_classes)``. Rows sum to 1."""
         return probabilities("classification", self._outputs(X)).numpy()
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores before the softmax, ``(num_graphs, num_classes)``; of two classes, how far the second is ahead."""
+        """Return scores before the softmax, ``(num_graphs, num_classes)``.
+
+        For two classes, return the score of the second minus that of the first, ``(num_graphs,)``.
+        """
         scores = self._outputs(X).numpy()
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 

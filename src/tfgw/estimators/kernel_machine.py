@@ -1,4 +1,4 @@
-"""Kernel machines on distances between all graphs: what the classifier and the regressor share."""
+"""Common base class of the kernel classifier and the kernel regressor."""
 
 import os
 import warnings
@@ -28,7 +28,7 @@ ADJACENCY: Structure = "adjacency"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelMachine(SavedModel, GraphEstimator):
-    """Stores the parameters that :class:`TFGWKernelClassifier` documents, trains, and gives outputs."""
+    """Base class for training and prediction. :class:`TFGWKernelClassifier` documents the parameters."""
 
     levels: Sequence[int] = KernelConfig.levels
     alphas: Sequence[float] = KernelConfig.alphas
@@ -49,7 +49,7 @@ class KernelMachine(SavedModel, GraphEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load a fitted estimator from a file of :meth:`save` or ``tfgw train --model kernel``."""
+        """Load a fitted estimator from a file written by :meth:`save` or ``tfgw train --model kernel``."""
         trained = load_model(path)
         if not isinstance(trained.model, KernelModel):
             raise ValueError(f"{path}: the model is a network, not a kernel machine")
@@ -103,7 +103,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         return training
 
     def _kept(self, y: Tensor, weights: np.ndarray | None, task: Task) -> np.ndarray:
-        """The graphs to train on: those that count, and if they are too many, an even sample of each class."""
+        """Select training graphs: those of non-zero weight, or a stratified sample if there are too many."""
         if self.max_graphs < 2:
             raise ValueError(f"max_graphs: must be at least 2, got {self.max_graphs}")
         kept = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
@@ -115,7 +115,7 @@ class KernelMachine(SavedModel, GraphEstimator):
             stacklevel=4,
         )
         shuffled = self._generator().permutation(kept)
-        if task == "classification":  # evenly spaced places of graphs in order of their class
+        if task == "classification":  # evenly spaced positions in order of class
             shuffled = shuffled[np.argsort(y.numpy()[shuffled], kind="stable")]
         return np.sort(shuffled[np.linspace(0, len(shuffled) - 1, self.max_graphs).astype(int)])
 
@@ -130,7 +130,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         )
 
     def _cached(self, graphs: list[Data], alpha: float) -> Tensor:
-        """Distances between refined graphs from a table in the cache; where there is none, it is made and kept."""
+        """Return distances between refined graphs from the cache. If they are missing, compute and store them."""
         if any("edge_weight" in graph or "node_weights" in graph for graph in graphs):
             raise ValueError("cache: knows graphs by features and edges, not by weights; leave it out")
         keys = [key_of(graph) for graph in graphs]
@@ -155,7 +155,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         return Path(self.cache) / f"fgw-refined-alpha={alpha:g}-starts={self.n_starts}"
 
     def _known_distances(self, graphs: GraphDataset) -> list[Tensor] | None:
-        """The distances to the training graphs, if the cache has them all."""
+        """Return the distances to the training graphs if the cache contains all of them."""
         if self.cache is None or not hasattr(self, "_train_graphs"):
             return None
         found = []
@@ -180,7 +180,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         return self.accelerator
 
     def _outputs(self, X: Any) -> Tensor:
-        """What the machine gives, ``(num_graphs, out_channels)``."""
+        """Return the outputs of the machine, ``(num_graphs, out_channels)``."""
         dataset = self._read_input(X)
         known = self._known_distances(dataset)
         if known is not None:

@@ -1,4 +1,4 @@
-"""Graph regression by a kernel machine."""
+"""Graph regression with a kernel machine."""
 
 import os
 from typing import Any, Self
@@ -19,8 +19,8 @@ class TFGWKernelRegressor(ValueTargets, KernelMachine):
     >>> model = TFGWKernelRegressor().fit(graphs, [0.3, 1.7, ...])
     >>> model.predict(other_graphs)
 
-    Parameters, graphs and attributes are those of :class:`TFGWKernelClassifier`, but for classes and their weights.
-    ``y`` holds one number per graph, or several.
+    Parameters, graphs and attributes are those of :class:`TFGWKernelClassifier`, except for classes and their weights.
+    ``y`` contains one or several numbers per graph.
 
     Attributes:
         target_scaler_: The :class:`tfgw.train.target_scaler.TargetScaler` of the targets.
@@ -52,7 +52,7 @@ class TFGWKernelRegressor(ValueTargets, KernelMachine):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The predicted values, in the shape of ``y``."""
+        """Predict values, in the shape of ``y``."""
         values = self.target_scaler_.inverse_transform(self._outputs(X).numpy())
         return values[:, 0] if self._is_single else values
 

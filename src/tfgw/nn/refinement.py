@@ -1,4 +1,4 @@
-"""Nodes that carry their surroundings, without anything to learn: Weisfeiler–Lehman labels and averaged features.
+"""Node features that describe the neighbourhood, without parameters: Weisfeiler–Lehman labels and averaged features.
 
 Shervashidze, Schweitzer, van Leeuwen, Mehlhorn, Borgwardt: Weisfeiler–Lehman Graph Kernels. JMLR 2011.
 Togninalli, Ghisu, Llinares-López, Rieck, Borgwardt: Wasserstein Weisfeiler–Lehman Graph Kernels. NeurIPS 2019.
@@ -12,18 +12,18 @@ from torch import Tensor
 from torch_geometric.utils import degree
 
 CODE_BITS = 32
-"""Features of the code of a label."""
+"""Number of features that encode a label."""
 
 
 def refined_features(x: Tensor, edge_index: Tensor, level: int, *, discrete: bool) -> Tensor:
-    """Features of each node and of its surroundings up to ``level`` edges away, ``(num_nodes, channels)``.
+    """Return features of each node and its neighbourhood of radius ``level``, ``(num_nodes, channels)``.
 
-    Features of different levels have equal shares in the squared distance between two nodes, and that between two
-    nodes with nothing in common is about 1 if features are discrete.
+    All levels have equal shares in the squared distance between two nodes. If features are discrete, two nodes without
+    a common label are at a squared distance of about 1.
 
     Args:
-        x: Node features ``(num_nodes, in_channels)``, of one graph or of a batch.
-        edge_index: Edges ``(2, num_edges)``, each in both directions.
+        x: Node features ``(num_nodes, in_channels)`` of one graph or a batch.
+        edge_index: Edges ``(2, num_edges)``, in both directions.
         level: Number of refinement steps.
         discrete: Whether each row of features is a label; otherwise features are averaged over neighbours.
     """
@@ -33,17 +33,17 @@ def refined_features(x: Tensor, edge_index: Tensor, level: int, *, discrete: boo
 
 
 def row_labels(x: Tensor) -> np.ndarray:
-    """One 64-bit number for each row of features, equal for equal rows and else different but for one chance in 2⁶⁴."""
+    """Hash each row of features to a 64-bit number. Different rows collide with probability 2⁻⁶⁴."""
     rows, row_of_node = np.unique(x.double().numpy() + 0.0, axis=0, return_inverse=True)  # −0 is 0
     digests = [hashlib.blake2b(np.ascontiguousarray(row).tobytes(), digest_size=8).digest() for row in rows]
     return np.frombuffer(b"".join(digests), dtype=np.uint64)[row_of_node.reshape(-1)]
 
 
 def refined_labels(x: Tensor, edge_index: Tensor, num_steps: int) -> Tensor:
-    """Weisfeiler–Lehman labels of each node after 0, 1, … steps, ``(num_nodes, 1 + num_steps)``.
+    """Return the Weisfeiler–Lehman labels of each node after 0, 1, … steps, ``(num_nodes, 1 + num_steps)``.
 
-    A step gives every node a number that depends on its own and on the multiset of its neighbours': the sum of
-    scrambled numbers does not depend on their order, and different multisets collide by chance only.
+    A step hashes the label of a node and the multiset of its neighbours' labels. The sum of hashes does not depend on
+    the order of neighbours, and different multisets collide only by chance.
     """
     source, target = edge_index.numpy()
     levels = [row_labels(x)]
@@ -55,13 +55,13 @@ def refined_labels(x: Tensor, edge_index: Tensor, num_steps: int) -> Tensor:
 
 
 def label_codes(labels: Tensor) -> Tensor:
-    """Each label as a vector: two equal labels are at squared distance 0, two different ones at 1 ± 0.18.
+    """Encode each label as a vector. Equal labels are at squared distance 0, different labels at 1 ± 0.18.
 
     Args:
         labels: 64-bit numbers ``(num_nodes, num_labels)``.
 
     Returns:
-        The codes of the labels of each node side by side, ``(num_nodes, num_labels * CODE_BITS)``.
+        The concatenated codes of the labels of each node, ``(num_nodes, num_labels * CODE_BITS)``.
     """
     numbers = _scrambled(labels.numpy().view(np.uint64))
     bits = (numbers[:, :, None] >> np.arange(CODE_BITS, dtype=np.uint64)) & np.uint64(1)
@@ -70,9 +70,9 @@ def label_codes(labels: Tensor) -> Tensor:
 
 
 def averaged_features(x: Tensor, edge_index: Tensor, num_steps: int) -> Tensor:
-    """x ← ½ (x + mean of the neighbours' x), all steps side by side, ``(num_nodes, (1 + num_steps) * channels)``.
+    """Iterate x ← ½ (x + mean of the neighbours' x) and concatenate all steps.
 
-    The features of a node without neighbours stay as they are.
+    Features of nodes without neighbours do not change. The result is ``(num_nodes, (1 + num_steps) * channels)``.
     """
     source, target = edge_index
     neighbours = degree(target, len(x), dtype=torch.float64)[:, None]
@@ -85,7 +85,7 @@ def averaged_features(x: Tensor, edge_index: Tensor, num_steps: int) -> Tensor:
 
 
 def _scrambled(numbers: np.ndarray) -> np.ndarray:
-    """A fixed permutation of the 64-bit numbers without visible pattern (the finaliser of SplitMix64)."""
+    """Hash 64-bit numbers by a fixed pseudorandom permutation (the finaliser of SplitMix64)."""
     z = numbers + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,8 +1,8 @@
-"""From what a user gives to a checked problem: each problem is checked here, once, and nowhere else.
+"""Validate user input and build the problem. Each problem is validated here, once, and nowhere else.
 
-Shapes, dtypes and devices are looked at here, values by the core before it starts. A layer's problem is looked at by
-native code first, as these checks take longer than everything else around a small solve. They are here to say what is
-wrong.
+This module checks shapes, dtypes and devices; the core checks values before it starts. Native code checks the problem
+of a layer first, because the checks in Python take longer than the rest of a small solve. They produce the error
+messages.
 """
 
 from numbers import Real
@@ -29,7 +29,7 @@ def problem_of(
     alpha: float | Tensor,
     **options: object,
 ) -> Problem:
-    """The problem of comparing these graphs and templates; ``options`` are further fields of :class:`Problem`."""
+    """Return the problem of comparing graphs with templates; ``options`` are other fields of :class:`Problem`."""
     problem = Problem(
         graphs.x,
         graphs.batch,
@@ -52,7 +52,7 @@ def problem_of(
 
 
 def checked(problem: Problem) -> Problem:
-    """Check the problem of a layer; counts its graphs if ``batch_size`` is not known."""
+    """Check the problem of a layer, and count its graphs if ``batch_size`` is ``None``."""
     check_options(problem)
     if not (is_eager() and _core.is_plain(problem)):
         return _checked_slowly(problem)
@@ -80,12 +80,12 @@ def _checked_slowly(problem: Problem) -> Problem:
 
 
 def check_options(problem: Problem) -> None:
-    """Raise ``ValueError`` unless a solver can work with these."""
+    """Raise ``ValueError`` if the solver options of a problem are invalid."""
     check_accuracy(problem.max_iter, problem.tol, problem.n_starts)
 
 
 def check_accuracy(max_iter: int, tol: float, n_starts: int) -> None:
-    """Raise ``ValueError`` unless a solver can work with these."""
+    """Raise ``ValueError`` if a solver option is invalid."""
     check_integer("max_iter", max_iter)
     check_integer("n_starts", n_starts)
     if type(tol) is not float and (isinstance(tol, bool) or not isinstance(tol, Real)):
@@ -95,7 +95,7 @@ def check_accuracy(max_iter: int, tol: float, n_starts: int) -> None:
 
 
 def thread_count(num_threads: int | None) -> int:
-    """``num_threads`` as a problem has it."""
+    """Convert ``num_threads`` to the value that a :class:`Problem` stores: 0 for ``None``."""
     if num_threads is None:
         return 0
     check_integer("num_threads", num_threads)
@@ -103,7 +103,7 @@ def thread_count(num_threads: int | None) -> int:
 
 
 def uniform_weights(features: Tensor) -> Tensor:
-    """Equal weights for the nodes of templates with these features."""
+    """Return uniform node weights for templates with these features."""
     count, nodes, _ = features.shape
     return features.new_full((count, nodes), 1 / nodes)
 

@@ -22,12 +22,12 @@ NO_SECOND_DERIVATIVES = (
 
 
 def raise_second_derivatives(*_: Any) -> NoReturn:
-    """Raise an error: the derivative of a derivative, in either mode."""
+    """Raise the error for second derivatives, in reverse or forward mode."""
     raise RuntimeError(NO_SECOND_DERIVATIVES)
 
 
 class _Refused(torch.autograd.Function):
-    """The first ``count`` tensors, with an error as their derivative by any of the tensors."""
+    """Copy the first ``count`` tensors. Differentiating the copies with respect to any input raises an error."""
 
     generate_vmap_rule = True
 
@@ -45,7 +45,7 @@ class _Refused(torch.autograd.Function):
 def refuse_second_derivatives(
     derivatives: Sequence[Tensor | None], inputs: Sequence[Tensor | None]
 ) -> list[Tensor | None]:
-    """Derivatives that depend on ``inputs`` in ways that autograd does not know: to differentiate them is an error."""
+    """Return copies of ``derivatives`` that raise an error if they are differentiated with respect to ``inputs``."""
     present = [tensor for tensor in derivatives if tensor is not None]
     if not present:
         return list(derivatives)
@@ -76,13 +76,13 @@ class _LinearDistances(torch.autograd.Function):
             found[1] = (u.to(h.dtype) * of_nodes).sum(1)
         if needs[2]:
             found[2] = (v.to(h_bar.dtype) * grad[..., None]).sum(0)
-        if torch.is_grad_enabled():  # a graph of the gradients is wanted
+        if torch.is_grad_enabled():  # create_graph=True
             found = refuse_second_derivatives(found, [grad, *inputs])
         return (None,) * 5 + tuple(found)
 
 
 class _TransformedLinearDistances(_LinearDistances):
-    """The same for the transforms of :mod:`torch.func` and forward mode, which :func:`torch.compile` cannot trace."""
+    """Support the transforms of :mod:`torch.func` and forward mode, which :func:`torch.compile` cannot trace."""
 
     generate_vmap_rule = True
 
@@ -108,7 +108,7 @@ class _TransformedLinearDistances(_LinearDistances):
         return refusing
 
 
-# Past what Function's own does for transforms, which takes longer than a small solve.
+# Bypasses the handling of transforms in Function.apply, which takes longer than a small solve.
 _apply = super(torch.autograd.Function, _LinearDistances).apply
 
 
@@ -118,9 +118,9 @@ def linear_distances(
     index: Tensor,
     inputs: tuple[Tensor, Tensor | None, Tensor],
 ) -> Tensor:
-    """The distances ``(B, K)`` that linear transport found, with derivatives by its costs and both weights.
+    """Make the distances ``(B, K)`` of linear transport differentiable with respect to costs and both weights.
 
-    ``solution``: its plans and potentials; ``index``: the graph of each node.
+    ``solution`` contains the plans and potentials; ``index`` is the graph of each node.
     """
     if is_transformed():
         return _TransformedLinearDistances.apply(found, *solution, index, *inputs)
@@ -129,7 +129,7 @@ def linear_distances(
 
 
 def directional_derivative(problem: Problem, results: Results, tangents: dict[str, Tensor]) -> Tensor:
-    """How the distances ``(B, K)`` of a solved problem change along tangents of its tensors, in float64."""
+    """Return the derivative of the distances ``(B, K)`` along tangents of the problem's tensors, in float64."""
     at = {name: _double(getattr(problem, name)) for name in DIFFERENTIABLE}
     along = {name: _double(tangent) for name, tangent in tangents.items()}
     T, x = results.plans, problem.x
@@ -204,7 +204,7 @@ def _structure_change(
 def _entries(
     problem: Problem, at: dict[str, Any], along: dict[str, Tensor], index: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Rows, columns and values of C's entries, and their change, as :class:`GraphBatch` has them."""
+    """Return rows, columns, values and tangents of the entries of C, in the layout of :class:`GraphBatch`."""
     nodes = len(index)
     if problem.edge_index is None:
         rows, columns = (index[:, None] == index).nonzero().unbind(1)

@@ -1,4 +1,4 @@
-"""How far the distances can be trusted: local minima, the spread over starts, a certified lower bound."""
+"""Diagnose the quality of distances: local minima, the spread over starts and a certified lower bound."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict, Unpack
@@ -21,15 +21,15 @@ class Accuracy(TypedDict, total=False):
 
 
 class Diagnosis(NamedTuple):
-    """What is known about the distances of B graphs to K templates; all are ``(B, K)``, on the CPU.
+    """Quality of the distances between B graphs and K templates. All tensors are ``(B, K)`` and on the CPU.
 
     Attributes:
         distances: The lowest value over all starts.
-        lower_bounds: What no coupling is below: the optimum lies between this and ``distances``.
-        spreads: Between the highest and the lowest value that starts ended with; 0 for a single start.
-        gaps: Frank–Wolfe gap at the plan: no coupling has a linearised cost lower by more than this.
-        local_minima: Whether no way down is known: the gap is within the tolerance, the vertex that the gradient points
-            to is not lower, and neither is any exchange of two entries of the plan between linked nodes.
+        lower_bounds: Lower bound over all couplings. The optimum lies between this bound and ``distances``.
+        spreads: Difference between the highest and the lowest value over all starts; 0 for a single start.
+        gaps: Frank–Wolfe gap at the plan. No coupling has a linearised cost that is lower by more than the gap.
+        local_minima: Whether no descent is known: the gap is within the tolerance, and neither the vertex that
+            minimises the linearisation nor any exchange of two entries of the plan between linked nodes is lower.
         status: :class:`tfgw.ot.Status` of each pair.
     """
 
@@ -42,7 +42,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def worst_excess(self) -> Tensor:
-        """How far above the optimum a distance can be, relative to the distance; 0 at the optimum."""
+        """Maximum excess of a distance over the optimum, relative to the distance; 0 at the optimum."""
         return (self.distances - self.lower_bounds) / self.distances.clamp_min(torch.finfo(torch.float64).tiny)
 
 
@@ -57,10 +57,10 @@ def diagnose(
     num_threads: int | None = None,
     **options: Unpack[Accuracy],
 ) -> Diagnosis:
-    """Solve as :func:`tfgw.ot.fgw` does, and say how good the result is.
+    """Solve like :func:`tfgw.ot.fgw` and assess the quality of the result.
 
-    The lower bound is Mémoli's third lower bound with features (docs/solver.md): one linear problem per pair. It is the
-    distance itself at α = 0, and never above it. Arguments are those of :func:`tfgw.ot.fgw`.
+    The lower bound is Mémoli's third lower bound with features (docs/solver.md), which takes one linear problem per
+    pair. It never exceeds the distance and equals it at α = 0. Arguments are those of :func:`tfgw.ot.fgw`.
     """
     problem = problem_of(
         graphs,

@@ -1,7 +1,7 @@
-"""Whether a GPU is ready: what was found, the kernels of every size class, and their agreement with the CPU core.
+"""Check whether a GPU is ready: the setup, the kernels of every size class, and their agreement with the CPU core.
 
 >>> setup = find_setup()
->>> for checked in check_kernels():     # one size class after the other; compiles what is not compiled
+>>> for checked in check_kernels():     # one size class at a time; compiles missing kernels
 ...     checked.agrees
 """
 
@@ -22,13 +22,13 @@ from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.solve import fgw
 
 VALUE_TOLERANCE = 1e-10
-"""Largest relative difference of a distance that passes."""
+"""Maximum relative difference of a distance."""
 GRADIENT_TOLERANCE = 1e-8
-"""The same of a gradient, relative to its largest entry."""
+"""Maximum difference of a gradient, relative to its largest entry."""
 SIZES = (5, 11, 23, 41, 90, 150)
-"""Nodes of the graphs that are solved; together they need all kinds of kernels of a size class."""
+"""Numbers of nodes of the test graphs. Together, they use all kinds of kernels of a size class."""
 OLDEST = (8, 0)
-"""First compute capability that the kernels are for."""
+"""Minimum compute capability that the kernels support."""
 
 
 class Device(NamedTuple):
@@ -38,13 +38,13 @@ class Device(NamedTuple):
     name: str
     capability: tuple[int, int]
     memory: int  # bytes
-    shared_memory: int  # bytes that a block may have
+    shared_memory: int  # bytes, maximum per block
     multiprocessors: int
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What solving on a GPU depends on, as far as it was found.
+    """The software and devices that solving on a GPU requires.
 
     Attributes:
         torch: Version of PyTorch.
@@ -53,7 +53,7 @@ class Setup:
         cupy: Version of CuPy, which compiles the kernels; ``None`` if it is not installed.
         nvrtc: Version of the compiler that CuPy found; ``None`` if it found none.
         devices: The GPUs that PyTorch sees.
-        missing: One sentence that says what to do before GPUs can be used; ``None`` if nothing is missing.
+        missing: One sentence that explains how to make GPUs usable; ``None`` if nothing is missing.
     """
 
     torch: str
@@ -106,7 +106,7 @@ def _cupy_version() -> str | None:
 def _compiler_version() -> str | None:
     try:
         return compiler_version()
-    except Exception:  # CuPy raises errors of its own where it finds no library
+    except Exception:  # CuPy raises its own errors if it finds no library
         return None
 
 
@@ -123,14 +123,14 @@ def _device(index: int) -> Device:
 
 
 class CheckedKernels(NamedTuple):
-    """The kernels of a size class, after a solve on the GPU and on the CPU."""
+    """Comparison of the kernels of a size class with the CPU core."""
 
     columns: int
-    """Most template nodes."""
+    """Maximum number of template nodes."""
     origin: str
     """Where the machine code came from: ``"package"``, ``"cache"`` or ``"compiler"``."""
     seconds: float
-    """Until the first solve was finished."""
+    """Time until the first solve finished."""
     value_difference: float
     """Largest relative difference of a distance from the CPU's."""
     gradient_difference: float
@@ -138,12 +138,12 @@ class CheckedKernels(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether both differences are rounding."""
+        """Whether both differences are within the tolerance."""
         return self.value_difference <= VALUE_TOLERANCE and self.gradient_difference <= GRADIENT_TOLERANCE
 
 
 def check_kernels(columns: Sequence[int] = SIZE_CLASSES, *, device: str = "cuda") -> Iterator[CheckedKernels]:
-    """Make the kernels of some size classes ready, one after the other, and compare each with the CPU core.
+    """Load or compile the kernels of each size class, one at a time, and compare them with the CPU core.
 
     Args:
         columns: Size classes: 16, 32, 64 or 128 template nodes.
@@ -196,7 +196,7 @@ def _example(columns: int) -> _Example:
 
 
 def _solved(example: _Example, device: str) -> list[Tensor]:
-    """Distances, and the gradients of their weighted sum, solved on a device."""
+    """Return the distances, solved on a device, and the gradients of their weighted sum."""
     on_device = _Example._make(tensor.to(device) for tensor in example)
     leaves = [on_device.x, on_device.features, on_device.structure, on_device.alpha]
     x, features, structure, alpha = (leaf.detach().requires_grad_() for leaf in leaves)

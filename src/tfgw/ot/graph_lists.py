@@ -1,4 +1,4 @@
-"""Lists of graphs in any form that is taken, as parts of a ragged set: each graph by itself, checked."""
+"""Convert lists of graphs in any supported format to the parts of a ragged set, and validate each graph."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,10 +15,10 @@ from tfgw.ot.ragged import Part, native_graphs, sorted_edges
 
 
 def read_lists(graphs: Any, others: Any, *, features_only: bool) -> list[list[Part]]:
-    """One list of graphs, or two, in the order in which nodes are given; ``features_only`` leaves structures out.
+    """Read one or two lists of graphs, in the given node order; ``features_only`` omits structures.
 
     Raises:
-        ValueError: If a graph is invalid or of another kind than the first; the message names it.
+        ValueError: If a graph is invalid, or of a different kind than the first graph. The message names the graph.
     """
     first = _read_graphs(graphs, features_only)
     if others is None:
@@ -32,7 +32,7 @@ def read_lists(graphs: Any, others: Any, *, features_only: bool) -> list[list[Pa
 
 
 def device_of(graphs: Any) -> torch.device:
-    """Where the features of the first graph are; an iterator is not looked into."""
+    """Return the device of the first graph's features; iterators are not consumed and count as on the CPU."""
     first = graphs[0] if isinstance(graphs, (list, tuple, Dataset)) and graphs else graphs
     x = getattr(first, "x", None)
     return x.device if isinstance(x, Tensor) else torch.device("cpu")
@@ -58,7 +58,7 @@ def _read_graphs(graphs: Any, features_only: bool) -> list[Part]:
 def _is_list(graphs: Any) -> bool:
     if isinstance(graphs, Dataset):
         return True
-    # A graph, and a batch of PyTorch Geometric's, iterates over its attributes.
+    # A graph or a batch of PyTorch Geometric iterates over its attributes.
     return isinstance(graphs, Iterable) and not isinstance(graphs, (str, dict, Tensor)) and not hasattr(graphs, "x")
 
 
@@ -170,7 +170,7 @@ def _split_edges(graphs: GraphBatch, batch: np.ndarray, ptr: np.ndarray) -> tupl
 
 
 def _check_alike(part: Part, first: Part, number: int, others_have: str) -> None:
-    """Graphs of one set have the same kind of structure, and features of the same width."""
+    """Check that a graph has the same kind of structure and the same number of features as the first graph."""
     columns, expected = part.x.shape[1], first.x.shape[1]
     if columns != expected:
         raise ValueError(f"x: graph {number} has {columns} features per node, but {others_have} {expected}")
@@ -181,7 +181,7 @@ def _check_alike(part: Part, first: Part, number: int, others_have: str) -> None
 
 
 def _as_set(part: Part) -> Part:
-    """Each edge once, in order: weights of the same edge add up; edges without weights are a set, without loops."""
+    """Sort and deduplicate edges. Weights of repeated edges add up; without weights, self-loops are removed."""
     edge_index, edge_weight = part.edge_index, part.edge_weight
     assert edge_index is not None
     nodes = part.num_nodes
@@ -197,5 +197,5 @@ def _as_set(part: Part) -> Part:
 
 
 def _numbers(tensor: Tensor) -> np.ndarray:
-    """In double precision; −0 is 0."""
+    """Convert to double precision, with −0 replaced by 0."""
     return tensor.detach().to("cpu", torch.float64).numpy() + 0.0

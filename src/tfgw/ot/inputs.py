@@ -1,7 +1,7 @@
-"""What a user gives to the solver: a ragged batch of graphs, and the templates they are compared with.
+"""Input of the solver: a ragged batch of graphs, and the templates that they are compared with.
 
-Checks here look at shapes, dtypes and devices only, so they also run while a model is traced. What has to look at
-values is checked by the core, before it starts.
+The checks in this module use only shapes, dtypes and devices, so they also run while a model is traced. The core
+checks values before it starts.
 """
 
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ import torch
 from torch import Tensor
 
 LARGEST = 2**31 - 1
-"""Largest integer of native code, which has 32 bits for options."""
+"""Largest integer option: native code stores options in 32 bits."""
 
 
 @dataclass(frozen=True)
 class GraphBatch:
-    """Graphs (C, F, h) of different sizes, their nodes stacked as in PyTorch Geometric.
+    """Graphs (C, F, h) of different sizes, with stacked nodes as in PyTorch Geometric.
 
     Args:
         x: Node features F, ``(num_nodes, num_features)``.
-        batch: Graph of each node, sorted, ``(num_nodes,)``; ``None`` is a single graph.
-        batch_size: Number of graphs. Where it exceeds the last graph in ``batch``, the graphs at the end are empty:
-            their distances are 0 and carry no gradient. ``None`` counts the graphs in ``batch``.
-        edge_index: Sparse structure C, ``(2, num_edges)``: entry (i, j) of C for each column. Both directions of
-            an undirected edge are listed; one alone makes C asymmetric.
-        edge_weight: Value of each entry, ``(num_edges,)``; entries listed several times add up. ``None``: edges are a
-            set, so entries are 1 however often they are listed, and self-loops do not count.
-        structure: Dense structure instead of edges: the n × n matrices of all graphs, flattened row by row, one
-            after the other, ``(sum of n²,)``; for a single graph also ``(n, n)``.
-        node_weights: h, ``(num_nodes,)``, summing to 1 within each graph; ``None`` is uniform.
+        batch: Graph of each node, sorted, ``(num_nodes,)``; ``None`` for a single graph.
+        batch_size: Number of graphs. If it exceeds the number of graphs in ``batch``, trailing graphs are empty:
+            their distances are 0 and have no gradient. If ``None``, the graphs in ``batch`` are counted.
+        edge_index: Sparse structure C, ``(2, num_edges)``: each column is an entry (i, j) of C. List both directions
+            of an undirected edge; a single direction makes C asymmetric.
+        edge_weight: Value of each entry, ``(num_edges,)``; repeated entries add up. If ``None``, edges are a set:
+            all entries are 1, even if they are repeated, and self-loops are ignored.
+        structure: Dense structure instead of edges: the n × n matrices of all graphs, flattened row by row and
+            concatenated, ``(sum of n²,)``. A single graph may also be given as ``(n, n)``.
+        node_weights: h, ``(num_nodes,)``, summing to 1 within each graph; ``None`` for uniform weights.
     """
 
     x: Tensor
@@ -82,7 +82,7 @@ class GraphBatch:
 
     @property
     def num_graphs(self) -> int:
-        """Number of graphs, empty ones at the end included. Reads ``batch`` unless ``batch_size`` was given."""
+        """Number of graphs, including empty trailing ones. Reads ``batch`` unless ``batch_size`` was given."""
         if self.batch_size is not None:
             return self.batch_size
         if self.batch is None:
@@ -97,8 +97,8 @@ class Templates:
     Args:
         features: F̄, ``(num_templates, template_nodes, num_features)``.
         structure: C̄, ``(num_templates, template_nodes, template_nodes)``; ``None`` compares features only.
-        weights: h̄, ``(num_templates, template_nodes)``, each row summing to 1; ``None`` is uniform. Nodes of weight
-            zero take no part in the solve.
+        weights: h̄, ``(num_templates, template_nodes)``, each row summing to 1; ``None`` for uniform weights. Nodes of
+            weight 0 are ignored by the solver.
     """
 
     features: Tensor
@@ -133,13 +133,13 @@ class Templates:
 
 
 def count_graphs(batch: Tensor) -> int:
-    """Number of graphs in ``batch``, which is read."""
+    """Count the graphs in ``batch``. This reads the tensor."""
     return number_of(int(batch.max()), batch)
 
 
 def number_of(last: int, batch: Tensor) -> int:
-    """Number of graphs in ``batch``, of which this is the last."""
-    if last >= len(batch):  # before room is made for graphs that cannot all have nodes
+    """Return the number of graphs in ``batch``, whose last graph is ``last``."""
+    if last >= len(batch):  # before memory is allocated for graphs that cannot all have nodes
         check_sorted(batch)
         present = set(batch.tolist())
         raise ValueError(f"batch: graph {next(b for b in range(last) if b not in present)} has no nodes")
@@ -147,7 +147,7 @@ def number_of(last: int, batch: Tensor) -> int:
 
 
 def check_sorted(batch: Tensor) -> None:
-    """Raise ``ValueError`` at the first node of ``batch``, which is read, that comes after one of a later graph."""
+    """Raise ``ValueError`` if ``batch`` is not sorted; the message names the first such node. This reads the tensor."""
     unsorted = (batch[1:] < batch[:-1]).nonzero()
     if len(unsorted):
         node = int(unsorted[0]) + 1
@@ -158,7 +158,7 @@ def check_sorted(batch: Tensor) -> None:
 
 
 def check_integer(name: str, value: int, *, least: int = 1, most: int = LARGEST) -> None:
-    """Raise ``ValueError`` unless this is an integer in a range."""
+    """Raise ``ValueError`` unless ``value`` is an integer between ``least`` and ``most``."""
     if type(value) is not int and not isinstance(value, np.integer | torch.SymInt):
         raise ValueError(f"{name}: expected an integer, got {value!r}")
     if value < least:
@@ -168,7 +168,7 @@ def check_integer(name: str, value: int, *, least: int = 1, most: int = LARGEST)
 
 
 def check_floating(name: str, tensor: Tensor, dim: int, shape: str) -> None:
-    """Raise ``ValueError`` unless this is a dense floating-point tensor with ``dim`` dimensions."""
+    """Raise ``ValueError`` unless ``tensor`` is a dense floating-point tensor with ``dim`` dimensions."""
     if not isinstance(tensor, Tensor):
         raise ValueError(f"{name}: expected a tensor, got {type(tensor).__name__}")
     if not tensor.is_floating_point():
@@ -194,7 +194,7 @@ def _check_size(name: str, tensor: Tensor, dim: int, expected: int, why: str) ->
 
 
 def check_same_device(first_name: str, first: Tensor, **others: Tensor | None) -> None:
-    """Raise ``ValueError`` naming the first of the others that is on another device than ``first``."""
+    """Raise ``ValueError`` if one of ``others`` is on a different device than ``first``; the message names it."""
     device = first.device
     for name, other in others.items():
         if other is not None and other.device != device:

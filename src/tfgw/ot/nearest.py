@@ -1,7 +1,7 @@
-"""Nearest neighbours of graphs: most pairs are ruled out by lower bounds and never solved.
+"""Nearest neighbours of graphs. Lower bounds rule out most pairs, which are then never solved.
 
-marginal bounds ─ the best few of each graph ─▶ lower bounds ─ the best of these ─▶ solved: a radius for each graph
-marginal bounds ─ within the radius ─▶ lower bounds ─ within the radius ─▶ solved: smaller radii
+marginal bounds ─ best candidates of each graph ─▶ lower bounds ─ best of these ─▶ solve: a radius for each graph
+marginal bounds ─ within the radius ─▶ lower bounds ─ within the radius ─▶ solve: smaller radii
 """
 
 import os
@@ -21,19 +21,19 @@ from tfgw.ot.ragged import RaggedSet, ragged_set
 from tfgw.ot.starts import START_KINDS
 
 BOUNDED_FIRST = 4
-"""Candidates with a lower bound, for each neighbour wanted, of which the best are solved first."""
+"""Number of candidates per neighbour whose lower bound is computed first; the best of them are solved."""
 ROUNDING = 1e-12
-"""By which a bound has to exceed a radius, relative to the largest costs there are."""
+"""Margin by which a bound has to exceed a radius, relative to the largest cost."""
 
 
 class Neighbours(NamedTuple):
     """The nearest graphs of each graph.
 
     Attributes:
-        indices: Their numbers, nearest first, of equally near ones the first, ``(num_graphs, top)``.
-        distances: Their distances, ``(num_graphs, top)``.
-        num_solved: Pairs of different graphs that were solved.
-        num_pairs: Pairs of different graphs that there are.
+        indices: Indices of the neighbours, nearest first, ``(num_graphs, top)``. Ties are ordered by index.
+        distances: Distances to the neighbours, ``(num_graphs, top)``.
+        num_solved: Number of solved pairs of different graphs.
+        num_pairs: Number of all pairs of different graphs.
     """
 
     indices: Tensor
@@ -57,28 +57,29 @@ def nearest(
     progress_bar: bool = False,
     num_threads: int | None = None,
 ) -> Neighbours:
-    """The nearest neighbours of each graph in Fused Gromov–Wasserstein distance, among the others or in another list.
+    """Find the nearest neighbours of each graph in Fused Gromov–Wasserstein distance, in the same or another list.
 
     >>> found = nearest(dataset, top=10, alpha=0.5)
     >>> found.indices[7], found.distances[7]                        # the ten graphs nearest to graph 7
 
-    The result is the same as that of solving all pairs by :func:`pairwise` and taking the smallest values: a pair is
-    left out only if a lower bound, which holds for every coupling, is above the last of the neighbours found so far.
-    Distances are local minima as everywhere; with more starts, neighbours can change as they can for :func:`pairwise`.
+    The result equals that of solving all pairs with :func:`pairwise` and taking the smallest values: a pair is skipped
+    only if a lower bound over all couplings exceeds the distance of the last neighbour found so far. As in
+    :func:`pairwise`, distances are local minima, and neighbours can change with the number of starts.
 
     Args:
         graphs: The graphs, as in :func:`pairwise`.
-        others: Graphs to find neighbours in; ``None``: those of ``graphs``, each without itself.
+        others: Graphs among which to find neighbours. If ``None``, neighbours are found among the other ``graphs``.
         top: Number of neighbours.
-        alpha: As in :func:`pairwise`, like all other arguments.
+        alpha: Trade-off between features (0) and structure (1). This and all other arguments are as in
+            :func:`pairwise`.
         canonical: Whether to put nodes in canonical order first.
-        max_iter: Frank–Wolfe iterations of a start at most.
+        max_iter: Maximum number of Frank–Wolfe iterations per start.
         tol: Gap, relative to the value, at which a start has converged.
-        n_starts: Number of starts, of which the best is kept.
-        start_kinds: What the starts may be.
-        checkpoint: File that keeps distances while they are computed.
+        n_starts: Number of starts; the best result is kept.
+        start_kinds: Kinds of starts.
+        checkpoint: File that stores distances as they are computed.
         progress_bar: Whether to show a progress bar.
-        num_threads: Threads to solve with.
+        num_threads: Number of solver threads.
 
     Raises:
         ValueError: If an input is invalid; the message names the argument and the graph.
@@ -110,7 +111,7 @@ class _Known(NamedTuple):
 
 
 class _Search:
-    """Works on different graphs, by rank: a candidate counts as often as it is in the list."""
+    """Search over different graphs, by rank. A candidate counts once for each copy in the list."""
 
     def __init__(
         self, graphs: RaggedSet, solver: PairSolver, alpha: float, top: int, *, among_themselves: bool
@@ -119,17 +120,17 @@ class _Search:
         self.grid = PairGrid.of(graphs)
         self.num_solved = 0
         self._graphs, self._solver, self._top, self._among_themselves = graphs, solver, top, among_themselves
-        self._has_bounds = alpha > 0  # at 0, a lower bound takes as long as the distance, which it is
+        self._has_bounds = alpha > 0  # for alpha = 0, the lower bound is the distance and takes as long
         self._copies = np.bincount(graphs.ranks[-1], minlength=count)
         self._is_query = np.bincount(graphs.ranks[0], minlength=count) > 0
         self._slack = ROUNDING * _largest_cost(graphs, alpha)
         self._radius = np.where(self._is_query, np.inf, -np.inf)
         own = self.grid.rows[self._copies[self.grid.rows] > 0]
-        self._known = _Known(own, own, np.zeros(len(own)))  # of each to itself
+        self._known = _Known(own, own, np.zeros(len(own)))  # each graph to itself
         self._solved = np.empty(0, dtype=np.int64)
 
     def solve_best_candidates(self, bar: Any) -> None:
-        """Solve pairs that are likely to be near: a radius for each graph."""
+        """Solve pairs that are likely to be near, which gives a radius for each graph."""
         wanted = min(self._top, len(self.grid.columns))
         step = max(1, CHUNK // len(self.grid.columns))
         pairs = [np.empty((0, 2), dtype=np.int64)]
@@ -151,7 +152,7 @@ class _Search:
         self._solved = self._keys(different)
 
     def solve_within_radius(self, bar: Any) -> None:
-        """Solve all pairs that may be nearer than the radius, which shrinks."""
+        """Solve all pairs that may be nearer than the radius, and shrink the radius along the way."""
         for pairs in self.grid.blocks():
             count = len(pairs)
             pairs = pairs[~np.isin(self._keys(pairs), self._solved)]
@@ -162,7 +163,7 @@ class _Search:
             bar.update(count)
 
     def neighbours(self) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers and distances of the nearest graphs, of those with equal distances the first."""
+        """Return indices and distances of the nearest graphs; ties are ordered by index."""
         queries, candidates = self._graphs.ranks[0], self._graphs.ranks[-1]
         members = np.split(np.argsort(candidates, kind="stable"), np.cumsum(self._copies)[:-1])
         known = self._known
@@ -186,14 +187,14 @@ class _Search:
         return low * len(self._copies) + high
 
     def _may_be_near(self, pairs: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-        """Whether a pair with this bound can matter to either of its graphs."""
+        """Whether the bound allows a pair to be among the nearest of either graph."""
         first, second = pairs.T
         radius = np.where(self._copies[second] > 0, self._radius[first], -np.inf)
         radius = np.maximum(radius, np.where(self._copies[first] > 0, self._radius[second], -np.inf))
         return bounds <= radius + self._slack
 
     def _solve(self, pairs: np.ndarray) -> None:
-        """Solve pairs, and shrink the radius of their graphs to the last of the nearest that are known."""
+        """Solve pairs, and shrink the radius of each graph to the distance of its last known neighbour."""
         distances = self._solver.distances(pairs)
         self.num_solved += len(pairs)
         first, second = pairs.T
@@ -207,7 +208,7 @@ class _Search:
         order = order[np.lexsort((both.distance[order], both.query[order]))]
         query, candidate, distance = (column[order] for column in both)
         copies = self._copies[candidate] - (self._among_themselves & (candidate == query))
-        # Neighbours of each query up to each of its candidates, the candidate itself included.
+        # Number of neighbours of each query up to and including each candidate.
         total = np.cumsum(copies)
         starts = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
         before = np.repeat(total[starts] - copies[starts], np.diff(np.r_[starts, len(query)]))
@@ -218,14 +219,14 @@ class _Search:
 
 
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Places of the smallest values of each row, in any order."""
+    """Return the positions of the smallest values of each row, in any order."""
     if count >= values.shape[1]:
         return np.broadcast_to(np.arange(values.shape[1]), values.shape)
     return np.argpartition(values, count - 1, axis=1)[:, :count]
 
 
 def _largest_cost(graphs: RaggedSet, alpha: float) -> float:
-    """No cost between features, or between entries of structures, is larger: what rounding errors are relative to."""
+    """Return an upper bound on the costs between features and between structure entries, the scale of rounding."""
     low = np.min([part.x.min(axis=0) for part in graphs.parts], axis=0)
     high = np.max([part.x.max(axis=0) for part in graphs.parts], axis=0)
     entries = 1.0

@@ -1,4 +1,4 @@
-"""How PyTorch sees a solve: an operator with a schema, shapes while tracing, and a gradient, once for all devices.
+"""The solver as a PyTorch operator for all devices: its schema, shapes for tracing, and gradient.
 
                  eager        ┌▶ backend.forward ─▶ native code
 solve(problem) ───────────────┤   └ autograd: backend.backward, with what the forward prepared
@@ -8,8 +8,8 @@ solve(problem) ───────────────┤   └ autograd: 
                  torch.func,  │
                  forward mode └▶ transformed.solve_transformed ─▶ tfgw::fgw
 
-An operator costs more than the solve of a small batch, so eager calls bypass it. Operators have no forward mode:
-tangents would silently be zero.
+An operator takes longer than the solve of a small batch, so eager calls bypass it. Operators do not support forward
+mode: tangents would silently be zero.
 """
 
 import warnings
@@ -37,7 +37,7 @@ from tfgw.ot.tracing import is_eager, is_transformed
 
 
 def solve(problem: Problem, wanted: int) -> Solution:
-    """Solve a checked problem on the device of its tensors, eagerly or traced; the distances have gradients."""
+    """Solve a checked problem on the device of its tensors, eagerly or traced. The distances are differentiable."""
     if not is_eager():
         return _solve_by_operator(problem, wanted)
     backend = backend_of(problem.x)
@@ -55,7 +55,7 @@ def solve(problem: Problem, wanted: int) -> Solution:
 
 
 def _in_precision(solution: Solution, dtype: torch.dtype) -> Solution:
-    """The same solution with distances, costs and gaps in the precision of the input."""
+    """Convert distances, costs and gaps to the precision of the input."""
     results = solution.results
     if results is not None:
         results = Results._make((*(values.to(dtype) for values in results[:3]), *results[3:]))
@@ -69,7 +69,7 @@ class _Differentiable(torch.autograd.Function):
     def forward(ctx: Any, solution: Solution, problem: Problem, backend: ModuleType, *_: Tensor | None) -> Tensor:
         ctx.set_materialize_grads(False)
         ctx.problem, ctx.backend, ctx.state, ctx.num_saved = problem, backend, solution.state, len(solution.saved)
-        # The problem's tensors are saved so that a change of them in place is noticed.
+        # The problem's tensors are saved so that autograd detects in-place changes.
         ctx.save_for_backward(*solution.saved, *problem.tensors)
         return solution.distances
 
@@ -90,7 +90,7 @@ _apply = super(torch.autograd.Function, _Differentiable).apply
 
 
 def _raise_error_of(problem: Problem) -> NoReturn:
-    """Raise the error of an invalid problem on a GPU, which only reports that there is one, as the CPU finds it."""
+    """Raise the CPU's error for a problem that the GPU found invalid; the GPU does not report the reason."""
     backends.cpu.forward(_on_cpu(problem.unpadded()), 0)
     raise AssertionError("the GPU's checks found an error that the CPU's did not")
 
@@ -105,7 +105,7 @@ def _solve_by_operator(problem: Problem, wanted: int) -> Solution:
     with_plans = bool(wanted & PLANS) or problem.needs_grad()
     fields = problem.dense()[:NUM_OPERATOR_FIELDS]
     if is_transformed():
-        # Here, and not above: its import loads PyTorch's compiler, which takes as long as the rest of PyTorch.
+        # Imported here because it loads PyTorch's compiler, which takes as long as the rest of PyTorch.
         from tfgw.ot.transformed import solve_transformed
 
         distances, *results = solve_transformed(*fields)
@@ -115,14 +115,14 @@ def _solve_by_operator(problem: Problem, wanted: int) -> Solution:
 
 
 def _schema(last: str, returns: str, first: str = "") -> str:
-    """Schema of an operator whose arguments are ``first``, the fields of a problem, and ``last``."""
+    """Return the schema of an operator with the arguments ``first``, the fields of a problem, and ``last``."""
     kinds = {Tensor: "Tensor", Tensor | None: "Tensor?", int: "int", int | None: "int", float: "float"}
     fields = list(get_type_hints(Problem).items())[:NUM_OPERATOR_FIELDS]
     return f"({first}{', '.join(f'{kinds[hint]} {name}' for name, hint in fields)}, {last}) -> {returns}"
 
 
 def problem_of_fields(fields: Sequence[Any]) -> Problem:
-    """The problem that an operator was called with."""
+    """Return the problem that an operator was called with."""
     return Problem._make((*fields, None, False))
 
 
@@ -144,7 +144,7 @@ def _forward(*arguments: Any) -> tuple[Tensor, ...]:
 
 
 def _alone(tensor: Tensor) -> Tensor:
-    """A tensor that owns its memory: results of an operator may not share any."""
+    """Return a tensor that owns its memory, because the results of an operator must not share memory."""
     return tensor if tensor.untyped_storage().nbytes() == tensor.nbytes else tensor.clone()
 
 

@@ -1,4 +1,4 @@
-"""A canonical order of the nodes of graphs: isomorphic graphs, each put in its order, are equal."""
+"""Canonical node order: isomorphic graphs are equal after their nodes are put in canonical order."""
 
 from typing import NamedTuple
 
@@ -10,16 +10,16 @@ from tfgw.ot import _core  # the C++ extension
 from tfgw.ot.inputs import GraphBatch, check_integer
 
 EFFORT = 2**28
-"""Steps of the search per graph, of about ten nanoseconds each: some seconds on a graph that is too hard."""
+"""Maximum number of search steps per graph, about ten nanoseconds each: a few seconds for a graph that is too hard."""
 
 
 class NodeOrder(NamedTuple):
     """Canonical orders of B graphs with N nodes in all.
 
     Attributes:
-        order: The nodes of the batch, graph after graph, those of each graph in canonical order, ``(N,)``.
-        exact: Whether the order of a graph is canonical, ``(B,)``. Otherwise the search gave up: the order is the best
-            it had found, and may depend on how the nodes were numbered.
+        order: The nodes of the batch, graph by graph, in canonical order within each graph, ``(N,)``.
+        exact: Whether the order of a graph is canonical, ``(B,)``. If not, the search gave up: the order is the best
+            one found and may depend on the original node numbering.
     """
 
     order: Tensor
@@ -33,25 +33,25 @@ def canonical_order(
     structure: Tensor | None = None,
     effort: int = EFFORT,
 ) -> NodeOrder:
-    """Put the nodes of each graph in an order that does not depend on how they were numbered.
+    """Put the nodes of each graph in an order that does not depend on the original numbering.
 
     Two graphs are isomorphic if a renumbering of nodes makes structure, features and weights equal, to the last bit.
-    Their orders make them equal. Where features come from a network, take the order from its input: what it
-    computes for equal nodes may differ in the last digits.
+    In canonical order, isomorphic graphs are equal. If features come from a network, compute the order from the input
+    of the network: its output for equal nodes may differ in the last digits.
 
     >>> order = canonical_order(GraphBatch(x, batch=batch, edge_index=edge_index)).order
     >>> x, edge_index = x[order], order.argsort()[edge_index]
     >>> edge_index = edge_index[:, (edge_index[0] * len(x) + edge_index[1]).argsort()]
 
-    The last line puts the edges in order too, since sums over neighbours depend on it in the last digits.
+    The last line also sorts the edges, because the last digits of sums over neighbours depend on their order.
     :class:`tfgw.datasets.CanonicalOrder` does all of this for a ``Data``.
 
     Args:
-        graphs: The graphs; what is in them tells nodes apart.
-        edge_attr: What else tells edges apart, ``(num_edges,)`` or ``(num_edges, …)``.
-        structure: Matrices that tell nodes apart besides the edges of ``graphs``, as in :class:`GraphBatch`.
-        effort: Bound of the search per graph, in steps of about ten nanoseconds. Steps are counted, not timed: the
-            answer is the same on every machine.
+        graphs: The graphs. All of their tensors distinguish nodes.
+        edge_attr: Additional attributes that distinguish edges, ``(num_edges,)`` or ``(num_edges, …)``.
+        structure: Matrices that distinguish nodes in addition to the edges of ``graphs``, as in :class:`GraphBatch`.
+        effort: Maximum number of search steps per graph, about ten nanoseconds each. Steps are counted, not timed, so
+            the result is the same on every machine.
     """
     check_integer("effort", effort, least=0, most=2**63 - 1)
     nodes = graphs.x.shape[0]
@@ -85,7 +85,7 @@ def canonical_order(
 
 
 def _rows(count: int, *parts: Tensor | None) -> np.ndarray:
-    """The columns of all parts that are not ``None``, side by side."""
+    """Concatenate the columns of all parts that are not ``None``."""
     present = [part.detach().to("cpu", torch.float64).numpy() for part in parts if part is not None]
     columns = [part.reshape(count, part.size // max(1, count)) for part in present]
     rows = np.concatenate([np.empty((count, 0)), *columns], axis=1)

@@ -1,7 +1,7 @@
-"""Pairs in blocks of graphs × templates, as the kernels of a GPU take them: each template padded to the largest of its
-block, so that blocks are made of graphs of about equal size.
+"""Blocks of pairs (graphs × templates) for the GPU kernels.
 
-Graphs are sorted by size, so the graphs of a block, and their edges, are slices of what is on the GPU already.
+Each template is padded to the largest of its block, so the templates of a block have about equal size. Graphs are
+sorted by size, so the graphs of a block and their edges are slices of tensors that are already on the GPU.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,15 +18,15 @@ from tfgw.ot.ragged import Part, RaggedSet, stacked
 from tfgw.ot.solve import fgw
 
 TEMPLATES = 64
-"""Templates of a block, at most."""
+"""Maximum number of templates per block."""
 ENTRIES = 2**27
-"""Entries of all cost matrices of a block, at most, unless a single graph has more: 16 bytes each."""
+"""Maximum number of cost matrix entries per block, 16 bytes each. A single graph may exceed it."""
 CLASSES = (16, 32, 64, 128)
-"""Nodes that templates are padded to by the kernels. Larger ones are solved on the CPU."""
+"""Numbers of nodes to which the kernels pad templates. Larger templates are solved on the CPU."""
 
 
 class Block(NamedTuple):
-    """Templates from ``first`` to ``last``, all of one size class, and graphs from ``begin`` to ``end``."""
+    """Templates ``first`` to ``last``, all of one size class, and graphs ``begin`` to ``end`` (ends exclusive)."""
 
     first: int
     last: int
@@ -35,13 +35,13 @@ class Block(NamedTuple):
 
 
 class PairBlocks:
-    """All pairs of a grid on a device, but for those of two graphs with more than 128 nodes.
+    """All pairs of a grid on a device, except for pairs of two graphs with more than 128 nodes.
 
     Args:
         graphs: The graphs.
         grid: The pairs.
-        options: How to solve; with a single start.
-        device: Where to solve.
+        options: Solver options, with a single start.
+        device: Device of the solver.
     """
 
     def __init__(self, graphs: RaggedSet, grid: PairGrid, options: PairOptions, device: torch.device) -> None:
@@ -49,7 +49,7 @@ class PairBlocks:
         self._options, self._device = options, device
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, Callable[[], np.ndarray]]]:
-        """Pairs, ``(num_pairs, 2)``, and what solves them, block by block; each pair is in one block."""
+        """Yield the pairs of each block, ``(num_pairs, 2)``, and a function that solves them. Blocks are disjoint."""
         rows, columns = self._grid
         yield from self._compare(rows, columns, np.zeros(len(self._parts), dtype=bool))
         if len(rows) != len(columns) or (rows != columns).any():
@@ -57,13 +57,13 @@ class PairBlocks:
             yield from self._compare(columns, rows, common)
 
     def rest(self) -> PairGrid:
-        """The pairs that are not in any block."""
+        """Return the pairs that are not in any block."""
         return PairGrid(*(ranks[self._sizes[ranks] > CLASSES[-1]] for ranks in self._grid))
 
     def _compare(
         self, templates: np.ndarray, graphs: np.ndarray, is_done: np.ndarray
     ) -> Iterator[tuple[np.ndarray, Callable[[], np.ndarray]]]:
-        """Pairs of templates with graphs of higher rank, unless both are among those that are done."""
+        """Yield pairs of templates with graphs of higher rank, except for pairs in which both are done."""
         templates = templates[self._sizes[templates] <= CLASSES[-1]]
         on_device = _OnDevice([self._parts[rank] for rank in graphs], self._device)
         for block in self._blocks(templates, graphs):
@@ -100,7 +100,7 @@ class PairBlocks:
 
 
 class _OnDevice:
-    """All graphs of a list on a device, of which consecutive ones are a batch without a copy."""
+    """All graphs of a list on a device. Consecutive graphs form a batch without a copy of their features."""
 
     def __init__(self, parts: Sequence[Part], device: torch.device) -> None:
         fields = stacked(parts)
@@ -131,7 +131,7 @@ class _OnDevice:
 
 
 def _padded(parts: Sequence[Part], device: torch.device) -> Templates:
-    """Graphs as templates, with nodes of weight 0 up to the largest of them."""
+    """Convert graphs to templates, padded with nodes of weight 0 to the size of the largest graph."""
     count, nodes = len(parts), max(part.num_nodes for part in parts)
     features, weights = np.zeros((count, nodes, parts[0].x.shape[1])), np.zeros((count, nodes))
     structure = np.zeros((count, nodes, nodes))

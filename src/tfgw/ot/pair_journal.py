@@ -1,4 +1,4 @@
-"""Distances on disk while they are computed, so that a killed call can continue."""
+"""Store distances on disk as they are computed, so that an interrupted call can continue."""
 
 import os
 from pathlib import Path
@@ -6,22 +6,23 @@ from pathlib import Path
 import numpy as np
 
 _MAGIC = b"tfgw distances 1\n"
-"""The number is raised when the solver's distances, or the order in which pairs are solved, change."""
+"""The number increases whenever the solver's distances or the order of pairs change."""
 _VALUE = np.dtype("<f8")
 
 
 class PairJournal:
-    """The distances of a call in the order in which it solves its pairs, which depends on its arguments alone.
+    """The distances of a call, in the order in which it solves its pairs. The order depends only on its arguments.
 
-    The file has a header with a digest of the arguments, and then the distances, eight bytes each. A value that was cut
-    short is solved again. Calls that solve the same problem at the same time may share a file, as they write the same.
+    The file consists of a header with a digest of the arguments, followed by the distances, eight bytes each. An
+    incomplete value is solved again. Concurrent calls that solve the same problem may share a file, because they write
+    the same values.
 
     Args:
-        path: The file, which need not exist, or a folder that has a file for each problem; ``None`` keeps nothing.
-        digest: Of everything that the distances depend on.
+        path: The file, which need not exist, or a folder with one file per problem. If ``None``, nothing is stored.
+        digest: Digest of everything that the distances depend on.
 
     Raises:
-        ValueError: If the file belongs to something else.
+        ValueError: If the file is not a checkpoint of this problem.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, digest: bytes) -> None:
@@ -35,7 +36,7 @@ class PairJournal:
         header = _MAGIC + digest
         self._end = len(header)
         content = self._path.read_bytes() if self._path.exists() else b""
-        if header.startswith(content):  # new, or killed while it was made
+        if header.startswith(content):  # new, or interrupted while the header was written
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._write(0, header)
         elif not content.startswith(_MAGIC):
@@ -48,14 +49,14 @@ class PairJournal:
         self._known = np.frombuffer(content, _VALUE, count, len(header) if count else 0).astype(np.float64)
 
     def take(self, count: int) -> np.ndarray:
-        """The next distances that are known already, at most so many."""
+        """Return the next stored distances, at most ``count``."""
         taken, self._known = self._known[:count], self._known[count:]
         if self._path is not None:
             self._end += taken.size * _VALUE.itemsize
         return taken
 
     def append(self, values: np.ndarray) -> None:
-        """Keep the distances that come next."""
+        """Store the next distances."""
         if self._path is not None:
             self._write(self._end, values.astype(_VALUE).tobytes())
             self._end += values.size * _VALUE.itemsize

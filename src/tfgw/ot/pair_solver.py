@@ -1,4 +1,4 @@
-"""Pairs of a ragged set, solved chunk by chunk on the CPU: what :func:`pairwise` and :func:`nearest` share."""
+"""Solve pairs of a ragged set on the CPU in chunks: the common part of :func:`pairwise` and :func:`nearest`."""
 
 import hashlib
 import os
@@ -15,15 +15,15 @@ from tfgw.ot.ragged import RaggedSet
 from tfgw.ot.starts import start_bits
 
 CHUNK = 2**16
-"""Pairs that are listed at a time, about."""
+"""Approximate number of pairs that are listed at a time."""
 ENTRIES = 2**26
-"""Entries of the cost matrices of all pairs that native code solves in one call: some seconds, which a crash loses."""
+"""Total cost matrix entries per call of native code. A call takes a few seconds, the most work that a crash loses."""
 
 NODE_COSTS = ("squared_euclidean", "euclidean", "hamming")
 
 
 class PairOptions(NamedTuple):
-    """How pairs are solved; what does not change a distance is not part of it."""
+    """The solver options that affect distances."""
 
     alpha: float
     max_iter: int
@@ -42,7 +42,7 @@ class PairOptions(NamedTuple):
         start_kinds: Sequence[str],
         node_cost: str = NODE_COSTS[0],
     ) -> "PairOptions":
-        """From arguments as a user gives them."""
+        """Check user arguments and convert them to options."""
         if not isinstance(alpha, Real) or isinstance(alpha, bool):
             raise ValueError(f"alpha: expected a number, got {type(alpha).__name__}")
         if not 0 <= alpha <= 1:
@@ -58,15 +58,16 @@ class PairOptions(NamedTuple):
 
 
 class PairGrid(NamedTuple):
-    """Pairs of each of some graphs with each of others, by rank; a pair that occurs both ways counts once."""
+    """All pairs of row and column graphs, by rank. A pair that occurs in both orders counts once."""
 
     rows: np.ndarray
-    """Different ranks, ascending, as are those of the"""
+    """Different ranks, ascending."""
     columns: np.ndarray
+    """Different ranks, ascending."""
 
     @classmethod
     def of(cls, graphs: RaggedSet) -> "PairGrid":
-        """The pairs of two lists, or of one with itself."""
+        """Return the pairs of two lists, or of one list with itself."""
         return cls(np.unique(graphs.ranks[0]), np.unique(graphs.ranks[-1]))
 
     @property
@@ -76,7 +77,10 @@ class PairGrid(NamedTuple):
         return len(self.rows) * len(self.columns) - common * (common + 1) // 2
 
     def blocks(self, size: int = CHUNK) -> Iterator[np.ndarray]:
-        """All pairs of different graphs, ``(num_pairs, 2)``, row by row, and ``size`` or a row more at a time."""
+        """Yield all pairs of different graphs, ``(num_pairs, 2)``, in blocks of whole rows.
+
+        Each block except for the last one has at least ``size`` pairs.
+        """
         is_common = np.isin(self.columns, self.rows)
         block: list[np.ndarray] = []
         count = 0
@@ -95,14 +99,14 @@ class PairGrid(NamedTuple):
 
 
 class PairSolver:
-    """Solves pairs, given by rank in either order; the graph of lower rank, which is not larger, is the template.
+    """Solve pairs, given by rank in either order. The graph of lower rank, which is not larger, is the template.
 
     Args:
         graphs: The graphs.
-        options: How to solve.
-        num_threads: Threads; ``None`` follows :func:`torch.get_num_threads`.
-        checkpoint: File that keeps distances; see :class:`PairJournal`.
-        purpose: Everything else that decides which pairs are solved, and in which order.
+        options: Solver options.
+        num_threads: Number of threads; ``None`` follows :func:`torch.get_num_threads`.
+        checkpoint: File that stores distances; see :class:`PairJournal`.
+        purpose: Everything else that determines which pairs are solved, and in which order.
     """
 
     def __init__(
@@ -126,7 +130,7 @@ class PairSolver:
         del self._options["alpha"], self._options["node_cost"]
 
     def distances(self, pairs: np.ndarray, solve: Callable[[], np.ndarray] | None = None) -> np.ndarray:
-        """Distance of each pair, ``(num_pairs,)``; what is not known yet comes from ``solve``, if it is given."""
+        """Return the distance of each pair, ``(num_pairs,)``. If given, ``solve`` computes those not yet stored."""
         known = self._journal.take(len(pairs))
         if len(known) == len(pairs):
             return known
@@ -147,13 +151,13 @@ class PairSolver:
         return np.split(pairs, np.flatnonzero(np.diff(entries)) + 1)
 
     def lower_bounds(self, pairs: np.ndarray) -> np.ndarray:
-        """Mémoli's third lower bound with features, one linear problem for each pair."""
+        """Return Mémoli's third lower bound with features, which takes one linear problem per pair."""
         bounds = np.empty(len(pairs))
         self._native.lower_bounds(_ordered(pairs), out=bounds)
         return bounds
 
     def marginal_bounds(self, pairs: np.ndarray) -> np.ndarray:
-        """A lower bound on that, by sorting alone."""
+        """Return a lower bound of :meth:`lower_bounds` that only takes sorting."""
         bounds = np.empty(len(pairs))
         self._native.marginal_bounds(_ordered(pairs), out=bounds)
         return bounds

@@ -1,4 +1,4 @@
-"""Distances between all pairs of graphs, each pair once.
+"""Distances between all pairs of graphs. Each pair is solved once.
 
 lists of graphs ─ ragged ─▶ different graphs by rank ─ pair_solver ─▶ chunks of pairs ─ native code ─▶ matrix
 """
@@ -38,50 +38,51 @@ def pairwise(
     num_threads: int | None = None,
     device: str | torch.device | None = None,
 ) -> Tensor:
-    """Fused Gromov–Wasserstein distances between all graphs of a list, or of two lists.
+    """Compute Fused Gromov–Wasserstein distances between all graphs of a list, or of two lists.
 
     >>> distances = pairwise(dataset, alpha=0.5)                    # (N, N): symmetric, 0 on the diagonal
     >>> distances = pairwise(test, train, alpha=0.5)                # (num_test, num_train)
     >>> distances = pairwise(dataset, pairs=[(0, 3), (2, 5)], alpha=0.5)
     >>> kernel = torch.exp(-distances)
 
-    The value of a pair is that of :func:`fgw` with the smaller graph as template (of two equally large ones, the one
-    whose digest is smaller), and depends on the two graphs alone: not on their order, nor on other graphs, nor on the
-    number of threads. With ``canonical``, it does not depend on how their nodes are numbered either, not in the last
-    bit. Equal graphs, which are at distance 0, are compared with others once. Values are local minima, as those of
-    :func:`fgw` are. They have no gradients.
+    The value of a pair is that of :func:`fgw` with the smaller graph as template (for equal sizes, the graph with the
+    smaller digest). It depends only on the two graphs, not on their order, other graphs or the number of threads. With
+    ``canonical``, it does not depend on the numbering of nodes either, bit for bit. Equal graphs are at distance 0, and
+    only one of them is compared with other graphs. Like those of :func:`fgw`, the values are local minima. They have no
+    gradients.
 
-    Each graph is prepared once, and nothing is padded. Memory is twice that of the result, that of the graphs, and at
-    most about half a gigabyte for those that are templates at the time.
+    Each graph is prepared once, and nothing is padded. Memory usage is twice the size of the result, plus the graphs,
+    plus at most about half a gigabyte for the current templates.
 
     Args:
-        graphs: A list of PyTorch Geometric ``Data``, or anything with its attributes ``x``, ``edge_index``, and where
-            present ``edge_weight``, ``node_weights`` and ``structure`` (n² numbers, which take the place of edges), as
-            :class:`GraphBatch` describes them; or a :class:`GraphBatch`.
-        others: Graphs to compare them with; ``None``: with each other.
-        alpha: Trade-off between features (0) and structure (1). At 0 structures are not looked at, and may be missing:
-            these are squared 2-Wasserstein distances.
-        pairs: Which pairs to compare, ``(num_pairs, 2)``: a number in ``graphs``, and one in ``others`` (if there are
-            none, in ``graphs``); ``None``: all.
-        node_cost: Cost between features. Besides ``"squared_euclidean"``, at ``alpha=0`` also ``"euclidean"``, and
-            ``"hamming"``, the share of columns that differ.
+        graphs: A list of PyTorch Geometric ``Data`` or of objects with its attributes ``x`` and ``edge_index``, and
+            optionally ``edge_weight``, ``node_weights`` and ``structure`` (n² numbers, which replace the edges), as
+            described in :class:`GraphBatch`; or a :class:`GraphBatch`.
+        others: Graphs to compare with ``graphs``. If ``None``, ``graphs`` are compared with each other.
+        alpha: Trade-off between features (0) and structure (1). At 0, structures are ignored and may be missing, and
+            the values are squared 2-Wasserstein distances.
+        pairs: Pairs to compare, ``(num_pairs, 2)``: an index in ``graphs`` and one in ``others`` (in ``graphs`` if
+            ``others`` is ``None``). If ``None``, all pairs are compared.
+        node_cost: Cost between features: ``"squared_euclidean"``, or with ``alpha=0`` also ``"euclidean"`` and
+            ``"hamming"`` (the share of columns that differ).
         canonical: Whether to put nodes in canonical order first.
-        max_iter: As in :func:`fgw`, like ``tol``, ``n_starts``, ``start_kinds`` and ``num_threads``.
+        max_iter: Maximum number of Frank–Wolfe iterations per start. This, ``tol``, ``n_starts``, ``start_kinds`` and
+            ``num_threads`` are as in :func:`fgw`.
         tol: Gap, relative to the value, at which a start has converged.
-        n_starts: Number of starts, of which the best is kept.
-        start_kinds: What the starts may be.
-        checkpoint: File that keeps distances while they are computed. A call with the same graphs and options continues
-            where one that was killed ended, or reads them all; one with others raises an error. A folder that exists
-            has a file for each problem.
+        n_starts: Number of starts; the best result is kept.
+        start_kinds: Kinds of starts.
+        checkpoint: File that stores distances as they are computed. A call with the same graphs and options continues
+            an interrupted call, or reads all distances; different graphs or options raise an error. In an existing
+            folder, each problem has a separate file.
         progress_bar: Whether to show a progress bar.
-        num_threads: Threads to solve with.
-        device: Where to solve all pairs, the CPU or a GPU; ``None``: where the features of the first graph are. What
-            the kernels of a GPU cannot do is solved on the CPU: ``pairs``, several starts, other costs, and pairs of
-            two graphs with more than 128 nodes. On a GPU the last bits of a pair may depend on the other graphs, and
-            where ties decide between local minima, the value may be another than on the CPU.
+        num_threads: Number of solver threads.
+        device: Device of the solver, the CPU or a GPU. If ``None``, the device of the first graph's features. The CPU
+            solves what the GPU kernels do not support: ``pairs``, several starts, other costs, and pairs of two graphs
+            with more than 128 nodes. On a GPU, the last bits of a value may depend on the other graphs, and if ties
+            decide between local minima, the value may differ from the CPU's.
 
     Returns:
-        Distances in double precision, on that device, ``(num_graphs, num_others)``; with ``pairs``, ``(num_pairs,)``.
+        Distances in double precision on this device, ``(num_graphs, num_others)``; with ``pairs``, ``(num_pairs,)``.
 
     Raises:
         ValueError: If an input is invalid; the message names the argument and the graph.
@@ -107,7 +108,7 @@ def pairwise(
 
 
 def checked_device(device: str | torch.device) -> torch.device:
-    """A device that can solve."""
+    """Return the device, or raise ``ValueError`` if the solver cannot use it."""
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError):
@@ -120,19 +121,19 @@ def checked_device(device: str | torch.device) -> torch.device:
 
 
 def _purpose(pairs: np.ndarray | None, on_gpu: bool) -> bytes:
-    """Which pairs are solved, and in which order."""
+    """Describe which pairs are solved, and in which order."""
     if pairs is not None:
         return b"pairs" + hashlib.blake2b(pairs.tobytes()).digest()
     return b"all, on a GPU" if on_gpu else b"all"
 
 
 def _kernels_can(options: PairOptions) -> bool:
-    """Whether these are options that the kernels of a GPU know."""
+    """Whether the GPU kernels support these options."""
     return options.n_starts == 1 and bool(options.start_kinds & UNIFORM) and options.node_cost == 0
 
 
 Blocks = Iterable[tuple[np.ndarray, Callable[[], np.ndarray] | None]]
-"""Pairs, and what solves them if it is not the CPU."""
+"""Pairs, and a function that solves them; ``None`` for the CPU."""
 
 
 def _blocks_on(device: torch.device, graphs: RaggedSet, grid: PairGrid, options: PairOptions) -> Blocks:
@@ -142,7 +143,7 @@ def _blocks_on(device: torch.device, graphs: RaggedSet, grid: PairGrid, options:
 
 
 def _matrix(graphs: RaggedSet, grid: PairGrid, blocks: Blocks, solver: PairSolver, progress_bar: bool) -> np.ndarray:
-    # Where each rank is in rows and columns, if it is.
+    # Position of each rank in rows and columns; -1 if absent.
     row, column = (np.full(len(graphs.parts), -1) for _ in grid)
     row[grid.rows], column[grid.columns] = np.arange(len(grid.rows)), np.arange(len(grid.columns))
     matrix = np.zeros((len(grid.rows), len(grid.columns)))
@@ -184,7 +185,7 @@ def _checked_pairs(pairs: Any, graphs: RaggedSet) -> np.ndarray:
 
 
 def progress(total: int, shown: bool) -> Any:
-    """A progress bar over so many pairs."""
-    from tqdm import tqdm  # takes a while to load
+    """Return a progress bar over ``total`` pairs."""
+    from tqdm import tqdm  # slow to import
 
     return tqdm(total=total, unit="pair", unit_scale=True, disable=not shown)

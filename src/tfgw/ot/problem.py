@@ -1,4 +1,4 @@
-"""The problem as data: everything that travels from the public functions to the backends, and what comes back.
+"""The data types that the public functions and the backends exchange.
 
 solve (public) ─▶ checks ─▶ Problem ─▶ operators ─▶ backends/cpu | backends/cuda ─▶ native code ─▶ Solution
 """
@@ -12,71 +12,71 @@ import torch
 from torch import Tensor
 
 MAX_ITER = 1000
-"""Frank–Wolfe iterations of a start at most."""
+"""Maximum number of Frank–Wolfe iterations per start."""
 TOL = 1e-9
 """Gap, relative to the value, at which a start has converged."""
 
 RESULTS, PLANS, GRADIENTS, DIAGNOSIS = 1, 2, 4, 8
-"""What a backend is to return besides distances, as bits: the results of each pair, their plans and potentials with
-them, what its backward pass needs, and a diagnosis (CPU only)."""
+"""Flags for what a backend returns in addition to distances: the results of each pair, their plans and potentials, the
+data for the backward pass, and a diagnosis (CPU only)."""
 
 
 class StructurePattern(NamedTuple):
-    """Which places of template structures C̄ their free entries stand at. Other places are fixed at 0."""
+    """Positions of the free entries of template structures C̄. All other positions are fixed at 0."""
 
     entry_at: Tensor
-    """The entry at each place, row by row; any number where the place is fixed: ``(num_templates, m²)``."""
+    """Index of the entry at each position, row by row, ``(num_templates, m²)``; arbitrary at fixed positions."""
     is_free: Tensor | None
-    """1 or 0 for each place, ``(m²,)``; ``None`` where all are free."""
+    """1 for free and 0 for fixed positions, ``(m²,)``; ``None`` if all are free."""
     places: Tensor
-    """The two places of each entry, the same twice if it has one, ``(num_entries, 2)``."""
+    """The two positions of each entry, ``(num_entries, 2)``; the same position twice if it has only one."""
 
     def dense(self, entries: Tensor) -> Tensor:
-        """C̄, ``(num_templates, m, m)``, from its free entries ``(num_templates, num_entries)``."""
+        """Return C̄, ``(num_templates, m, m)``, from its free entries ``(num_templates, num_entries)``."""
         count, nodes = len(entries), isqrt(self.entry_at.shape[1])
         if self.is_free is None:
             return entries.gather(1, self.entry_at).view(count, nodes, nodes)
         if not entries.shape[1]:
             return self.is_free.expand(count, nodes, nodes)
-        # A product, not zeros to choose from: its gradient is cheap, and so is that of `gather` alone.
+        # A product instead of `where`, because the gradients of a product and of `gather` are cheap.
         return (entries.gather(1, self.entry_at) * self.is_free).view(count, nodes, nodes)
 
 
 class Problem(NamedTuple):
-    """B graphs with N nodes in all, K templates of m nodes, and how to compare them.
+    """B graphs with N nodes in total, K templates of m nodes, and the options to compare them.
 
     The fields are those of :class:`tfgw.ot.GraphBatch`, :class:`tfgw.ot.Templates` and :func:`tfgw.ot.fgw`. Their order
-    stands here and nowhere else: it is the order of the operators' arguments (up to ``pattern``), and native code finds
-    fields by name (bindings/given_problem.hpp).
+    is defined only here: the operators take them in this order (up to ``pattern``), and native code finds fields by
+    name (bindings/given_problem.hpp).
     """
 
     x: Tensor
     batch: Tensor | None
     batch_size: int | None
-    """``None`` only until the problem is checked."""
+    """``None`` only before the problem is checked."""
     node_weights: Tensor | None
     edge_index: Tensor | None
     edge_weight: Tensor | None
     structure: Tensor | None
     template_structure: Tensor | None
-    """C̄, ``(K, m, m)``; with a ``pattern`` its free entries, ``(K, num_entries)``."""
+    """C̄, ``(K, m, m)``; with a ``pattern``, its free entries, ``(K, num_entries)``."""
     template_features: Tensor
     template_weights: Tensor
     alpha: Tensor
-    """One per template; with a ``pattern`` also a single one, in any shape."""
+    """One value per template; with a ``pattern``, a single value of any shape is also allowed."""
     cost: Tensor | None = None
-    """Given costs ``(N, K, m)`` in place of squared feature distances."""
+    """Costs ``(N, K, m)`` that replace squared feature distances."""
     initial_plans: Tensor | None = None
     max_iter: int = MAX_ITER
     tol: float = TOL
     n_starts: int = 1
     start_kinds: int = 1
-    """As bits, see :func:`tfgw.ot.starts.start_bits`."""
+    """Bit mask; see :func:`tfgw.ot.starts.start_bits`."""
     num_threads: int = 0
-    """0 follows :func:`torch.get_num_threads`, which cannot be asked while a model is traced."""
+    """0 follows :func:`torch.get_num_threads`, which cannot be called while a model is traced."""
     pattern: StructurePattern | None = None
     padded_nodes: bool = False
-    """Whether trailing nodes, with ``batch_size`` as their graph, are padding: they have no results, and gradient 0."""
+    """Whether trailing nodes, whose graph is ``batch_size``, are padding. They have no results and zero gradients."""
 
     @property
     def differentiable(self) -> tuple[Tensor | None, ...]:
@@ -97,7 +97,7 @@ class Problem(NamedTuple):
         return self.batch_size
 
     def needs_grad(self) -> bool:
-        """Whether a gradient may be asked for."""
+        """Whether a gradient may be requested."""
         if torch.is_grad_enabled():
             for tensor in self.differentiable:
                 if tensor is not None and tensor.requires_grad:
@@ -105,22 +105,22 @@ class Problem(NamedTuple):
         return False
 
     def of_size(self, batch_size: int) -> "Problem":
-        """The same problem with its graphs counted; like ``_replace``, in half the time."""
+        """Return a copy with this ``batch_size``; twice as fast as ``_replace``."""
         return Problem._make((*self[:_SIZE_PLACE], batch_size, *self[_SIZE_PLACE + 1 :]))
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "Problem":
-        """The same problem with every tensor replaced."""
+        """Apply a function to every tensor."""
         return Problem._make(function(value) if isinstance(value, Tensor) else value for value in self)
 
     def dense(self) -> "Problem":
-        """The same problem with structures as matrices and one α per template: what the operators take."""
+        """Return the problem with structures as matrices and one α per template, as the operators require."""
         structure, count = self.template_structure, self.template_weights.shape[0]
         if self.pattern is not None and structure is not None:
             structure = self.pattern.dense(structure)
         return self._replace(template_structure=structure, alpha=expanded(self.alpha, count), pattern=None)
 
     def unpadded(self) -> "Problem":
-        """The same problem without padding. Counting it waits for the GPU."""
+        """Return the problem without padding. Counting the padding synchronizes with the GPU."""
         if not self.padded_nodes or self.batch is None:
             return self
         nodes = int(self.batch.ne(self.num_graphs).sum())
@@ -136,7 +136,7 @@ class Problem(NamedTuple):
 
     @property
     def weight_tolerance(self) -> float:
-        """How far weights may be from a sum of 1."""
+        """Maximum deviation of the sum of weights from 1."""
         other = self.template_features if self.cost is None else self.template_weights
         return weight_tolerance(self.x.dtype, other.dtype)
 
@@ -157,7 +157,7 @@ NUM_OPERATOR_FIELDS = Problem._fields.index("pattern")
 
 
 class Results(NamedTuple):
-    """What :class:`tfgw.ot.Transport` has besides the distances; without plans, the last three are empty."""
+    """The fields of :class:`tfgw.ot.Transport` except for the distances. Without plans, the last three are empty."""
 
     structure_costs: Tensor
     feature_costs: Tensor
@@ -170,30 +170,31 @@ class Results(NamedTuple):
 
     @property
     def for_backward(self) -> tuple[Tensor, ...]:
-        """What a backward pass reads."""
+        """The results that a backward pass reads."""
         return (*self[:2], *self[5:])
 
 
 class Solution(NamedTuple):
-    """What a backend returns; ``None`` for what was not asked for."""
+    """The result of a backend; ``None`` for parts that were not requested."""
 
     distances: Tensor
     results: Results | None = None
     diagnosis: tuple[Tensor, ...] | None = None
     """Spreads, lower bounds, and whether each plan is a local minimum."""
     state: Any = None
-    """What the backend's backward pass needs besides the problem, but for tensors:"""
+    """Data other than tensors that the backend's backward pass needs in addition to the problem."""
     saved: tuple[Tensor | None, ...] = ()
+    """Tensors that the backend's backward pass needs in addition to the problem."""
 
 
 @cache
 def weight_tolerance(*dtypes: torch.dtype) -> float:
-    """How far weights of these precisions may be from a sum of 1: a few rounding errors per node."""
+    """Return the maximum deviation of a sum of weights from 1 for these dtypes: a few rounding errors per node."""
     return min(0.05, max(1e-6, *(100 * torch.finfo(dtype).eps for dtype in dtypes)))
 
 
 def expanded(alpha: Tensor, count: int) -> Tensor:
-    """One trade-off per template: copied here, once, for solver and gradients to read."""
+    """Return one trade-off per template. The copy is made once, for the solver and for the gradients."""
     if alpha.dim() == 1 and alpha.shape[0] == count:
         return alpha
     return (alpha if alpha.dim() < 2 else alpha.reshape(1)).expand(count).contiguous()

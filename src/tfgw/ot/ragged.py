@@ -1,8 +1,8 @@
-"""Lists of graphs as one ragged set: in canonical order, each different graph once, small ones first.
+"""Convert lists of graphs to one ragged set: in canonical order, without duplicates, sorted by size.
 
 Data, … | GraphBatch ─ graph_lists ─▶ a Part per graph ─ canonical order ─▶ RaggedSet ─ stacked ─▶ native code
 
-The place of a graph in the set, its rank, depends on the graphs alone: by size, then by a digest of what is in it.
+The rank of a graph is its position in the set. Graphs are sorted by size, then by a digest of their content.
 """
 
 import hashlib
@@ -33,11 +33,11 @@ class Part(NamedTuple):
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes, those of weight 0 included."""
+        """Number of nodes, including those of weight 0."""
         return len(self.x)
 
     def digest(self) -> bytes:
-        """Equal for graphs that are equal, node by node."""
+        """Return a digest of the content: graphs with equal tensors have equal digests."""
         content = hashlib.blake2b(repr([None if a is None else a.shape for a in self]).encode(), digest_size=16)
         for array in self:
             if array is not None:
@@ -45,7 +45,7 @@ class Part(NamedTuple):
         return content.digest()
 
     def reordered(self, order: np.ndarray) -> "Part":
-        """The same graph with its nodes in this order."""
+        """Return the graph with its nodes in this order."""
         edge_index, edge_weight = self.edge_index, self.edge_weight
         if edge_index is not None:
             edge_index, edge_weight = sorted_edges(order.argsort()[edge_index], edge_weight)
@@ -59,10 +59,10 @@ class RaggedSet(NamedTuple):
     parts: list[Part]
     ranks: list[np.ndarray]
     digest: bytes
-    """Of both lists, in their order."""
+    """Digest of the content and order of all lists."""
 
     def native(self, *, alpha: float, node_cost: int, threads: int) -> Any:
-        """The set as native code has it."""
+        """Return the set as an object of native code."""
         return _core.GraphSet(native_graphs(self.parts), alpha=alpha, node_cost=node_cost, threads=threads)
 
     @property
@@ -72,7 +72,7 @@ class RaggedSet(NamedTuple):
 
 
 def ragged_set(lists: Sequence[list[Part]], *, canonical: bool) -> RaggedSet:
-    """All graphs of one or two lists; ``canonical``: whether to put their nodes in canonical order."""
+    """Collect the graphs of one or two lists; ``canonical`` puts their nodes in canonical order."""
     lengths = [len(graphs) for graphs in lists]
     parts = [part for graphs in lists for part in graphs]
     if canonical:
@@ -103,12 +103,12 @@ def _in_canonical_order(parts: Sequence[Part]) -> list[Part]:
 
 
 def native_graphs(parts: Sequence[Part]) -> Any:
-    """Graphs as native code reads them."""
+    """Convert graphs to the format of native code."""
     return _core.GivenGraphs(**stacked(parts))
 
 
 def stacked(parts: Sequence[Part]) -> dict[str, Any]:
-    """The fields of all graphs, one after the other; edges count through all nodes, which begin at ``ptr``."""
+    """Concatenate the fields of all graphs. Edges refer to stacked nodes; the nodes of a graph begin at its ``ptr``."""
     fields: dict[str, Any] = {"ptr": np.cumsum([0, *(part.num_nodes for part in parts)])}
     for name, first in parts[0]._asdict().items():
         arrays = [getattr(part, name) for part in parts]
@@ -123,7 +123,7 @@ def stacked(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def sorted_edges(edge_index: np.ndarray, edge_weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Edges by their ends, those between the same nodes by their weight."""
-    keys = (edge_index[1], edge_index[0])  # the last one is the most important
+    """Sort edges by source and target, and repeated edges by weight."""
+    keys = (edge_index[1], edge_index[0])  # the last key is the primary one
     order = np.lexsort(keys if edge_weight is None else (edge_weight, *keys))
     return edge_index[:, order], None if edge_weight is None else edge_weight[order]

@@ -1,4 +1,4 @@
-"""Distances between every graph of a batch and every template, solved exactly and differentiable."""
+"""Exact, differentiable distances between every graph of a batch and every template."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -24,19 +24,20 @@ class Status(IntEnum):
 
 
 class Transport(NamedTuple):
-    """What a solver returns for B graphs with N nodes in all, and K templates of m nodes.
+    """Result of a solver for B graphs with N nodes in total, and K templates of m nodes.
 
     Attributes:
-        distances: ``(B, K)``. Differentiable; everything below is not.
+        distances: ``(B, K)``. They are differentiable; all other fields are not.
         structure_costs: Gromov–Wasserstein term at the plan (without its factor α), ``(B, K)``.
         feature_costs: Wasserstein term at the plan (without its factor 1−α), ``(B, K)``.
-        plans: ``(N, K, m)`` in float64: row i of a graph's plan for template k at ``[first node + i, k]``. With
-            ``plans="sparse"`` the same as a sparse COO tensor; ``None`` if not asked for.
+        plans: ``(N, K, m)`` in float64: row i of a graph's plan for template k is at ``[first node + i, k]``. With
+            ``plans="sparse"``, a sparse COO tensor; ``None`` if not requested.
         graph_potentials: Dual potentials of the graphs' nodes, ``(N, K)``; ``None`` without plans.
-        template_potentials: Dual potentials of the templates' nodes, of mean zero over those with weight,
+        template_potentials: Dual potentials of the templates' nodes, with mean 0 over nodes of positive weight,
             ``(B, K, m)``; ``None`` without plans.
-        iterations: Frank–Wolfe iterations of the start that was kept, ``(B, K)``.
-        gaps: Frank–Wolfe gap at the plan, ``(B, K)``: no coupling has a linearised cost lower by more than this.
+        iterations: Frank–Wolfe iterations of the best start, ``(B, K)``.
+        gaps: Frank–Wolfe gap at the plan, ``(B, K)``. No coupling has a linearised cost that is lower by more than the
+            gap.
         status: :class:`Status` of each pair, ``(B, K)``.
     """
 
@@ -64,7 +65,7 @@ def fgw(
     plans: str | None = "dense",
     num_threads: int | None = None,
 ) -> Transport:
-    """Fused Gromov–Wasserstein distances (equation 1 of the paper) of all pairs, by fully corrective Frank–Wolfe.
+    """Compute Fused Gromov–Wasserstein distances (equation 1 of the paper) by fully corrective Frank–Wolfe.
 
     The problem is not convex: the result is a local minimum with a Frank–Wolfe gap of at most ``tol`` times its value.
 
@@ -74,15 +75,16 @@ def fgw(
         alpha: Trade-off between features (0) and structure (1): a scalar, or one per template ``(K,)``.
         max_iter: Frank–Wolfe iterations after which a start ends with :attr:`Status.MAX_ITER`.
         tol: Gap, relative to the value, at which a start has converged.
-        n_starts: Number of starts, of which the best is kept. If there are several, each ends where exchanging two
-            entries of the plan does not help either. Regular graphs without features need several; take 4.
-        start_kinds: What the starts may be (docs/solver.md). ``"uniform"``: hh̄ᵀ, the first time as it is,
-            then with ties broken at random. ``"anchored"``: a link of the graph is pinned to a link of the template.
-            ``"perturbed"``: near the best minima so far. A few starts of the first two kinds come first.
-        initial_plans: Couplings ``(N, K, m)``, in the layout of :attr:`Transport.plans`: the first start, in place of
-            hh̄ᵀ.
-        plans: ``"dense"``, ``"sparse"``, or ``None`` to leave out plans and potentials.
-        num_threads: Threads to solve with; ``None`` follows :func:`torch.get_num_threads`.
+        n_starts: Number of starts; the best result is kept. With several starts, each continues until exchanging two
+            entries of the plan does not lower the value. Regular graphs without features need several starts; we
+            recommend 4.
+        start_kinds: Kinds of starts (docs/solver.md). ``"uniform"``: hh̄ᵀ; later starts of this kind also break ties at
+            random. ``"anchored"``: a link of the graph is matched with a link of the template. ``"perturbed"``: near
+            the best minima so far. The search begins with a few starts of the first two kinds.
+        initial_plans: Couplings ``(N, K, m)``, in the layout of :attr:`Transport.plans`, that replace hh̄ᵀ as the first
+            start.
+        plans: ``"dense"``, ``"sparse"``, or ``None`` to omit plans and potentials.
+        num_threads: Number of solver threads; ``None`` follows :func:`torch.get_num_threads`.
 
     Raises:
         ValueError: If an input is invalid; the message names the argument and the graph.
@@ -103,7 +105,7 @@ def fgw(
 
 
 def distances(problem: Problem) -> Tensor:
-    """The distances of :func:`fgw` alone, for the problem of a layer, which is checked here."""
+    """Check the problem of a layer and return only the distances of :func:`fgw`."""
     return solve(checked(problem), wanted=0).distances
 
 
@@ -114,9 +116,9 @@ def wasserstein(
     plans: str | None = "dense",
     num_threads: int | None = None,
 ) -> Transport:
-    """Squared 2-Wasserstein distances between node features and template points: OT-GNN's vector.
+    """Compute squared 2-Wasserstein distances between node features and template points, as in OT-GNN.
 
-    The same as :func:`fgw` at α = 0, without structure on either side.
+    Equivalent to :func:`fgw` with α = 0, without structure of graphs or templates.
     """
     if graphs.edge_index is not None or graphs.structure is not None or templates.structure is not None:
         raise ValueError("structure: wasserstein compares features only; leave edge_index and structure out")
@@ -133,14 +135,14 @@ def linear_transport(
     plans: str | None = "dense",
     num_threads: int | None = None,
 ) -> Transport:
-    """Exact optimal transport for given costs, by network simplex.
+    """Solve optimal transport for given costs exactly, by network simplex.
 
     Args:
-        cost: ``(N, K, m)``: cost between each node of the batch and each node of each template; ``(n, m)`` for a
+        cost: Cost between each node of the batch and each node of each template, ``(N, K, m)``; ``(n, m)`` for a
             single problem.
-        template_weights: ``(K, m)``, or ``(m,)`` for a single problem; ``None`` is uniform.
-        node_weights: ``(N,)``; ``None`` is uniform within each graph.
-        batch: Graph of each row, sorted, ``(N,)``; ``None`` is a single graph.
+        template_weights: ``(K, m)``, or ``(m,)`` for a single problem; ``None`` for uniform weights.
+        node_weights: ``(N,)``; ``None`` for uniform weights within each graph.
+        batch: Graph of each row, sorted, ``(N,)``; ``None`` for a single graph.
         batch_size: As in :class:`GraphBatch`.
         plans: As in :func:`fgw`.
         num_threads: As in :func:`fgw`.
@@ -186,7 +188,7 @@ def _transport(solution: Solution, plans: str | None) -> Transport:
 
 
 def _with_plans(found: Transport, plans: str | None) -> Transport:
-    """The result with plans in the requested form."""
+    """Convert plans to the requested format."""
     if plans is None:
         return found._replace(plans=None, graph_potentials=None, template_potentials=None)
     return found._replace(plans=found.plans.to_sparse()) if plans == "sparse" and found.plans is not None else found

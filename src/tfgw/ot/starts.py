@@ -1,21 +1,21 @@
-"""Where the solver may start from."""
+"""Kinds of starts of the solver."""
 
 from collections.abc import Sequence
 
 START_KINDS = ("uniform", "anchored", "perturbed")
-"""``"uniform"``: hh̄ᵀ; after the first time, with ties broken at random. ``"anchored"``: a link of the graph is pinned
-to a link of the template, and all other nodes are told apart by the walks that reach them from there. ``"perturbed"``:
-near the best minima so far, with a few linked nodes put elsewhere."""
+"""``"uniform"``: hh̄ᵀ; later starts of this kind also break ties at random. ``"anchored"``: a link of the graph is
+matched with a link of the template, and random walks from there distinguish all other nodes. ``"perturbed"``: near the
+best minima so far, with a few linked nodes moved elsewhere."""
 
-UNIFORM = 1  # the core's bit for the first of them; the others follow
+UNIFORM = 1  # the core's bit for the first kind; the others follow
 _ALL = (UNIFORM << len(START_KINDS)) - 1
 
 
 def start_bits(start_kinds: Sequence[str], *, given: bool = False) -> int:
-    """The kinds as the core takes them; ``given``: whether there are plans to start from.
+    """Convert kinds of starts to the bit mask of the core; ``given`` states whether there are initial plans.
 
     Raises:
-        ValueError: If there is no start of these kinds.
+        ValueError: If a kind is unknown, or if the kinds allow no first start.
     """
     if start_kinds is START_KINDS:
         return _ALL

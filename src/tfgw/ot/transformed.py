@@ -1,4 +1,4 @@
-"""A solve under the transforms of :mod:`torch.func` and in forward mode, for which operators have no rule.
+"""Solve under the transforms of :mod:`torch.func` and in forward mode, which operators do not support.
 
 solve_transformed ─▶ tfgw::fgw
   ├ autograd: _Gradients ─▶ tfgw::fgw_backward
@@ -20,7 +20,7 @@ from tfgw.ot.problem import DIFFERENTIABLE, NUM_OPERATOR_FIELDS, Problem, Result
 def _one_by_one(
     function: Callable[..., tuple[Tensor, ...]], info: Any, in_dims: tuple[int | None, ...], arguments: tuple[Any, ...]
 ) -> tuple[Any, Any]:
-    """How :func:`torch.vmap` calls a function: for each element, with the results stacked."""
+    """Implement :func:`torch.vmap`: call the function for each element and stack the results."""
     each = []
     for i in range(info.batch_size):
         elements = (a if dim is None else a.select(dim, i) for a, dim in zip(arguments, in_dims, strict=True))
@@ -29,7 +29,7 @@ def _one_by_one(
 
 
 class _Transformed(torch.autograd.Function):
-    """The operator with all derivatives that the transforms of :mod:`torch.func` and forward mode ask for."""
+    """The operator with all derivatives that the transforms of :mod:`torch.func` and forward mode require."""
 
     @staticmethod
     def forward(*fields: Any) -> tuple[Tensor, ...]:
@@ -79,7 +79,7 @@ def _saved(ctx: Any) -> tuple[Problem, Results]:
 
 
 class _Gradients(torch.autograd.Function):
-    """The gradients that are needed, which cannot be differentiated again."""
+    """The required gradients. They cannot be differentiated again."""
 
     @staticmethod
     def forward(*arguments: Any) -> tuple[Tensor, ...]:

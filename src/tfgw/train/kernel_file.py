@@ -1,4 +1,4 @@
-"""Kernel machines in model files."""
+"""Read kernel machines from model files."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from tfgw.nn.kernel_model import KernelConfig, KernelModel, StackedGraphs
 
 
 def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
-    """The machine of a file, whose content may be anything.
+    """Create a kernel machine from the content of a file, which is not trusted.
 
     Raises:
-        RuntimeError: If the sizes of tensors do not fit each other.
-        ValueError: If their values, or the ``entries`` of its description, cannot be those of a kernel machine.
+        RuntimeError: If the sizes of tensors are inconsistent.
+        ValueError: If values of tensors, or the ``entries`` of the description, are invalid.
     """
     config = from_json(KernelConfig, entries)
     graphs = StackedGraphs(

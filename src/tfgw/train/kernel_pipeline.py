@@ -1,4 +1,4 @@
-"""From a dataset to a kernel machine: distances between all training graphs, one ridge regression for each kind.
+"""Train a kernel machine: compute distances between all training graphs and fit a ridge regression to each kind.
 
 train_kernel: graphs ─ preprocessing ─▶ refined nodes ─ ot.pairwise ─▶ distances ─ kernel_ridge ─▶ KernelModel
 """
@@ -18,15 +18,15 @@ from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, sharpness
 from tfgw.train.tasks import Task
 
 Distances = Callable[[list[Data], float], Tensor]
-"""Distances between all graphs with refined features, at an α."""
+"""Function that returns the distances between all graphs with refined features, for an α."""
 
 
 class KernelTraining(NamedTuple):
-    """What :func:`train_kernel` returns.
+    """Result of :func:`train_kernel`.
 
     Attributes:
-        model: The machine.
-        left_out: Its outputs for each training graph, had it been trained without it, ``(num_graphs, out_channels)``.
+        model: The trained machine.
+        left_out: Leave-one-out outputs for each training graph, ``(num_graphs, out_channels)``.
         known: The targets of the training graphs.
         fits: The ridge regression of each distance of ``model.config``.
     """
@@ -48,17 +48,17 @@ def train_kernel(
     num_threads: int | None = None,
     progress_bar: bool = False,
 ) -> KernelTraining:
-    """Train a kernel machine on prepared graphs with targets ``y``: class numbers, or scaled values.
+    """Train a kernel machine on preprocessed graphs with targets ``y``, which are class indices or scaled values.
 
     Args:
         graphs: The training graphs.
-        config: Which distances to use.
+        config: Configuration of the distances.
         task: ``"classification"`` or ``"regression"``.
-        weights: How much each graph counts, ``(num_graphs,)``; ``None``: all the same.
-        distances: Computes distances, or knows them; ``None``: :func:`tfgw.ot.pairwise`.
-        device: Where to solve and to decompose kernels: ``"cpu"`` or ``"cuda"``.
-        num_threads: Threads of the solver.
-        progress_bar: Whether to show progress.
+        weights: Sample weights, ``(num_graphs,)``; ``None`` for equal weights.
+        distances: Function that computes or loads distances; ``None`` for :func:`tfgw.ot.pairwise`.
+        device: Device of the solver and of kernel decompositions: ``"cpu"`` or ``"cuda"``.
+        num_threads: Number of solver threads.
+        progress_bar: Whether to show progress bars.
     """
     if graphs.y is None:
         raise ValueError("graphs: have no target y to learn")
@@ -98,7 +98,7 @@ def train_kernel(
 
 
 def _targets(y: Tensor, channels: int, task: Task) -> Tensor:
-    """What regressions learn. Classes are one-hot and centred at equal shares, so that shrinking favours none."""
+    """Return the regression targets. Classes are one-hot minus 1/channels, so that shrinkage favours no class."""
     if task == "classification":
         return torch.nn.functional.one_hot(y, channels).double() - 1 / channels
     return y.reshape(len(y), channels).double()
@@ -110,7 +110,7 @@ def is_discrete(graphs: GraphDataset) -> bool:
 
 
 def refined_graph(graph: Data, level: int, *, discrete: bool) -> Data:
-    """The graph with the refined features of a level; see :func:`tfgw.nn.refinement.refined_features`."""
+    """Return the graph with the refined features of a level; see :func:`tfgw.nn.refinement.refined_features`."""
     refined = Data(x=refined_features(graph.x, graph.edge_index, level, discrete=discrete), edge_index=graph.edge_index)
     for name in ("edge_weight", "node_weights"):
         if name in graph:

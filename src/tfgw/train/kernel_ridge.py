@@ -1,11 +1,11 @@
 """Kernel ridge regression on exp(−γ distance), with the leave-one-out error of every setting in closed form.
 
-With K = U Λ Uᵀ and targets Y, the predictions for training graphs are H Y, H = U Λ (Λ + λ)⁻¹ Uᵀ, and the prediction for
-graph i by a machine that was trained without it is ((H Y)_i − H_ii Y_i) / (1 − H_ii). So a decomposition of K gives the
-leave-one-out error for every λ. Distances between graphs need not give a positive definite kernel: negative
-eigenvalues are left out.
+With K = U Λ Uᵀ and targets Y, the predictions for training graphs are H Y, where H = U Λ (Λ + λ)⁻¹ Uᵀ. The prediction
+for graph i by a machine that was trained without it is ((H Y)_i − H_ii Y_i) / (1 − H_ii). Therefore, one decomposition
+of K gives the leave-one-out error for every λ. The kernel of graph distances is not always positive definite; negative
+eigenvalues are dropped.
 
-Weights w of graphs minimise Σ w_i (y_i − f_i)² + λ ‖f‖²: the same with √w K √w and √w Y.
+With sample weights w, the machine minimises Σ w_i (y_i − f_i)² + λ ‖f‖². This replaces K by √w K √w and Y by √w Y.
 """
 
 from typing import NamedTuple
@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 RATES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""Values of γ to choose from, relative to the median distance."""
+"""Candidate values of γ, relative to the median distance."""
 PENALTIES = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 10.0)
-"""Values of λ to choose from."""
+"""Candidate values of λ."""
 LARGEST_SEARCH = 1000
-"""γ is chosen on at most so many graphs, evenly spaced: a decomposition costs the cube of their number."""
+"""Maximum number of graphs, evenly spaced, to select γ. The cost of a decomposition is cubic in their number."""
 
 
 class RidgeFit(NamedTuple):
@@ -27,9 +27,9 @@ class RidgeFit(NamedTuple):
     Attributes:
         rate: γ.
         penalty: λ.
-        coefficients: What kernel values are multiplied with, ``(num_graphs, num_targets)``.
-        left_out: Predictions for each graph by a machine that was trained without it.
-        error: Their mean squared error.
+        coefficients: Coefficients of the kernel values, ``(num_graphs, num_targets)``.
+        left_out: Leave-one-out predictions, ``(num_graphs, num_targets)``.
+        error: Mean squared leave-one-out error.
     """
 
     rate: float
@@ -39,17 +39,17 @@ class RidgeFit(NamedTuple):
     error: float
 
     def cpu(self) -> "RidgeFit":
-        """The same machine with its tensors on the CPU."""
+        """Return the machine with its tensors on the CPU."""
         return self._replace(coefficients=self.coefficients.cpu(), left_out=self.left_out.cpu())
 
 
 def fit_ridge(distances: Tensor, targets: Tensor, weights: Tensor | None = None) -> RidgeFit:
-    """Choose γ and λ by leave-one-out error, and fit.
+    """Select γ and λ by leave-one-out error, and fit.
 
     Args:
         distances: Distances between the training graphs ``(n, n)``, in double precision.
-        targets: What is to be predicted ``(n, num_targets)``, centred.
-        weights: How much each graph counts ``(n,)``; ``None``: all the same.
+        targets: Centred targets ``(n, num_targets)``.
+        weights: Sample weights ``(n,)``; ``None`` for equal weights.
     """
     roots = torch.ones_like(targets[:, 0]) if weights is None else (weights / weights.mean()).sqrt()
     scale = _typical(distances)
@@ -61,7 +61,7 @@ def fit_ridge(distances: Tensor, targets: Tensor, weights: Tensor | None = None)
 
 
 def _typical(distances: Tensor) -> float:
-    """The median distance; where more than half are 0, the mean; where all are, 1."""
+    """Return the median distance, the mean if the median is 0, or 1 if all distances are 0."""
     median = float(distances.median())
     return median or float(distances.mean()) or 1.0
 
@@ -87,13 +87,13 @@ def _best(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> Rid
 
 
 def sharpness(scores: Tensor, classes: Tensor) -> float:
-    """The factor of class scores at which their softmax has the largest likelihood.
+    """Return the factor of the class scores that maximises the likelihood of their softmax.
 
     Args:
-        scores: ``(num_graphs, num_classes)``, of machines that were trained without the graph.
+        scores: Leave-one-out scores ``(num_graphs, num_classes)``.
         classes: The class of each graph ``(num_graphs,)``.
     """
-    # The likelihood is concave in the factor: a search that narrows an interval around its largest value.
+    # The log-likelihood is concave in the factor: golden-section search.
     low, high, golden = 0.0, 100.0, (5**0.5 - 1) / 2
     for _ in range(60):
         left, right = high - golden * (high - low), low + golden * (high - low)

@@ -1,6 +1,7 @@
-"""Backends: one module per kind of device, which knows the problem and nothing else of the package.
+"""Backends: one module per kind of device. Backends depend only on the problem types of the package.
 
-Each has ``forward(problem, wanted)``, ``backward(problem, grad, solution…)`` and ``unsupported_reason(problem)``.
+Each implements ``forward(problem, wanted)``, ``backward(problem, grad, solution…)`` and
+``unsupported_reason(problem)``.
 """
 
 from types import ModuleType
@@ -11,5 +12,5 @@ from tfgw.ot.backends import cpu, cuda
 
 
 def backend_of(tensor: Tensor) -> ModuleType:
-    """The backend for the device of a tensor."""
+    """Return the backend for the device of a tensor."""
     return cuda if tensor.is_cuda else cpu

@@ -1,4 +1,4 @@
-"""Problems with tensors on the CPU, solved by the C++ core (ot/cpp through ot/bindings/cpu.cpp)."""
+"""Solve problems on the CPU with the C++ core (ot/cpp through ot/bindings/cpu.cpp)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,12 +11,12 @@ from tfgw.ot.problem import Problem, Results, Solution
 
 
 def unsupported_reason(problem: Problem) -> str | None:
-    """Why the core cannot solve a problem, or ``None`` if it can."""
+    """Return why the core cannot solve a problem, or ``None`` if it can."""
     return "padded batches are solved on a GPU only" if problem.padded_nodes else None
 
 
 def forward(problem: Problem, wanted: int) -> Solution:
-    """Solve all pairs, in float64; ``wanted`` says what to return besides the distances."""
+    """Solve all pairs in float64; ``wanted`` are flags for what to return in addition to the distances."""
     distances, results, diagnosis, state = _core.solve(
         problem, wanted, problem.weight_tolerance, problem.num_threads or torch.get_num_threads()
     )
@@ -26,9 +26,10 @@ def forward(problem: Problem, wanted: int) -> Solution:
 def backward(
     problem: Problem, grad: Tensor, needs: Sequence[bool], *, state: Any, saved: tuple[Tensor | None, ...]
 ) -> list[Tensor | None]:
-    """Gradients of ``sum(grad * distances)``, by the envelope theorem, in the order of ``problem.differentiable``.
+    """Return the gradients of ``sum(grad * distances)``, in the order of ``problem.differentiable``.
 
-    ``state`` and ``saved`` are those of the solution; without a state, ``saved`` is ``Results.for_backward``.
+    The plan is held fixed (envelope theorem). ``state`` and ``saved`` are those of the solution; without a state,
+    ``saved`` is ``Results.for_backward``.
     """
     threads = problem.num_threads or torch.get_num_threads()
     if state is None:

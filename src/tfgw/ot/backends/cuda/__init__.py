@@ -1,14 +1,14 @@
-"""Problems with tensors on a GPU: CUDA C++, the same algorithm and results as the C++ core.
+"""Solve problems on a GPU in CUDA C++, with the same algorithm and results as the C++ core.
 
 forward, backward ─▶ gpu: a device ─▶ ot/cuda/host (C++): describes a problem to the kernels, and launches them
                                    ├▶ kernels: loaded by name and size class ─▶ machine_code: where it comes from
                                    │                       compile: CUDA C++ to machine code, by units ◀┘
                                    └▶ driver: the CUDA driver
-results: how results lie in memory
+results: memory layout of the results
 precompile: machine code as files of a package
 
-Nothing is copied to the host. Input is checked by the kernels themselves, which report through one word of host memory,
-read while the GPU is already solving. The host prepares each launch while the GPU is busy with the one before.
+Nothing is copied to the host. The kernels check the input and report through one word of host memory, which is read
+while the GPU is already solving. The host prepares each launch while the GPU executes the previous one.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ from tfgw.ot.starts import UNIFORM
 
 
 def gpu_of(device: torch.device) -> Gpu:
-    """The GPU of a PyTorch device."""
+    """Return the GPU of a PyTorch device."""
     return gpu_at(device.index)
 
 
 def unsupported_reason(problem: Problem) -> str | None:
-    """Why the kernels cannot solve a problem, or ``None`` if they can."""
+    """Return why the kernels cannot solve a problem, or ``None`` if they can."""
     if problem.n_starts > 1 or not (problem.start_kinds & UNIFORM or problem.initial_plans is not None):
         return "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
     shape = (problem.num_graphs, problem.x.shape[0], *problem.template_weights.shape)
@@ -39,7 +39,7 @@ def unsupported_reason(problem: Problem) -> str | None:
 def unsupported_size(
     device: torch.device, graphs: int, nodes: int, templates: int, template_nodes: int, *, initial_plans: bool = False
 ) -> str | None:
-    """Why the kernels cannot solve problems of this size on a device, or ``None`` if they can."""
+    """Return why the kernels cannot solve problems of this size on a device, or ``None`` if they can."""
     reason: str | None = gpu_of(device).host.unsupported_reason(graphs, nodes, templates, template_nodes, initial_plans)
     return reason
 
@@ -65,9 +65,9 @@ def forward(problem: Problem, wanted: int) -> Solution | None:
 def backward(
     problem: Problem, grad: Tensor, needs: Sequence[bool], *, state: Any, saved: tuple[Tensor | None, ...]
 ) -> list[Tensor | None]:
-    """Gradients of ``sum(grad * distances)``, by the envelope theorem, in the order of ``problem.differentiable``.
+    """Return the gradients of ``sum(grad * distances)``, in the order of ``problem.differentiable``.
 
-    ``saved`` is that of the solution, or ``Results.for_backward``.
+    The plan is held fixed (envelope theorem). ``saved`` is that of the solution, or ``Results.for_backward``.
     """
     prepared, solved = None, saved
     if len(saved) == 3:

@@ -1,4 +1,4 @@
-"""CUDA C++ to machine code, by NVRTC, which comes with CuPy. It needs no GPU."""
+"""Compile CUDA C++ to machine code with NVRTC, which CuPy provides. No GPU is needed."""
 
 import hashlib
 from functools import cache
@@ -22,14 +22,14 @@ class Architecture(int):
 
 
 def compile_unit(unit: Unit, columns: int, architecture: Architecture) -> bytes:
-    """Machine code of a unit for a size class; for GPUs later than the compiler PTX, which the driver translates.
+    """Compile a unit for a size class to machine code.
 
-    May run in several threads at a time.
+    For GPUs that are newer than the compiler, the result is PTX, which the driver translates. Thread-safe.
     """
     nvrtc = load_nvrtc()
     known = max((known for known in nvrtc.getSupportedArchs() if known <= architecture), default=0)
     exact = known == architecture
-    # The last two are CuPy's own defaults.
+    # The last two are defaults of CuPy.
     options = (
         "--std=c++17",
         f"-I{SOURCES}",
@@ -52,20 +52,20 @@ def compile_unit(unit: Unit, columns: int, architecture: Architecture) -> bytes:
 
 @cache
 def source_digest() -> str:
-    """Sixteen digits that change with any of the kernels' sources."""
+    """Return a digest of the kernels' sources, 16 hexadecimal digits."""
     files = sorted(SOURCES.glob("*.cu*"))
     return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 @cache
 def compiler_version() -> str:
-    """The version of NVRTC, such as 13.0."""
+    """Return the version of NVRTC, such as 13.0."""
     return ".".join(map(str, load_nvrtc().getVersion()))
 
 
 @cache
 def load_nvrtc() -> Any:
-    """CuPy's interface to NVRTC, or ``ImportError`` that says how to install it."""
+    """Return CuPy's interface to NVRTC, or raise ``ImportError`` with installation instructions."""
     try:
         from cupy.cuda import nvrtc  # type: ignore[import-not-found, unused-ignore]
     except ImportError:

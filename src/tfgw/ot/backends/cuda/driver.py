@@ -18,26 +18,26 @@ NAMES = (
     "cuGetErrorName",
 )
 
-# Of CUfunction_attribute.
+# Values of CUfunction_attribute.
 _SHARED_SIZE_BYTES = 1
 _MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
-# Of CUdevice_attribute.
+# Value of CUdevice_attribute.
 _MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 
 
 @cache
 def library() -> Any:
-    """The driver's library; ``OSError`` where there is none."""
+    """Load the driver's library, or raise ``OSError`` if it is missing."""
     return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
 def addresses() -> dict[str, int]:
-    """The address of each function by its name."""
+    """Return the address of each function by name."""
     return {name: ctypes.cast(getattr(library(), name), c_void_p).value or 0 for name in NAMES}
 
 
 def version() -> tuple[int, int]:
-    """The latest CUDA version that the driver supports."""
+    """Return the latest CUDA version that the driver supports."""
     number = c_int()
     _call("cuDriverGetVersion", byref(number))
     return number.value // 1000, number.value % 1000 // 10
@@ -69,28 +69,28 @@ def _handle(device: int) -> c_int:
 
 
 def shared_memory_of_block(device: int) -> int:
-    """Most bytes of shared memory that a block may ask for."""
+    """Return the maximum shared memory of a block in bytes."""
     found = c_int()
     _call("cuDeviceGetAttribute", byref(found), _MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, _handle(device))
     return found.value
 
 
 def load_module(code: bytes) -> int:
-    """Load machine code, or PTX, on the current device, until the process ends."""
+    """Load machine code or PTX on the current device. It stays loaded until the process ends."""
     module = c_void_p()
     _call("cuModuleLoadData", byref(module), c_char_p(code))
     return module.value or 0
 
 
 def function(module: int, name: str) -> int:
-    """The handle of a kernel of a module."""
+    """Return the handle of a kernel of a module."""
     found = c_void_p()
     _call("cuModuleGetFunction", byref(found), c_void_p(module), name.encode())
     return found.value or 0
 
 
 def allow_shared_memory(kernel: int, most: int) -> None:
-    """Let blocks of a kernel ask for as much shared memory as, with its own, ``most`` bytes."""
+    """Allow blocks of a kernel to use at most ``most`` bytes of shared memory, static and dynamic together."""
     own = c_int()
     _call("cuFuncGetAttribute", byref(own), _SHARED_SIZE_BYTES, c_void_p(kernel))
     _call("cuFuncSetAttribute", c_void_p(kernel), _MAX_DYNAMIC_SHARED_SIZE_BYTES, most - own.value)

@@ -1,4 +1,4 @@
-"""A GPU as a solve sees it: its properties, and the native host, which launches its kernels."""
+"""The properties of a GPU, and the native host code that launches its kernels."""
 
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
@@ -26,11 +26,11 @@ class Gpu:
             kernel=partial(kernel, index),
             stream=partial(torch._C._cuda_getCurrentRawStream, index),
         )
-        """What is done in C++ (host/gpu.hpp)."""
+        """The host code in C++ (host/gpu.hpp)."""
 
     def as_current(self) -> AbstractContextManager[Any]:
-        """Make this the current device inside a ``with`` block; free if it is already."""
-        # As there are tensors on it, CUDA is in use.
+        """Make this the current device inside a ``with`` block; costs nothing if it already is."""
+        # CUDA is already initialised, because there are tensors on the device.
         return _ALREADY if torch._C._cuda_getDevice() == self.index else torch.cuda.device(self.index)
 
 
@@ -39,5 +39,5 @@ _ALREADY = nullcontext()
 
 @cache
 def gpu_at(index: int) -> Gpu:
-    """The device with this index."""
+    """Return the device with this index."""
     return Gpu(index)

@@ -1,4 +1,4 @@
-"""Kernels on a device: their machine code, loaded, by name and size class."""
+"""Load kernels on a device, by name and size class."""
 
 import logging
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from tfgw.ot.backends.cuda.machine_code import compile_ahead, machine_code
 from tfgw.ot.backends.cuda.units import SIZE_CLASSES, Unit, unit_of, units_of
 
 PATIENCE = 2.0
-"""Seconds after which a message announces the compilation; machine code that is there loads faster than that."""
+"""Seconds after which a message announces the compilation. Loading existing machine code takes less time."""
 RESERVED = 1024
 """Bytes of shared memory that each block reserves."""
 
 
 @cache
 def kernel(device: int, name: str, columns: int) -> int:
-    """The driver's handle of a kernel of a size class, loaded on a device."""
+    """Load a kernel of a size class on a device and return the driver's handle."""
     with driver.current_context(device):
         found = driver.function(_module(device, unit_of(name), columns), name)
         if name.startswith(("tfgw_start", "tfgw_solve")):
@@ -30,12 +30,12 @@ def kernel(device: int, name: str, columns: int) -> int:
 
 
 def load_forward(template_nodes: int, device: int) -> None:
-    """Load all kernels that solving for templates of a size may launch, ahead of the first solve."""
+    """Load all kernels that a solve with templates of this size may launch, before the first solve."""
     columns = next((columns for columns in SIZE_CLASSES if template_nodes <= columns), None)
     if columns is None:
         return
     compile_ahead(columns, architecture_of(device))
-    torch.empty(1, device=torch.device("cuda", device))  # PyTorch starts CUDA
+    torch.empty(1, device=torch.device("cuda", device))  # initialises CUDA
     for name in [name for unit in units_of(columns) if unit.forward for name in unit.kernels]:
         kernel(device, name, columns)
 
@@ -65,12 +65,12 @@ def _announce(columns: int) -> None:
 
 @cache
 def architecture_of(device: int) -> Architecture:
-    """The compute capability of a device."""
+    """Return the compute capability of a device."""
     major, minor = torch.cuda.get_device_capability(device)
     return Architecture(10 * major + minor)
 
 
 @cache
 def shared_memory(device: int) -> int:
-    """Bytes of shared memory per multiprocessor, including those that each block reserves."""
+    """Return the shared memory per multiprocessor in bytes, including the part that each block reserves."""
     return driver.shared_memory_of_block(device) + RESERVED

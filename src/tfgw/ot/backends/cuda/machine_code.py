@@ -1,4 +1,4 @@
-"""Where the machine code of a unit comes from: files of the package, the disk cache, or the compiler.
+"""Get the machine code of a unit from the files of the package, the disk cache, or the compiler.
 
 machine_code ─▶ compile_ahead: all units of a size class at once, each in a thread ─▶ shipped | cached | compile_unit
 """
@@ -17,18 +17,18 @@ from tfgw.ot.backends.cuda.compile import SOURCES, Architecture, compile_unit, c
 from tfgw.ot.backends.cuda.units import Unit, units_of
 
 SHIPPED = SOURCES / "compiled"
-"""Files of a released package (precompile.py), which a source checkout does not have."""
+"""Files of a released package (precompile.py). A source checkout does not have them."""
 SHIPPED_VERSION = (13, 0)
-"""CUDA version that they are compiled with. Earlier drivers cannot load them."""
+"""CUDA version of the compiler of these files. Earlier drivers cannot load them."""
 
 
 def machine_code(unit: Unit, columns: int, architecture: Architecture) -> bytes:
-    """What the driver loads. Waits for this unit only; the others of its size class go on meanwhile."""
+    """Return machine code for the driver. Waits only for this unit, while other units of its size class continue."""
     return compile_ahead(columns, architecture)[unit].result()
 
 
 def compile_ahead(columns: int, architecture: Architecture) -> dict[Unit, "Future[bytes]"]:
-    """Begin to find or compile all units of a size class, if that has not begun, and do not wait."""
+    """Start to find or compile all units of a size class, unless this has started already, and do not wait."""
     with _lock:
         key = columns, architecture
         if key not in _begun or any(_failed(future) for future in _begun[key].values()):
@@ -56,7 +56,7 @@ def _find(unit: Unit, columns: int, architecture: Architecture) -> bytes:
 
 
 def origin(columns: int, architecture: Architecture) -> str:
-    """Where the machine code of a size class would come from now: the package, the disk cache or the compiler."""
+    """Return the current source of a size class's machine code: ``"package"``, ``"cache"`` or ``"compiler"``."""
     units = units_of(columns)
     if all(shipped(unit, columns, architecture) for unit in units):
         return "package"
@@ -64,12 +64,12 @@ def origin(columns: int, architecture: Architecture) -> str:
 
 
 def shipped_name(unit: Unit, columns: int, architecture: Architecture) -> str:
-    """Name of a file of the package. Files of other sources are ignored."""
+    """Return the name of a file of the package. Files compiled from different sources are ignored."""
     return f"{unit.name}-{columns}-{architecture}-{source_digest()}.cubin.xz"
 
 
 def shipped(unit: Unit, columns: int, architecture: Architecture) -> bytes | None:
-    """Machine code that came with the package, for this architecture or an earlier one of its generation."""
+    """Return the package's machine code for this architecture or an earlier one of its generation."""
     if driver.version() < SHIPPED_VERSION:
         return None
     for minor in range(architecture % 10, -1, -1):
@@ -80,12 +80,12 @@ def shipped(unit: Unit, columns: int, architecture: Architecture) -> bytes | Non
 
 
 def cache_folder() -> Path:
-    """``tfgw`` in the folder in which CuPy keeps kernels: ``$CUPY_CACHE_DIR``, or ``~/.cupy/kernel_cache``."""
+    """Return the folder ``tfgw`` in CuPy's kernel cache: ``$CUPY_CACHE_DIR``, or ``~/.cupy/kernel_cache``."""
     return Path(os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache") / "tfgw"
 
 
 def cache_file(unit: Unit, columns: int, architecture: Architecture) -> Path:
-    """Where compiled machine code is kept: by sources, size class, architecture and version of the compiler."""
+    """Return the cache file for these sources, size class, architecture and compiler version."""
     name = f"{unit.name}-{columns}-{architecture}-nvrtc{compiler_version()}-{source_digest()}.cubin"
     return cache_folder() / name
 
@@ -98,7 +98,7 @@ def _cached(unit: Unit, columns: int, architecture: Architecture) -> bytes | Non
 
 
 def _kept(code: bytes, path: Path) -> bytes:
-    """Write a file whole or not at all. A disk that cannot be written to costs the next process a compilation."""
+    """Write a file atomically. If the disk is not writable, the next process compiles again."""
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(8)}")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""Results of a solve on a GPU. They share one or two allocations beside the distances, instead of eight.
+"""Results of a solve on a GPU. Apart from the distances, they share one or two allocations instead of eight.
 
-host/layout.cpp, `place_results`, tells the kernels the same.
+`place_results` in host/layout.cpp defines the same layout for the kernels.
 """
 
 from enum import IntEnum
@@ -18,27 +18,27 @@ class Wanted(IntEnum):
     PAIRS = 1
     """Distances, ``pairs`` (see :func:`unpacked`) and the prepared problem."""
     PLANS = 2
-    """These and ``plans``."""
+    """Everything in ``PAIRS``, and ``plans``."""
     GRADIENTS = 3
-    """As much, for the backward pass only: pairs and plans follow the prepared problem, in one piece of memory."""
+    """The same as ``PLANS``, for the backward pass only: pairs and plans follow the prepared problem in memory."""
 
     @classmethod
     def of(cls, wanted: int) -> "Wanted":
-        """The results to keep for the flags that a backend is given."""
+        """Return the results to keep for the flags of a backend call."""
         if wanted & PLANS or (wanted & RESULTS and wanted & GRADIENTS):
             return cls.PLANS
         return cls.PAIRS if wanted & RESULTS else cls.GRADIENTS if wanted & GRADIENTS else cls.DISTANCES
 
 
 def unpacked(pairs: Tensor, plans: Tensor | None, nodes: int, columns: int) -> Results:
-    """Each result as a view of the shared memory.
+    """Return each result as a view of the shared allocation.
 
     Args:
-        pairs: Both costs, gaps, and the two counts in the room of one, ``(4, graphs, templates)``.
-        plans: Plans, then the potentials of the graphs' nodes, then those of the templates', one after the other; or
-            ``None``.
-        nodes: Nodes of all graphs.
-        columns: Nodes of a template.
+        pairs: Structure costs, feature costs, gaps, and iterations and status in the space of one float64 value,
+            ``(4, graphs, templates)``.
+        plans: Plans, potentials of the graphs' nodes and potentials of the templates' nodes, concatenated; or ``None``.
+        nodes: Number of nodes of all graphs.
+        columns: Number of nodes of a template.
     """
     structure_costs, feature_costs, gaps, counts = pairs.unbind()
     graphs, templates = counts.shape

@@ -1,28 +1,28 @@
-"""The translation units of the kernels: files that are compiled by themselves, all at the same time.
+"""The translation units of the kernels: files that are compiled separately and in parallel.
 
-A kernel that a new file defines needs one entry here.
+A new file of kernels needs an entry here.
 """
 
 from typing import NamedTuple
 
 SIZE_CLASSES = (16, 32, 64, 128)
-"""Numbers of template nodes, with padding, that kernels are compiled for (`size_class` in host/layout.cpp)."""
+"""Padded numbers of template nodes for which kernels are compiled (`size_class` in host/layout.cpp)."""
 
 
 class Unit(NamedTuple):
     """One file of kernels."""
 
     name: str
-    """Of the file, ``ot/cuda/NAME.cu``."""
+    """Name of the file, ``ot/cuda/NAME.cu``."""
     kernels: tuple[str, ...]
     """Its entry points."""
     largest: int = SIZE_CLASSES[-1]
-    """The last size class that it is for."""
+    """The largest size class that has this unit."""
     forward: bool = True
-    """Whether a solve may launch them, rather than its backward pass."""
+    """Whether the forward pass launches the kernels; otherwise, the backward pass does."""
 
 
-# Those that take longest to compile come first.
+# Units that take longest to compile come first.
 UNITS = (
     Unit("solve", ("tfgw_solve",)),
     Unit("solve_small", ("tfgw_solve_small",), largest=32),
@@ -38,10 +38,10 @@ UNITS = (
 
 
 def units_of(columns: int) -> list[Unit]:
-    """The units of a size class."""
+    """Return the units of a size class."""
     return [unit for unit in UNITS if columns <= unit.largest]
 
 
 def unit_of(kernel: str) -> Unit:
-    """The unit that defines a kernel."""
+    """Return the unit that defines a kernel."""
     return next(unit for unit in UNITS if kernel in unit.kernels)
