@@ -1,6 +1,8 @@
 """The GPU gets ready for a model while a command loads: on a machine whose GPU is a stand-in."""
 
 import argparse
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,13 @@ def test_the_size_of_templates_is_read_from_the_file(model: Path) -> None:
     assert template_nodes(model / "model.safetensors") == 21
 
 
+def is_soon(condition: Callable[[], bool], seconds: float = 20) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
 def test_kernels_of_a_solve_are_loaded(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[tuple[int, str, int]] = []
     compiler = install(monkeypatch, Compiler(), tmp_path)
@@ -51,7 +60,7 @@ def test_kernels_of_a_solve_are_loaded(model: Path, tmp_path: Path, monkeypatch:
     thread.join()
     names = [name for unit in units_of(32) if unit.name != "backward" for name in unit.kernels]
     assert loaded == [(1, name, 32) for name in names]
-    assert "solve.cu" in compiler.compiled
+    assert is_soon(lambda: "solve.cu" in compiler.compiled)  # threads compile while the command goes on
 
 
 @pytest.mark.parametrize(
