@@ -31,7 +31,7 @@ def test_units_are_all_files_and_each_kernel_is_in_one() -> None:
 def test_units_of_a_size_class_are_compiled_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_code.os, "cpu_count", lambda: 16)
     machine_code._threads.cache_clear()
-    compiler = install(monkeypatch, Compiler(seconds=0.3), tmp_path)
+    compiler = install(monkeypatch, Compiler(seconds=1.0), tmp_path)
     code = machine_code.machine_code(SOLVE, 32, HOPPER)
     assert code == b"cubin solve.cu -DTFGW_COLUMNS=32 -arch=sm_90"
     for future in compile_ahead(32, HOPPER).values():
