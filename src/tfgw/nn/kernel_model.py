@@ -123,7 +123,11 @@ class KernelModel(nn.Module):
     def scores(self, distances: Sequence[Tensor]) -> Tensor:
         """Outputs for known distances to the training graphs, ``(batch_size, num_graphs)`` for each kind."""
         kinds = zip(distances, self.rates, self.coefficients, strict=True)
-        return self.factor * torch.stack([torch.exp(-rate * kind) @ a for kind, rate, a in kinds]).mean(0)
+        each = [_combined(kind, rate, a) for kind, rate, a in kinds]
+        total = each[0]
+        for scores in each[1:]:  # one by one, because the order of a vectorised mean depends on the batch size
+            total = total + scores
+        return self.factor * total / len(each)
 
     def _distances(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
@@ -173,3 +177,10 @@ class KernelModel(nn.Module):
     def _refined(self, x: Tensor, edge_index: Tensor, level: int) -> Tensor:
         refined = refined_features(x.cpu(), edge_index.cpu(), level, discrete=self.config.discrete)
         return refined.to(x.device)
+
+
+def _combined(distances: Tensor, rate: Tensor, coefficients: Tensor) -> Tensor:
+    """Σ_i a_i exp(−γ distance_i), row by row: vectorised over all rows, the last bits would depend on their number."""
+    transposed = coefficients.T.contiguous()
+    rows = [transposed.mv(torch.exp(-rate * row)) for row in distances]
+    return torch.stack(rows) if rows else distances @ coefficients
