@@ -316,7 +316,8 @@ def test_all_pairs(kind: str) -> None:
     found = pairwise([graph.cuda() for graph in graphs], alpha=0.1)
     assert found.is_cuda
     torch.testing.assert_close(found.cpu(), expected, rtol=1e-2, atol=1e-12)
-    assert torch.isclose(found.cpu(), expected, rtol=1e-9, atol=1e-12).double().mean() > 0.9
+    small = torch.tensor([graph.num_nodes <= 40 for graph in graphs])
+    torch.testing.assert_close(found.cpu()[small], expected[small], rtol=1e-9, atol=1e-12)
     assert torch.equal(pairwise(graphs, alpha=0.1, device="cuda"), found)
     assert torch.equal(found, found.T)
     part = pairwise(graphs[2:], graphs[:5], alpha=0.1, device="cuda")
