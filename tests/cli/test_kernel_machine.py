@@ -8,10 +8,11 @@ import pytest
 from tests.cli.test_cli import write_tu_folder
 from tests.cli.test_new_graphs import answer, failure, renumbered
 from tfgw.cli import main
+from tfgw.cli.source import Source
 from tfgw.datasets import save
 from tfgw.datasets.cache import cached_tables
 from tfgw.datasets.files import open_files
-from tfgw.estimators import TFGWKernelClassifier
+from tfgw.estimators import TFGWKernelClassifier, TFGWKernelRegressor
 
 pytestmark = pytest.mark.usefixtures("workplace")
 
@@ -47,13 +48,27 @@ def test_the_text_names_the_next_commands(capsys: pytest.CaptureFixture[str]) ->
     assert main(["evaluate", "run"]) == 0
 
 
-def test_what_a_kernel_machine_has_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_of_regression_are_in_the_units_of_the_targets(capsys: pytest.CaptureFixture[str]) -> None:
+    _, results = trained(capsys, "--task", "regression")
+    train = Source(dataset="./mine", validation=0.0, values=True).parts().train
+    model = TFGWKernelRegressor(accelerator="cpu").fit(list(train), train.y.numpy().reshape(-1))
+    variance = float(train.y.double().var(correction=0))
+    assert variance > 3  # labels are 3 and 7
+    assert results["leave_one_out_negative_mse"] == pytest.approx(-(1 - model.loo_score_) * variance, rel=1e-6)
+
+
+def test_what_a_kernel_machine_has_not_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     trained(capsys)
     begin = ["train", "--dataset", "./mine", "--model", "kernel"]
     assert failure(capsys, *begin, "--epochs", "3") == "--epochs: not an option of a kernel machine (--model kernel)"
     assert "--task multilabel" in failure(capsys, *begin, "--task", "multilabel")
     weighted = failure(capsys, *begin, "--task", "regression", "--class-weight", "balanced")
     assert weighted == "--class-weight: only for classification, but the task is regression"
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    missing = failure(capsys, *begin, "--accelerator", "cuda")
+    assert missing == "accelerator: PyTorch finds no GPU; use 'cpu' or 'auto'"
     assert "has no checkpoints" in failure(capsys, "train", "--resume", "run")
     for command in ("report", "check"):
         assert "the model is a kernel machine" in failure(capsys, command, "run")

@@ -5,6 +5,7 @@ import pytest
 import torch
 from sklearn.kernel_ridge import KernelRidge
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from tfgw.train import kernel_ridge
 from tfgw.train.kernel_ridge import PENALTIES, RATES, fit_ridge, sharpness
@@ -102,6 +103,14 @@ def test_sharpness_maximises_the_likelihood() -> None:
     classes = torch.from_numpy(rng.integers(0, 3, 400))
     scores = torch.nn.functional.one_hot(classes, 3).double() + torch.from_numpy(rng.normal(size=(400, 3)))
     best = sharpness(scores, classes)
-    losses = [float(torch.nn.functional.cross_entropy(f * best * scores, classes)) for f in (0.9, 1.0, 1.1)]
+    losses = [float(cross_entropy(f * best * scores, classes, label_smoothing=3 / 403)) for f in (0.9, 1.0, 1.1)]
     assert losses[1] < min(losses[0], losses[2])
     assert sharpness(-scores, classes) == pytest.approx(1e-3)  # scores that say nothing are flattened
+
+
+def test_no_training_set_makes_probabilities_certain() -> None:
+    """All 38 graphs are right by the same margin: by Laplace's rule, the 39th is so with probability 39/40."""
+    classes = torch.arange(38) % 2
+    scores = torch.nn.functional.one_hot(classes).double() - 0.5
+    probabilities = torch.softmax(sharpness(scores, classes) * scores, 1)
+    np.testing.assert_allclose(probabilities[torch.arange(38), classes].numpy(), 39 / 40, rtol=1e-6)

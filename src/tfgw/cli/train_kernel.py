@@ -5,9 +5,10 @@ import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch import Tensor
 
 from tfgw.cli.arguments import given_options
 from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
@@ -18,15 +19,13 @@ from tfgw.cli.train import SOURCE_OPTIONS, run_options
 from tfgw.nn import KernelConfig
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
 from tfgw.train.graph_weights import weights_of_classes
-from tfgw.train.kernel_pipeline import KernelTraining, is_discrete, train_kernel
+from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, device_of, is_discrete, train_kernel
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
 OPTIONS = {*SOURCE_OPTIONS, "model", "task", "standardize", "canonical_order", "starts", "class_weight", "accelerator",
            "output", "json", "debug", "report", "arguments", "command"}  # fmt: skip
 """Options of ``tfgw train`` that a kernel machine supports."""
-MAX_GRAPHS = 5000
-"""Maximum number of training graphs: more would have too many pairs."""
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -48,11 +47,12 @@ def run(args: argparse.Namespace) -> Answer:
         )
     if args.class_weight is not None and task != "classification":
         raise ValueError(f"--class-weight: only for classification, but the task is {task}")
+    device = device_of(args.accelerator or "auto")
     with new_folder(args, chosen) as folder:
         print(f"tfgw: training a kernel machine in {folder}", file=sys.stderr)
         print(f"tfgw: node features: {parts.train.encoding}", file=sys.stderr)
         begin = time.perf_counter()
-        trained, training = _train(args, source, parts, task)
+        trained, training = _train(args, source, parts, task, device)
         save_model(trained, folder / MODEL_FILE)
         data = _results(trained, parts, training) | {"seconds": round(time.perf_counter() - begin, 2)}
         write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": chosen})
@@ -65,7 +65,9 @@ def _check_options(args: argparse.Namespace) -> None:
         raise ValueError(f"--{foreign[0].replace('_', '-')}: not an option of a kernel machine (--model kernel)")
 
 
-def _train(args: argparse.Namespace, source: Source, parts: Parts, task: Task) -> tuple[TrainedModel, KernelTraining]:
+def _train(
+    args: argparse.Namespace, source: Source, parts: Parts, task: Task, device: str
+) -> tuple[TrainedModel, KernelTraining]:
     preprocessing = Preprocessing.fit(parts.train, canonical_order=args.canonical_order, standardize=args.standardize)
     scaler = TargetScaler.of_dataset(parts.train) if task == "regression" else None
     prepared = preprocessing(parts.train if scaler is None else scaler.scaled(parts.train))
@@ -78,13 +80,12 @@ def _train(args: argparse.Namespace, source: Source, parts: Parts, task: Task) -
     weights = None
     if args.class_weight is not None and prepared.y is not None:
         weights = torch.from_numpy(weights_of_classes(args.class_weight, prepared.y.numpy(), prepared.classes))
-    wanted = args.accelerator or "auto"
     training = train_kernel(
         prepared,
         config,
         task=task,
         weights=weights,
-        device=("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted,
+        device=device,
         progress_bar=sys.stderr.isatty(),
     )
     trained = TrainedModel(
@@ -102,7 +103,10 @@ def _train(args: argparse.Namespace, source: Source, parts: Parts, task: Task) -
 
 def _results(trained: TrainedModel, parts: Parts, training: KernelTraining) -> dict[str, Any]:
     score = SCORE_NAMES[trained.task]
-    left_out = float(sums(trained.task, training.left_out, training.known).score) / len(parts.train)
+    predicted = training.left_out
+    if trained.target_scaler is not None:
+        predicted = trained.target_scaler.restored(predicted)
+    left_out = float(sums(trained.task, predicted, cast(Tensor, parts.train.y)).score) / len(parts.train)
     test = None if parts.test is None else trained.evaluate(parts.test).score
     return {
         "dataset": trained.source["dataset"],
@@ -120,8 +124,7 @@ def _text(data: dict[str, Any], folder: Path) -> str:
         [f"{folder / MODEL_FILE}", "the model and its training graphs"],
         [f"{folder / RESULTS_FILE}", "these results and all options"],
     ]
-    steps = [
-        [f"tfgw evaluate {folder}", "accuracy and confusion matrix on the test graphs"],
-        [f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"],
-    ]
+    steps = [[f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"]]
+    if data["test_graphs"]:
+        steps.append([f"tfgw evaluate {folder}", "detailed metrics on the test graphs"])
     return f"{table(rows)}\n\n{table(files)}\n\nNext steps:\n{table(steps)}"

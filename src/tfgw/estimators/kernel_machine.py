@@ -21,7 +21,7 @@ from tfgw.estimators.saved_model import SavedModel
 from tfgw.nn.kernel_model import KernelConfig, KernelModel
 from tfgw.nn.tfgw_pooling import Structure
 from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs
-from tfgw.train.kernel_pipeline import KernelTraining, is_discrete, refined_graph, train_kernel
+from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, device_of, is_discrete, refined_graph, train_kernel
 
 ADJACENCY: Structure = "adjacency"
 
@@ -35,7 +35,7 @@ class KernelMachine(SavedModel, GraphEstimator):
     n_starts: int = KernelConfig.n_starts
     canonical_order: bool = Preprocessing.canonical_order
     standardize: bool | None = None
-    max_graphs: int = 5000
+    max_graphs: int = MAX_GRAPHS
     cache: str | os.PathLike[str] | None = None
     accelerator: str = "auto"
     num_threads: int | None = None
@@ -94,7 +94,7 @@ class KernelMachine(SavedModel, GraphEstimator):
             task=task,
             weights=None if weights is None else torch.from_numpy(weights[kept]),
             distances=None if self.cache is None else self._cached,
-            device=self._device(),
+            device=device_of(self.accelerator),
             num_threads=self.num_threads,
             progress_bar=self.verbose,
         )
@@ -142,7 +142,7 @@ class KernelMachine(SavedModel, GraphEstimator):
                 alpha=alpha,
                 canonical=False,  # preprocessing does it
                 n_starts=self.n_starts,
-                device=self._device(),
+                device=device_of(self.accelerator),
                 num_threads=self.num_threads,
                 progress_bar=self.verbose,
             )
@@ -172,20 +172,13 @@ class KernelMachine(SavedModel, GraphEstimator):
                 found.append(torch.from_numpy(np.ascontiguousarray(table.between(rows, columns))))
         return found
 
-    def _device(self) -> str:
-        if self.accelerator not in ("auto", "cpu", "cuda"):
-            raise ValueError(f"accelerator: must be 'auto', 'cpu' or 'cuda', got {self.accelerator!r}")
-        if self.accelerator == "auto":
-            return "cuda" if torch.cuda.is_available() else "cpu"
-        return self.accelerator
-
     def _outputs(self, X: Any) -> Tensor:
         """Return the outputs of the machine, ``(num_graphs, out_channels)``."""
         dataset = self._read_input(X)
         known = self._known_distances(dataset)
         if known is not None:
             return self.model_.scores(known).detach()
-        device = self._device()
+        device = device_of(self.accelerator)
         try:
             return outputs(self.model_.to(device), dataset).cpu()
         finally:

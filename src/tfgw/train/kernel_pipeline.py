@@ -17,6 +17,9 @@ from tfgw.nn.refinement import refined_features
 from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, sharpness
 from tfgw.train.tasks import Task
 
+MAX_GRAPHS = 5000
+"""Default maximum number of training graphs, because the number of pairs grows with its square."""
+
 Distances = Callable[[list[Data], float], Tensor]
 """Function that returns the distances between all graphs with refined features, for an α."""
 
@@ -102,6 +105,15 @@ def _targets(y: Tensor, channels: int, task: Task) -> Tensor:
     if task == "classification":
         return torch.nn.functional.one_hot(y, channels).double() - 1 / channels
     return y.reshape(len(y), channels).double()
+
+
+def device_of(accelerator: str) -> str:
+    """Return the device of an accelerator: ``"cpu"``, ``"cuda"``, or the better one for ``"auto"``."""
+    if accelerator not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"accelerator: must be 'auto', 'cpu' or 'cuda', got {accelerator!r}")
+    if accelerator == "cuda" and not torch.cuda.is_available():
+        raise ValueError("accelerator: PyTorch finds no GPU; use 'cpu' or 'auto'")
+    return "cuda" if accelerator != "cpu" and torch.cuda.is_available() else "cpu"
 
 
 def is_discrete(graphs: GraphDataset) -> bool:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 RATES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Candidate values of γ, relative to the median distance."""
@@ -93,10 +94,12 @@ def sharpness(scores: Tensor, classes: Tensor) -> float:
         scores: Leave-one-out scores ``(num_graphs, num_classes)``.
         classes: The class of each graph ``(num_graphs,)``.
     """
+    # One more graph of every class (Laplace's rule): otherwise the factor is infinite if all graphs are separated.
+    unseen = scores.shape[1] / (len(scores) + scores.shape[1])
     # The log-likelihood is concave in the factor: golden-section search.
     low, high, golden = 0.0, 100.0, (5**0.5 - 1) / 2
     for _ in range(60):
         left, right = high - golden * (high - low), low + golden * (high - low)
-        losses = [float(torch.nn.functional.cross_entropy(factor * scores, classes)) for factor in (left, right)]
+        losses = [float(cross_entropy(factor * scores, classes, label_smoothing=unseen)) for factor in (left, right)]
         low, high = (low, right) if losses[0] <= losses[1] else (left, high)
     return max((low + high) / 2, 1e-3)
