@@ -24,6 +24,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from recipe_runs import FOLDS, Run, train
 
+from tfgw.paper.calibration import calibration_bins, calibration_error
+
 
 def read(path: Path) -> dict[Run, dict[str, Any]]:
     lines = path.read_text().splitlines() if path.exists() else []
@@ -104,14 +106,10 @@ def _vote(records: list[dict[str, Any]]) -> float:
     return float((mean.argmax(1) == records[0]["labels"]).mean())
 
 
-def _calibration_error(records: list[dict[str, Any]], bins: int = 15) -> float:
-    """Expected calibration error: the gap between confidence and accuracy, over bins of equal width."""
+def _calibration_error(records: list[dict[str, Any]]) -> float:
     probabilities = np.concatenate([record["probabilities"] for record in records])
     correct = probabilities.argmax(1) == np.concatenate([record["labels"] for record in records])
-    confidence = probabilities.max(1)
-    place = np.minimum((confidence * bins).astype(int), bins - 1)
-    gaps = [abs((correct[place == b] - confidence[place == b]).sum()) for b in range(bins)]
-    return float(sum(gaps) / len(correct))
+    return calibration_error([calibration_bins(probabilities.max(1), correct)])
 
 
 def main() -> None:

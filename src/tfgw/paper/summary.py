@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfgw.paper.calibration import calibration_error
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.series import Series, finished
 
@@ -18,6 +19,7 @@ class Summary(NamedTuple):
         fold_deviation: For the protocol ``paper``, deviation over the folds of one hold-out, averaged over hold-outs.
         validation: Mean validation accuracy of the selected checkpoint. It was used for selection and is not a result.
         train: Mean training accuracy.
+        calibration_error: Expected calibration error over all test graphs; ``None`` if it was not measured everywhere.
         units: Number of folds, hold-outs or seeds.
         over: Name of the units, in the plural.
         done: Number of finished cells.
@@ -38,6 +40,7 @@ class Summary(NamedTuple):
     fold_deviation: float | None
     validation: float | None
     train: float | None
+    calibration_error: float | None
     units: int
     over: str
     done: int
@@ -69,6 +72,7 @@ def summarise(series: Series, records: Records) -> Summary:
         else None,
         validation=mean_result(averaged, "validation_accuracy"),
         train=mean_result(averaged, "train_accuracy"),
+        calibration_error=_calibration_error(averaged),
         units=len(groups),
         over=series.protocol.over,
         done=len(done),
@@ -98,6 +102,11 @@ def mean_result(records: Iterable[Record], name: str) -> float | None:
     """Return the mean of one entry of the results; ``None`` if there are no records or a value is missing."""
     values: list[Any] = [record["result"][name] for record in records]
     return None if not values or None in values else float(np.mean(values))
+
+
+def _calibration_error(records: Iterable[Record]) -> float | None:
+    bins = [record["result"].get("calibration_bins") for record in records]
+    return calibration_error(bins) if bins and None not in bins else None
 
 
 def _mean(values: list[float]) -> float | None:

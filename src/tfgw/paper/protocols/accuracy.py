@@ -1,6 +1,6 @@
 """Base class of protocols that measure accuracies."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tfgw.paper.cell_graphs import Parts, class_labels
 from tfgw.paper.cells import Cell
@@ -18,7 +18,18 @@ ATTRIBUTES = ("num_parameters_", "alpha_")
 class AccuracyProtocol(Protocol):
     """Measures the accuracy on training, validation and test graphs."""
 
-    columns = ("dataset", "model", "paper", "ours, test", "± over", "validation", "train", "cells", "epochs", "time")
+    columns: ClassVar[tuple[str, ...]] = (
+        "dataset",
+        "model",
+        "paper",
+        "ours, test",
+        "± over",
+        "validation",
+        "train",
+        "cells",
+        "epochs",
+        "time",
+    )
 
     def measure(self, cell: Cell, classifier: Any, parts: Parts) -> Measurement:
         result: dict[str, Any] = {

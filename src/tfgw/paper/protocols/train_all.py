@@ -1,12 +1,19 @@
 """``train-all``: the test folds of ``fair``, with training on all other graphs and no selection."""
 
+from typing import Any
+
 import numpy as np
 
+from tfgw.paper.calibration import calibration_bins
+from tfgw.paper.cell_graphs import Parts, class_labels
 from tfgw.paper.cells import Cell
+from tfgw.paper.experiment import Unit
 from tfgw.paper.folds import Fold
 from tfgw.paper.protocols.fair import FairFolds
+from tfgw.paper.protocols.protocol import Measurement
 from tfgw.paper.records import Record, Records
 from tfgw.paper.series import Series
+from tfgw.paper.summary import Summary
 
 
 class TrainAll(FairFolds):
@@ -17,11 +24,25 @@ class TrainAll(FairFolds):
     caption = (
         "Ours: mean over the test folds of the mean over the runs; ± is the standard deviation over folds.",
         "Models are trained on all graphs outside of the test fold. There are no validation graphs.",
+        "Calibration: expected calibration error of the predicted probabilities, over all test graphs together.",
     )
+    columns = (*FairFolds.columns, "calibration")
     takes_splits = True
 
     def first_cells(self, series: Series) -> list[Cell]:
         return [cell for fold in range(series.sizes["folds"]) for cell in self._runs(series, fold)]
+
+    def measure(self, cell: Cell, classifier: Any, parts: Parts) -> Measurement:
+        """Measure accuracies and, if the classifier predicts probabilities, their calibration on the test graphs."""
+        result, times = super().measure(cell, classifier, parts)
+        if hasattr(classifier, "predict_proba"):
+            probabilities = classifier.predict_proba(list(parts.test))
+            correct = classifier.classes_[probabilities.argmax(1)] == class_labels(parts.test)
+            result["calibration_bins"] = calibration_bins(probabilities.max(1), correct)
+        return Measurement(result, times)
+
+    def row(self, series: Series, summary: Summary, unit: Unit) -> list[str]:
+        return [*super().row(series, summary, unit), unit.show(summary.calibration_error)]
 
     def complete_groups(self, series: Series, records: Records) -> list[list[Record]]:
         """Return the runs of each fold."""
