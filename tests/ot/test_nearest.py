@@ -79,7 +79,7 @@ def test_marginal_bound_of_labels_is_the_wasserstein_distance() -> None:
     options = PairOptions.checked(0.0, 1000, 1e-9, 1, START_KINDS)
     solver = PairSolver(parts, options, num_threads=1, checkpoint=None, purpose=b"")
     pairs = np.concatenate(list(PairGrid.of(parts).blocks()))
-    histograms = np.stack([part.x.mean(axis=0) for part in parts.parts])
+    histograms = np.stack([part.node_weights @ part.x for part in parts.parts])
     expected = np.abs(histograms[pairs[:, 0]] - histograms[pairs[:, 1]]).sum(axis=1)
     np.testing.assert_allclose(solver.marginal_bounds(pairs), expected, rtol=1e-12)
     np.testing.assert_allclose(solver.distances(pairs), expected, rtol=1e-12)

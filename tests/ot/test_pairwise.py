@@ -16,6 +16,7 @@ from torch_geometric.data import Batch, Data
 from tests.ot.ragged_graphs import SIZES, alone, matrix, random_graphs, renumbered
 from tfgw.datasets import from_data_list
 from tfgw.ot import GraphBatch, nearest, pair_solver, pairwise
+from tfgw.ot.graph_lists import read_lists
 from tfgw.ot.pair_journal import PairJournal
 
 KINDS = ("sparse", "weighted", "directed", "dense")
@@ -46,6 +47,32 @@ def test_each_pair_is_that_of_fgw_with_the_smaller_graph_as_template(kind: str, 
     assert float(found[1, 6]) in both
     assert (found.diagonal() == 0).all()
     assert torch.equal(found, found.T)
+
+
+def test_nodes_with_equal_features_are_merged_where_structure_does_not_count() -> None:
+    """Labels 0, 0, 1 with weights 0.2, 0.3, 0.5 are two nodes of weight 0.5 each: half of the mass moves by 3² to 4."""
+    labels = torch.tensor([0, 0, 1, 4, 0, 4, 0, 4, 0, 1, 0], dtype=torch.float64)[:, None]
+    weights = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
+    first, second, third = (
+        Data(x=x, node_weights=h)
+        for x, h in (
+            (labels[:3], weights),
+            (labels[3:9], torch.full((6,), 1 / 6, dtype=torch.float64)),
+            (labels[9:], torch.full((2,), 1 / 2, dtype=torch.float64)),
+        )
+    )
+    (parts,) = read_lists([first, second, third], None, features_only=True)
+    assert [len(part.x) for part in parts] == [2, 2, 2]
+    found = pairwise([first, second, third], alpha=0)
+    assert float(found[0, 1]) == pytest.approx(0.5 * 9, rel=1e-14)
+    assert float(found[0, 2]) == 0
+    structured = [Data(x=graph.x, edge_index=torch.tensor([[0, 1], [1, 0]])) for graph in (first, second)]
+    assert [len(part.x) for part in read_lists(structured, None, features_only=False)[0]] == [3, 6]
+
+
+def test_nodes_without_features_are_one_node_where_structure_does_not_count() -> None:
+    graphs = [Data(x=torch.zeros(n, 0)) for n in (3, 5)]
+    assert pairwise(graphs, alpha=0).tolist() == [[0, 0], [0, 0]]
 
 
 def test_wasserstein_without_structure() -> None:

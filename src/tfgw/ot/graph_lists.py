@@ -52,6 +52,8 @@ def _read_graphs(graphs: Any, features_only: bool) -> list[Part]:
     elif parts[0].edge_index is None and parts[0].structure is None:
         raise ValueError("edge_index: graph 0 has no structure; alpha=0 compares features only")
     native_graphs(parts).validate(tolerance)
+    if features_only:
+        return [_merged(part) for part in parts]
     return [part if part.edge_index is None else _as_set(part) for part in parts]
 
 
@@ -178,6 +180,14 @@ def _check_alike(part: Part, first: Part, number: int, others_have: str) -> None
         if (getattr(part, field) is None) != (getattr(first, field) is None):
             has, have = ("no ", "one") if getattr(part, field) is None else ("", "none")
             raise ValueError(f"{field}: graph {number} has {has}{field}, but {others_have} {have}")
+
+
+def _merged(part: Part) -> Part:
+    """Merge nodes with equal features. Without structure, they are interchangeable, and only their weight counts."""
+    if part.x.shape[1] == 0:
+        return part._replace(x=part.x[:1], node_weights=part.node_weights.sum(keepdims=True))
+    x, place = np.unique(part.x, axis=0, return_inverse=True)
+    return part._replace(x=x, node_weights=np.bincount(place.reshape(-1), part.node_weights))
 
 
 def _as_set(part: Part) -> Part:

@@ -60,7 +60,7 @@ def pairwise(
             described in :class:`GraphBatch`; or a :class:`GraphBatch`.
         others: Graphs to compare with ``graphs``. If ``None``, ``graphs`` are compared with each other.
         alpha: Trade-off between features (0) and structure (1). At 0, structures are ignored and may be missing, and
-            the values are squared 2-Wasserstein distances.
+            the values are squared 2-Wasserstein distances; nodes of a graph with equal features are merged first.
         pairs: Pairs to compare, ``(num_pairs, 2)``: an index in ``graphs`` and one in ``others`` (in ``graphs`` if
             ``others`` is ``None``). If ``None``, all pairs are compared.
         node_cost: Cost between features: ``"squared_euclidean"``, or with ``alpha=0`` also ``"euclidean"`` and
