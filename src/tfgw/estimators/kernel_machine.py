@@ -21,7 +21,15 @@ from tfgw.estimators.saved_model import SavedModel
 from tfgw.nn.kernel_model import KernelConfig, KernelModel
 from tfgw.nn.tfgw_pooling import Structure
 from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs
-from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, device_of, is_discrete, refined_graph, train_kernel
+from tfgw.train.kernel_pipeline import (
+    MAX_GRAPHS,
+    KernelTraining,
+    default_alphas,
+    device_of,
+    is_discrete,
+    refined_graph,
+    train_kernel,
+)
 
 ADJACENCY: Structure = "adjacency"
 
@@ -31,7 +39,7 @@ class KernelMachine(SavedModel, GraphEstimator):
     """Base class for training and prediction. :class:`TFGWKernelClassifier` documents the parameters."""
 
     levels: Sequence[int] = KernelConfig.levels
-    alphas: Sequence[float] = KernelConfig.alphas
+    alphas: Sequence[float] | None = None
     n_starts: int = KernelConfig.n_starts
     canonical_order: bool = Preprocessing.canonical_order
     standardize: bool | None = None
@@ -125,9 +133,14 @@ class KernelMachine(SavedModel, GraphEstimator):
             out_channels=channels,
             discrete=is_discrete(prepared),
             levels=tuple(int(level) for level in self.levels),
-            alphas=tuple(float(alpha) for alpha in self.alphas),
+            alphas=self._alphas(prepared),
             n_starts=self.n_starts,
         )
+
+    def _alphas(self, prepared: GraphDataset) -> tuple[float, ...]:
+        if self.alphas is not None:
+            return tuple(float(alpha) for alpha in self.alphas)
+        return default_alphas([graph.num_nodes for graph in prepared])
 
     def _cached(self, graphs: list[Data], alpha: float) -> Tensor:
         """Return distances between refined graphs from the cache. If they are missing, compute and store them."""

@@ -3,9 +3,10 @@
 train_kernel: graphs ─ preprocessing ─▶ refined nodes ─ ot.pairwise ─▶ distances ─ kernel_ridge ─▶ KernelModel
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
@@ -19,6 +20,10 @@ from tfgw.train.tasks import Task
 
 MAX_GRAPHS = 5000
 """Default maximum number of training graphs, because the number of pairs grows with its square."""
+STRUCTURE_WORK = 1e12
+"""Structures are compared by default if Σ (n m)^1.5 over all pairs of graphs is at most this value.
+
+This is about an hour of processor time per level of refinement on a CPU, and minutes on a GPU."""
 
 Distances = Callable[[list[Data], float], Tensor]
 """Function that returns the distances between all graphs with refined features, for an α."""
@@ -114,6 +119,15 @@ def device_of(accelerator: str) -> str:
     if accelerator == "cuda" and not torch.cuda.is_available():
         raise ValueError("accelerator: PyTorch finds no GPU; use 'cpu' or 'auto'")
     return "cuda" if accelerator != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def default_alphas(sizes: Sequence[int]) -> tuple[float, ...]:
+    """Return the trade-offs for training graphs of these sizes: features alone if comparing structures takes too long.
+
+    The time of a pair at α > 0 grows with (n m)^1.5 on average; without structure, it is a small part of that.
+    """
+    work = float((np.asarray(sizes, dtype=float) ** 1.5).sum()) ** 2 / 2
+    return KernelConfig.alphas if work <= STRUCTURE_WORK else (0.0,)
 
 
 def is_discrete(graphs: GraphDataset) -> bool:

@@ -1,0 +1,31 @@
+"""What a kernel machine compares by default."""
+
+import networkx as nx
+import pytest
+
+from tfgw.estimators import TFGWKernelClassifier
+from tfgw.train import kernel_pipeline
+from tfgw.train.kernel_pipeline import STRUCTURE_WORK, default_alphas
+
+
+def test_structures_are_compared_unless_that_takes_hours() -> None:
+    """NCI1 has 4,110 graphs of 30 nodes on average, COLLAB has 5,000 of 74."""
+    assert default_alphas([30] * 4110) == (0.0, 0.5)
+    assert default_alphas([74] * 5000) == (0.0,)
+
+
+def test_work_is_the_sum_over_pairs() -> None:
+    """Two groups of graphs with 16 and 81 nodes: half the square of Σ n^1.5 = 64 a + 729 b."""
+    a, b = 1000, 1852
+    assert (64 * a + 729 * b) ** 2 / 2 < STRUCTURE_WORK < (64 * a + 729 * (b + 1)) ** 2 / 2
+    assert default_alphas([16] * a + [81] * b) == (0.0, 0.5)
+    assert default_alphas([16] * a + [81] * (b + 1)) == (0.0,)
+
+
+def test_a_classifier_follows_the_rule_unless_it_is_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = [nx.cycle_graph(n) for n in (5, 6, 7)] + [nx.star_graph(n) for n in (4, 8, 9)]
+    labels = [0, 0, 0, 1, 1, 1]
+    assert TFGWKernelClassifier(levels=[1]).fit(graphs, labels).model_.config.alphas == (0.0, 0.5)
+    monkeypatch.setattr(kernel_pipeline, "STRUCTURE_WORK", 100.0)
+    assert TFGWKernelClassifier(levels=[1]).fit(graphs, labels).model_.config.alphas == (0.0,)
+    assert TFGWKernelClassifier(levels=[1], alphas=[0.3]).fit(graphs, labels).model_.config.alphas == (0.3,)
