@@ -45,6 +45,7 @@ PLAIN: list[dict[str, Any]] = [
     {"x": torch.randn(5, 20).double().T},
     {"batch": None},
     {"batch_size": None},
+    {"max_iter": 2**31 - 1, "n_starts": 1, "tol": 0.0},
     {"alpha": torch.tensor(0.5).double()},
     {"alpha": torch.nn.Parameter(torch.full((7,), 0.5).double())},
     {"edge_index": torch.zeros(2, 0).long()},
@@ -75,15 +76,23 @@ NOT_PLAIN: list[dict[str, Any]] = [
     {"batch_size": 0},
     {"batch_size": 3.0},
     {"cost": torch.zeros(20, 7, 11).double()},
+    {"max_iter": 0},
+    {"max_iter": 1.5},
+    {"max_iter": True},
+    {"max_iter": 2**31},
+    {"n_starts": 0},
+    {"n_starts": 2**64},
+    {"tol": -1e-9},
+    {"tol": float("nan")},
+    {"tol": 1},
 ]
 
 
 @pytest.mark.parametrize("changes", PLAIN)
-def test_what_is_plain(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_plain(changes: dict[str, Any]) -> None:
     assert _core.is_plain(problem(**changes))
-    fast = checked(problem(**changes))
-    monkeypatch.setattr("tfgw.ot.checks.is_eager", lambda: False)
-    assert checked(problem(**changes)).batch_size == fast.batch_size  # nor is anything wrong with it
+    fast = checked(problem(**changes), eager=True)
+    assert checked(problem(**changes), eager=False).batch_size == fast.batch_size  # nor is anything wrong with it
 
 
 @pytest.mark.parametrize("changes", NOT_PLAIN)

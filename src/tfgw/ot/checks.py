@@ -20,7 +20,6 @@ from tfgw.ot.inputs import (
     number_of,
 )
 from tfgw.ot.problem import Problem, expanded
-from tfgw.ot.tracing import is_eager
 
 
 def problem_of(
@@ -51,10 +50,12 @@ def problem_of(
     return problem._replace(batch_size=graphs.num_graphs, alpha=expanded(problem.alpha, len(problem.template_weights)))
 
 
-def checked(problem: Problem) -> Problem:
-    """Check the problem of a layer, and count its graphs if ``batch_size`` is ``None``."""
-    check_options(problem)
-    if not (is_eager() and _core.is_plain(problem)):
+def checked(problem: Problem, *, eager: bool) -> Problem:
+    """Check the problem of a layer, and count its graphs if ``batch_size`` is ``None``.
+
+    ``eager`` is :func:`tfgw.ot.tracing.is_eager`: native code cannot read tensors that are traced.
+    """
+    if not (eager and _core.is_plain(problem)):
         return _checked_slowly(problem)
     if problem.batch_size is not None:
         return problem
@@ -68,6 +69,7 @@ def _count_graphs(batch: Tensor | None) -> int:
 
 
 def _checked_slowly(problem: Problem) -> Problem:
+    check_options(problem)
     graphs = GraphBatch(
         problem.x, problem.batch, problem.batch_size, problem.edge_index, problem.edge_weight, problem.structure,
         problem.node_weights,

@@ -1,12 +1,21 @@
 #include "given_problem.hpp"
 
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 
 namespace tfgw {
 namespace {
 
 int place_in(nb::handle type, const char* field) {
   return nb::cast<int>(type.attr("_fields").attr("index")(field));
+}
+
+bool is_count(nb::handle number) {
+  if (!PyLong_CheckExact(number.ptr())) return false;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  return !overflow && value >= 1 && value <= std::numeric_limits<int32_t>::max();
 }
 
 nb::object problem_module() { return nb::module_::import_("tfgw.ot.problem"); }
@@ -36,7 +45,9 @@ GivenTensors::GivenTensors(const Torch& torch, const Fields& fields) {
 bool is_plain(const Torch& torch, nb::handle problem) {
   const Fields given(problem);
   if (!torch.is_own(given[kX])) return false;
-  const nb::handle graphs = given[kBatchSize];
+  const nb::handle graphs = given[kBatchSize], tol = given[kTol];
+  if (!is_count(given[kMaxIter]) || !is_count(given[kNumStarts])) return false;
+  if (!PyFloat_CheckExact(tol.ptr()) || !(PyFloat_AsDouble(tol.ptr()) >= 0)) return false;
   if (!graphs.is_none() && (!PyLong_CheckExact(graphs.ptr()) || nb::cast<i64>(graphs) < 1)) return false;
   constexpr bool kFloating = true, kInteger = false;
   const i64 device = torch.facts(given[kX]).device;

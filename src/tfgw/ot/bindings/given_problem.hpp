@@ -63,7 +63,7 @@ struct GivenTensors {
   std::array<Torch::Facts, kTensors> facts;
 };
 
-// Whether the checks of shapes, dtypes and devices (inputs.py) are certain to pass. Those report what is wrong, and
+// Whether the checks of options, shapes, dtypes and devices (checks.py) are certain to pass. Those report what is wrong, and
 // take longer than everything else around a small solve. If this returns false, the problem may still be valid.
 bool is_plain(const Torch& torch, nb::handle problem);
 
