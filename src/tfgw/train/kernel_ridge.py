@@ -8,6 +8,7 @@ eigenvalues are dropped.
 With sample weights w, the machine minimises Σ w_i (y_i − f_i)² + λ ‖f‖². This replaces K by √w K √w and Y by √w Y.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -44,19 +45,22 @@ class RidgeFit(NamedTuple):
         return self._replace(coefficients=self.coefficients.cpu(), left_out=self.left_out.cpu())
 
 
-def fit_ridge(distances: Tensor, targets: Tensor, weights: Tensor | None = None) -> RidgeFit:
+def fit_ridge(
+    distances: Tensor, targets: Tensor, weights: Tensor | None = None, *, rates: Sequence[float] = RATES
+) -> RidgeFit:
     """Select γ and λ by leave-one-out error, and fit.
 
     Args:
         distances: Distances between the training graphs ``(n, n)``, in double precision.
         targets: Centred targets ``(n, num_targets)``.
         weights: Sample weights ``(n,)``; ``None`` for equal weights.
+        rates: Candidate values of γ, relative to the median distance.
     """
     roots = torch.ones_like(targets[:, 0]) if weights is None else (weights / weights.mean()).sqrt()
     scale = _typical(distances)
     step = -(-len(targets) // LARGEST_SEARCH)
     few = slice(None, None, step)
-    searched = [_best(distances[few, few], targets[few], roots[few], rate / scale) for rate in RATES]
+    searched = [_best(distances[few, few], targets[few], roots[few], rate / scale) for rate in rates]
     best = min(searched, key=lambda found: found.error)
     return best if step == 1 else _best(distances, targets, roots, best.rate)
 
