@@ -11,8 +11,8 @@
 // - Where costs differ by many powers of ten, the C++ core refines a linear problem until the small ones count as well.
 //   The kernels ignore reduced costs that are rounding of the largest cost.
 // - Minima over costs start from infinity in the C++ core and from kPadCost in the kernels.
-// - Template nodes that are equal in weight and features are ordered by structure in the C++ core and by index in the
-//   kernels.
+// - Template nodes that are equal in weight and features are ordered by structure in both, but not in the same order
+//   (cpp/canonical.hpp, template_order.cuh).
 #pragma once
 
 #ifdef __CUDACC__
@@ -27,6 +27,14 @@ namespace tfgw {
 TFGW_HD double larger(double a, double b) { return a < b ? b : a; }
 TFGW_HD double smaller(double a, double b) { return b < a ? b : a; }
 TFGW_HD double magnitude(double a) { return a < 0 ? -a : a; }
+
+// Scrambles 64 bits. Sums of scrambled numbers serve as hashes of multisets.
+TFGW_HD unsigned long long mix(unsigned long long v) {
+  v += 0x9e3779b97f4a7c15ull;
+  v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9ull;
+  v = (v ^ (v >> 27)) * 0x94d049bb133111ebull;
+  return v ^ (v >> 31);
+}
 
 // ---- Input
 
