@@ -85,8 +85,14 @@ def test_the_same_bits_of_graphs_of_equal_size() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "template_nodes", "templates"),
-    [((45, 20, 33), 40, 2), ((45, 20, 33), 100, 2), ((211, 90, 130), 30, 2)],
-    ids=["templates of 40 nodes", "templates of 100 nodes", "large graphs"],
+    [
+        ((45, 20, 33), 40, 2),
+        ((45, 20, 33), 100, 2),
+        ((211, 90, 130), 30, 2),
+        ((45, 20, 33), 140, 2),
+        ((310, 20, 33), 260, 2),
+    ],
+    ids=["templates of 40 nodes", "of 100 nodes", "large graphs", "of 140 nodes", "of 260 nodes"],
 )
 def test_values_and_gradients_of_other_sizes(sizes: tuple[int, ...], template_nodes: int, templates: int) -> None:
     problem = random_problem(6, "sparse", sizes=sizes, template_nodes=template_nodes, templates=templates)
@@ -165,8 +171,8 @@ def test_layers_of_the_cpu(options: dict[str, bool]) -> None:
 
 
 def test_wide_templates_are_solved_on_the_cpu_with_one_warning() -> None:
-    problem = random_problem(6, "sparse", template_nodes=130, templates=2)
-    with pytest.warns(UserWarning, match="solving on the CPU: templates have 130 nodes, more than 128"):
+    problem = random_problem(6, "sparse", template_nodes=513, templates=2)
+    with pytest.warns(UserWarning, match="solving on the CPU: templates have 513 nodes, more than 512"):
         gpu, gpu_grads = solve(problem, "cuda")
     cpu, cpu_grads = solve(problem, "cpu")
     assert torch.equal(gpu.distances.cpu(), cpu.distances)
@@ -311,7 +317,7 @@ def test_another_device_than_the_current_one() -> None:
 def test_all_pairs(kind: str) -> None:
     """Templates of all size classes, and a pair that is too large for the kernels. Rounding may decide between local
     minima of the largest pairs."""
-    graphs = random_graphs(kind, sizes=(5, 130, 17, 40, 12, 70, 140, 30))
+    graphs = random_graphs(kind, sizes=(5, 130, 17, 514, 40, 12, 70, 290, 30, 513))
     expected = pairwise(graphs, alpha=0.1)
     found = pairwise([graph.cuda() for graph in graphs], alpha=0.1)
     assert found.is_cuda

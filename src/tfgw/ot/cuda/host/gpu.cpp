@@ -79,7 +79,8 @@ class Gpu::Lease {
 
 std::optional<std::string> Gpu::unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const {
   const std::optional<int> padded = size_class(columns);
-  if (!padded) return "templates have " + std::to_string(columns) + " nodes, more than 128";
+  if (!padded)
+    return "templates have " + std::to_string(columns) + " nodes, more than " + std::to_string(kSizeClasses.back());
   if (properties_.generation < 8) return "the GPU is older than compute capability 8.0";
   const i64 room = properties_.memory / 16, workspace = workspace_size(nodes, *padded);  // half the memory, in doubles
   if (workspace > room)

@@ -17,7 +17,7 @@ constexpr i64 kLargestScratch = i64(2) << 30;
 }  // namespace
 
 std::optional<int> size_class(i64 columns) {
-  for (int size : {16, 32, 64, 128})
+  for (int size : kSizeClasses)
     if (columns <= size) return size;
   return std::nullopt;
 }
@@ -25,15 +25,19 @@ std::optional<int> size_class(i64 columns) {
 i64 workspace_size(i64 rows, i64 padded) {
   constexpr i64 kAtoms = kMaxAtoms;
   const i64 entries = rows + padded;
-  return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows + 3 * kAtoms * kAtoms + 64;
+  const i64 wide_basis = padded > 128 ? padded * padded / 16 + 8 * padded : 0;
+  return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows + 3 * kAtoms * kAtoms + 64 +
+         wide_basis;
 }
 
 // A graph of three times the average size should fit into a block's shared memory (solve_block.cuh), with as many
 // resident blocks as possible.
 SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
   const auto share = [&](i64 blocks) { return (shared / blocks - kReserved) / 16 * 16; };
-  if (p.padded > 32)  // only the most used arrays fit
-    return {kSolveBlocks, share(kSolveBlocks), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false, -1, 0};
+  if (p.padded > 32) {  // only the most used arrays fit
+    const i64 solves = p.padded > 256 ? 1 : kSolveBlocks;  // the basis alone takes 164 KiB
+    return {solves, share(solves), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false, -1, 0};
+  }
   const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * (p.padded + 4);
   const i64 per_row = 64 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
   const auto fixed_of = [&](i64 atoms) { return 1536 + 16 * atoms * atoms + 16 * p.padded + table; };  // workspace.cuh

@@ -10,7 +10,10 @@ namespace tfgw::gpu {
 
 constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
-// Padded number of template nodes for which kernels exist; no value if there are too many nodes.
+// Padded numbers of template nodes for which kernels exist (`SIZE_CLASSES` in backends/cuda/units.py).
+constexpr std::array<int, 6> kSizeClasses = {16, 32, 64, 128, 256, 512};
+
+// The size class of a template; no value if it has too many nodes.
 std::optional<int> size_class(i64 columns);
 
 // Working memory of one pair's solve in doubles, an even number: `Workspace::size` of workspace.cuh.
