@@ -63,8 +63,9 @@ struct alignas(16) BlockMemory {
   int row[kBlockWarps][P];
   double sums[kBlockWarps][8];
   LeaderState leader_state;
-  // The factor of each atom, by warp.
+  // By warp: the factor of each atom, and the reduced cost that the last linear problem took for rounding.
   double factor[kBlockWarps][kMaxAtoms];
+  double ignored[kBlockWarps];
 };
 
 // At the start of shared memory, so that noinline functions find it.
