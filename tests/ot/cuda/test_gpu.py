@@ -4,12 +4,14 @@ import copy
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import torch
 from torch import Tensor
 
 from tests.ot.problems import STRUCTURES, Problem, random_problem, with_near_neighbours
 from tests.ot.ragged_graphs import random_graphs
+from tests.ot.symmetric_graphs import SYMMETRIC
 from tfgw.nn import TFGWPooling
 from tfgw.ot import GraphBatch, Templates, Transport, fgw, linear_transport, pairwise
 
@@ -337,3 +339,19 @@ def test_all_pairs_continue_after_a_crash(tmp_path: Path) -> None:
     assert torch.equal(pairwise(graphs, alpha=0.4, device="cuda", checkpoint=path), whole)
     with pytest.raises(ValueError, match="checkpoint"):
         pairwise(graphs, alpha=0.4, device="cpu", checkpoint=path)
+
+
+@pytest.mark.parametrize("name", ["cycles of two lengths", "hypercube", "regular", "twins"])
+def test_the_numbering_of_template_nodes_changes_no_bit(name: str) -> None:
+    """Not even where all of them are alike."""
+    structure = torch.from_numpy(nx.to_numpy_array(SYMMETRIC[name]))
+    nodes, count, generator = len(structure), 9, torch.Generator().manual_seed(0)
+    orders = [torch.randperm(nodes, generator=generator) for _ in range(count)]
+    problem = random_problem(7, "sparse", sizes=(14, 3, 22))
+    graphs = GraphBatch(
+        problem.graphs.x.cuda(), batch=problem.graphs.batch.cuda(), edge_index=problem.graphs.edge_index.cuda()
+    )
+    features = torch.ones(count, nodes, problem.graphs.x.shape[1], dtype=torch.float64)
+    templates = Templates(features.cuda(), torch.stack([structure[order][:, order] for order in orders]).cuda())
+    distances = fgw(graphs, templates, 0.5).distances
+    assert torch.equal(distances, distances[:, :1].expand_as(distances))

@@ -11,8 +11,9 @@ constexpr i64 kReserved = 1 << 10;  // bytes of shared memory reserved per block
 // Bytes of a block besides its pairs, and of a basis with this many nodes (flat_tree.cuh).
 constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20 + 128, kMediumTree = 98 * 24 + 160, kHugeTree = 162 * 32 + 496;
 
-// Limit on the bytes of scratch memory of a solve, unless a single graph of all its nodes needs more.
-constexpr i64 kLargestScratch = i64(2) << 30;
+// Limit on the bytes of scratch memory of a solve, unless a single graph of all its nodes needs more. For wide
+// templates, of which few pairs would fit, this share of the GPU's memory if it is more.
+constexpr i64 kLargestScratch = i64(2) << 30, kWideShare = 16;
 
 }  // namespace
 
@@ -66,12 +67,13 @@ i64 team_pairs(const Problem& p, i64 blocks) {
   return ceil_div(p.nodes, p.graphs) > p.for_four ? blocks : blocks / 2;
 }
 
-i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks) {
+i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks, i64 memory) {
   i64 each = workspace_size(ceil_div(6 * p.nodes, p.graphs), p.padded);
   each = std::max({each, 2 * workspace_size(p.for_two, p.padded), 3 * workspace_size(p.for_three, p.padded),
                    4 * workspace_size(p.for_four, p.padded)});
   const i64 small = p.for_small < 0 ? 0 : small_blocks * kBlockWarps * workspace_size(p.for_small, p.padded);
-  return std::max(workspace_size(p.nodes, p.padded), std::min(kLargestScratch / 8, std::max(blocks * each, small)));
+  const i64 most = p.padded > 128 ? std::max(kLargestScratch, memory / kWideShare) : kLargestScratch;
+  return std::max(workspace_size(p.nodes, p.padded), std::min(most / 16 * 2, std::max(blocks * each, small)));
 }
 
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start) {

@@ -37,8 +37,9 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors);
 // blocks, or all of it if a block has no room for four average pairs (docs/gpu.md).
 i64 team_pairs(const Problem& p, i64 blocks);
 
-// Doubles of working memory for all blocks of `solve`, and then, in the same memory, for those of `solve_small`.
-i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks);
+// Doubles of working memory for all blocks of `solve`, and then, in the same memory, for those of `solve_small`, on a GPU
+// with this many bytes of memory.
+i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks, i64 memory);
 
 // Doubles of the initial state of all pairs (initial_state.cuh); `start` tells whether there are plans to start from.
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start);
