@@ -3,6 +3,7 @@
 python benchmarks/gpu.py --data-dir FOLDER
 python benchmarks/gpu.py --data-dir FOLDER --parts layer throughput
 python benchmarks/gpu.py --data-dir FOLDER --parts layer --one-thread
+python benchmarks/gpu.py --parts wide
 python benchmarks/gpu.py --data-dir FOLDER --parts training --epochs MUTAG=500 COLLAB=1
 compute-sanitizer --tool racecheck python benchmarks/gpu.py --data-dir FOLDER --parts agreement --graphs 5
 """
@@ -10,6 +11,7 @@ compute-sanitizer --tool racecheck python benchmarks/gpu.py --data-dir FOLDER --
 from common import Case, parser, read, table  # isort: skip  (pins BLAS threads first)
 
 import argparse
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -27,7 +29,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig, TFGWModel, TFGWPooling, sample_templates
 from tfgw.train import TrainConfig, fit
 
-PARTS = ("agreement", "determinism", "layer", "throughput", "pot_batch", "training")
+PARTS = ("agreement", "determinism", "layer", "throughput", "wide", "pot_batch", "training")
 EPOCHS = {"MUTAG": 500, "NCI1": 500, "COLLAB": 1}
 TEMPLATES = {"COLLAB": 12}  # 8 elsewhere
 SHORT_RUNS = {"MUTAG": 50, "NCI1": 5}  # epochs; 1 elsewhere
@@ -230,6 +232,45 @@ def throughput(args: argparse.Namespace) -> None:
     print("throughput, 4096 graphs × 16 templates, float64, forward\n")
     table(["dataset", "milliseconds", "million pairs per second", "nanoseconds per pair"], rows)
     print()
+
+
+def wide(args: argparse.Namespace) -> None:
+    """Templates of each larger size class, and graphs of about that size, against the CPU core on all its threads."""
+    rows = []
+    for nodes, graphs in ((120, 64), (200, 64), (250, 64), (400, 32), (500, 32)):
+        given, templates = wide_case(nodes, graphs, args.seed)
+        on_cpu = partial(tot.fgw, given, templates, 0.5, plans=None, num_threads=os.cpu_count())
+        started = time.perf_counter()
+        cpu = on_cpu().distances
+        cpu_seconds = time.perf_counter() - started
+        there = tot.GraphBatch(given.x.cuda(), batch=given.batch.cuda(), edge_index=given.edge_index.cuda())
+        others = tot.Templates(templates.features.cuda(), templates.structure.cuda())
+        on_gpu = partial(tot.fgw, there, others, 0.5, plans=None)
+        difference = float(((on_gpu().distances.cpu() - cpu).abs() / cpu).max())
+        gpu_seconds = timing(on_gpu, 3).whole
+        times = [f"{1e6 * t / cpu.numel():,.0f}" for t in (gpu_seconds, cpu_seconds)]
+        rows.append([str(nodes), f"{graphs} × 8", *times, f"{cpu_seconds / gpu_seconds:.1f}", f"{difference:.1e}"])
+    print(f"large templates, float64; the CPU core has {os.cpu_count()} threads\n")
+    header = ["nodes of templates and graphs", "pairs", "microseconds per pair", "on the CPU", "times faster"]
+    table([*header, "largest relative difference"], rows)
+    print()
+
+
+def wide_case(nodes: int, graphs: int, seed: int) -> tuple[tot.GraphBatch, tot.Templates]:
+    """Random sparse graphs of 0.8 to 1.2 times this many nodes, and templates with this many, without ties."""
+    generator = torch.Generator().manual_seed(seed)
+    sizes = torch.randint(int(0.8 * nodes), int(1.2 * nodes) + 1, (graphs,), generator=generator).tolist()
+    edges, first = [], 0
+    for n in sizes:
+        linked = (torch.rand(n, n, generator=generator) < 4 / n).triu(1)
+        edges.append((linked | linked.T).nonzero().T + first)
+        first += n
+    x = torch.randn(first, 4, generator=generator, dtype=torch.float64)
+    batch = torch.repeat_interleave(torch.tensor(sizes))
+    structure = (torch.rand(8, nodes, nodes, generator=generator) < 4 / nodes).triu(1).double()
+    features = torch.randn(8, nodes, 4, generator=generator, dtype=torch.float64)
+    graph_batch = tot.GraphBatch(x, batch=batch, edge_index=torch.cat(edges, 1))
+    return graph_batch, tot.Templates(features, structure + structure.mT)
 
 
 def pot_batch(args: argparse.Namespace) -> None:

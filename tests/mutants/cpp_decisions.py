@@ -82,8 +82,8 @@ MUTANTS = {
         _core("linked_tree.cpp", "row_min < col_min", "row_min <= col_min"),
     ],
     "spread_costs": [
-        _core("fgw.cpp", "kCostShare = 1e-6", "kCostShare = 1e6"),
-        _core("fgw.cpp", "kOracleShare = 1e-10", "kOracleShare = 1e10"),
+        _rules("kCostShare = 1e-6", "kCostShare = 1e6"),
+        _rules("kOracleShare = 1e-10", "kOracleShare = 1e10"),
         _core("fgw.cpp", "c > 0 ? std::min(smallest, c) : smallest", "std::min(smallest, c)",
               "refines wherever a plan pays nothing somewhere, which takes time and changes no plan"),
         _core("fgw.cpp", "std::abs(dropped) > kBoundRounding", "std::abs(dropped) < kBoundRounding"),

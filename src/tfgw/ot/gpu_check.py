@@ -146,7 +146,7 @@ def check_kernels(columns: Sequence[int] = SIZE_CLASSES, *, device: str = "cuda"
     """Load or compile the kernels of each size class, one at a time, and compare them with the CPU core.
 
     Args:
-        columns: Size classes: 16, 32, 64 or 128 template nodes.
+        columns: Size classes: 16, 32, 64, 128, 256 or 512 template nodes.
         device: PyTorch's name of the GPU.
     """
     index = torch.device(device).index or 0

@@ -21,7 +21,7 @@ TEMPLATES = 64
 """Maximum number of templates per block."""
 ENTRIES = 2**27
 """Maximum number of cost matrix entries per block, 16 bytes each. A single graph may exceed it."""
-CLASSES = (16, 32, 64, 128)
+CLASSES = (16, 32, 64, 128, 256, 512)
 """Numbers of nodes to which the kernels pad templates. Larger templates are solved on the CPU."""
 
 
@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
 
 class PairBlocks:
-    """All pairs of a grid on a device, except for pairs of two graphs with more than 128 nodes.
+    """All pairs of a grid on a device, except for pairs of two graphs with more than 512 nodes.
 
     Args:
         graphs: The graphs.

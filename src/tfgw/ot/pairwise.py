@@ -78,7 +78,7 @@ def pairwise(
         num_threads: Number of solver threads.
         device: Device of the solver, the CPU or a GPU. If ``None``, the device of the first graph's features. The CPU
             solves what the GPU kernels do not support: ``pairs``, several starts, other costs, and pairs of two graphs
-            with more than 128 nodes. On a GPU, the last bits of a value may depend on the other graphs, and if ties
+            with more than 512 nodes. On a GPU, the last bits of a value may depend on the other graphs, and if ties
             decide between local minima, the value may differ from the CPU's.
 
     Returns:

@@ -20,8 +20,13 @@ class Status(IntEnum):
     """How the solve of a pair ended."""
 
     CONVERGED = 0
+    """The gap is within the tolerance."""
     MAX_ITER = 1
+    """The maximum number of iterations was reached."""
     EMPTY = 2
+    """The graph has no nodes."""
+    IMPRECISE = 3
+    """The costs differ by so many powers of ten that a GPU cannot reach the tolerance. The CPU can."""
 
 
 class Transport(NamedTuple):

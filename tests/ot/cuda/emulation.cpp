@@ -50,7 +50,7 @@ extern "C" i64 workspace_taken(int rows, int shared) {
   char* const shared_memory = reinterpret_cast<char*>(i64(1) << 50);
   char* const global = reinterpret_cast<char*>(i64(1) << 40);
   SpillArena arena(shared_memory, shared, global);
-  arena.take<CoreTree<TFGW_COLUMNS>::Memory>(1);
+  arena.take<GlobalTree<TFGW_COLUMNS>::Tree::Memory>(1);
   const Workspace<TFGW_COLUMNS, false> taken(arena, rows, TFGW_COLUMNS, 0);
   return (reinterpret_cast<char*>(taken.plan(kMaxAtoms)) - global) / 8;
 }

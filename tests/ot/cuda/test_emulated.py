@@ -20,7 +20,7 @@ from tests.ot.problems import STRUCTURES, random_problem, with_near_neighbours
 from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import GraphBatch, Status, Templates, Transport, _core, fgw, linear_transport
 from tfgw.ot.backends.cuda.compile import SOURCES
-from tfgw.ot.backends.cuda.units import UNITS, Unit
+from tfgw.ot.backends.cuda.units import SIZE_CLASSES, UNITS, Unit
 from tfgw.ot.problem import Problem
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
@@ -492,7 +492,7 @@ def test_dense_structures_of_another_size_are_found(missing: int) -> None:
     assert emulation.solve(given._replace(structure=longer[: len(given.structure) - missing])) is None
 
 
-@pytest.mark.parametrize("columns", [16, 32, 64, 128])
+@pytest.mark.parametrize("columns", SIZE_CLASSES)
 def test_host_and_kernels_count_working_memory_alike(columns: int) -> None:
     size = emulation.compiled(columns).workspace_size
     size.restype = ctypes.c_int64
@@ -500,7 +500,7 @@ def test_host_and_kernels_count_working_memory_alike(columns: int) -> None:
     assert size(37) % 2 == 0  # of a block's working memory: two numbers are read at once
 
 
-@pytest.mark.parametrize("columns", [16, 32, 64, 128])
+@pytest.mark.parametrize("columns", SIZE_CLASSES)
 def test_pairs_take_no_more_working_memory_than_is_counted(columns: int) -> None:
     taken = emulation.compiled(columns).workspace_taken
     taken.restype = ctypes.c_int64

@@ -4,12 +4,14 @@ import copy
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import torch
 from torch import Tensor
 
 from tests.ot.problems import STRUCTURES, Problem, random_problem, with_near_neighbours
 from tests.ot.ragged_graphs import random_graphs
+from tests.ot.symmetric_graphs import SYMMETRIC
 from tfgw.nn import TFGWPooling
 from tfgw.ot import GraphBatch, Templates, Transport, fgw, linear_transport, pairwise
 
@@ -85,8 +87,14 @@ def test_the_same_bits_of_graphs_of_equal_size() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "template_nodes", "templates"),
-    [((45, 20, 33), 40, 2), ((45, 20, 33), 100, 2), ((211, 90, 130), 30, 2)],
-    ids=["templates of 40 nodes", "templates of 100 nodes", "large graphs"],
+    [
+        ((45, 20, 33), 40, 2),
+        ((45, 20, 33), 100, 2),
+        ((211, 90, 130), 30, 2),
+        ((45, 20, 33), 140, 2),
+        ((310, 20, 33), 260, 2),
+    ],
+    ids=["templates of 40 nodes", "of 100 nodes", "large graphs", "of 140 nodes", "of 260 nodes"],
 )
 def test_values_and_gradients_of_other_sizes(sizes: tuple[int, ...], template_nodes: int, templates: int) -> None:
     problem = random_problem(6, "sparse", sizes=sizes, template_nodes=template_nodes, templates=templates)
@@ -165,8 +173,8 @@ def test_layers_of_the_cpu(options: dict[str, bool]) -> None:
 
 
 def test_wide_templates_are_solved_on_the_cpu_with_one_warning() -> None:
-    problem = random_problem(6, "sparse", template_nodes=130, templates=2)
-    with pytest.warns(UserWarning, match="solving on the CPU: templates have 130 nodes, more than 128"):
+    problem = random_problem(6, "sparse", template_nodes=513, templates=2)
+    with pytest.warns(UserWarning, match="solving on the CPU: templates have 513 nodes, more than 512"):
         gpu, gpu_grads = solve(problem, "cuda")
     cpu, cpu_grads = solve(problem, "cpu")
     assert torch.equal(gpu.distances.cpu(), cpu.distances)
@@ -311,7 +319,7 @@ def test_another_device_than_the_current_one() -> None:
 def test_all_pairs(kind: str) -> None:
     """Templates of all size classes, and a pair that is too large for the kernels. Rounding may decide between local
     minima of the largest pairs."""
-    graphs = random_graphs(kind, sizes=(5, 130, 17, 40, 12, 70, 140, 30))
+    graphs = random_graphs(kind, sizes=(5, 130, 17, 514, 40, 12, 70, 290, 30, 513))
     expected = pairwise(graphs, alpha=0.1)
     found = pairwise([graph.cuda() for graph in graphs], alpha=0.1)
     assert found.is_cuda
@@ -331,3 +339,19 @@ def test_all_pairs_continue_after_a_crash(tmp_path: Path) -> None:
     assert torch.equal(pairwise(graphs, alpha=0.4, device="cuda", checkpoint=path), whole)
     with pytest.raises(ValueError, match="checkpoint"):
         pairwise(graphs, alpha=0.4, device="cpu", checkpoint=path)
+
+
+@pytest.mark.parametrize("name", ["cycles of two lengths", "hypercube", "regular", "twins"])
+def test_the_numbering_of_template_nodes_changes_no_bit(name: str) -> None:
+    """Not even where all of them are alike."""
+    structure = torch.from_numpy(nx.to_numpy_array(SYMMETRIC[name]))
+    nodes, count, generator = len(structure), 9, torch.Generator().manual_seed(0)
+    orders = [torch.randperm(nodes, generator=generator) for _ in range(count)]
+    problem = random_problem(7, "sparse", sizes=(14, 3, 22))
+    graphs = GraphBatch(
+        problem.graphs.x.cuda(), batch=problem.graphs.batch.cuda(), edge_index=problem.graphs.edge_index.cuda()
+    )
+    features = torch.ones(count, nodes, problem.graphs.x.shape[1], dtype=torch.float64)
+    templates = Templates(features.cuda(), torch.stack([structure[order][:, order] for order in orders]).cuda())
+    distances = fgw(graphs, templates, 0.5).distances
+    assert torch.equal(distances, distances[:, :1].expand_as(distances))

@@ -91,7 +91,10 @@ def test_prepared_members_have_room_and_do_not_overlap() -> None:
 
 
 def test_size_classes() -> None:
-    assert [_core.gpu_size_class(n) for n in (1, 16, 17, 64, 128, 129)] == [16, 16, 32, 64, 128, None]
+    assert [_core.gpu_size_class(n) for n in (1, 16, 17, 64, 128, 129, 257, 512)] == [
+        16, 16, 32, 64, 128, 256, 512, 512,
+    ]  # fmt: skip
+    assert _core.gpu_size_class(513) is None
 
 
 def test_unsupported_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +110,7 @@ def test_unsupported_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     assert why(5, 100, 4, 20, False) == "its memory has no room for 100 nodes and 4 templates at a time"
     assert why(5, 100, 3, 20, True) == "its memory has no room for 100 nodes and 3 templates at a time"
     assert why(5, 120, 3, 20, False) == "a batch of 120 nodes may hold a graph too large for its memory"
-    assert why(1, 1, 1, 129, False) == "templates have 129 nodes, more than 128"
+    assert why(1, 1, 1, 513, False) == "templates have 513 nodes, more than 512"
     old = EmulatedGpu(driver=Listener(), generation=7).host
     assert old.unsupported_reason(1, 1, 1, 2, False) == "the GPU is older than compute capability 8.0"
 

@@ -49,8 +49,8 @@ def test_models_that_take_part(name: str) -> None:
 
 def test_ot_gnn_takes_part_within_the_limits_of_its_layer() -> None:
     assert unsupported_reason(OTGNNModel(3, 2, num_templates=2, template_nodes=5), passes()) is None
-    reason = "pool (TWPooling): templates have 129 nodes, more than 128"
-    assert unsupported_reason(OTGNNModel(3, 2, num_templates=2, template_nodes=129), passes()) == reason
+    reason = "pool (TWPooling): templates have 513 nodes, more than 512"
+    assert unsupported_reason(OTGNNModel(3, 2, num_templates=2, template_nodes=513), passes()) == reason
 
 
 def test_data_that_cannot_be_recorded() -> None:
@@ -137,7 +137,7 @@ def test_settings_of_a_layer(change: dict[str, object], reason: str) -> None:
         (9, 1 << 30, 5, None),
         (7, 1 << 30, 5, "pool (TFGWPooling): the GPU is older than compute capability 8.0"),
         (9, 1 << 10, 5, "the graphs take more than a quarter of the GPU's free memory"),
-        (9, 1 << 30, 129, "pool (TFGWPooling): templates have 129 nodes, more than 128"),
+        (9, 1 << 30, 513, "pool (TFGWPooling): templates have 513 nodes, more than 512"),
     ],
 )
 def test_limits_of_a_gpu(

@@ -4,15 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace tfgw {
+#include "rules.cuh"  // mix
 
-// Scrambles 64 bits. Sums of scrambled numbers serve as hashes of multisets.
-inline uint64_t mix(uint64_t v) {
-  v += 0x9e3779b97f4a7c15ull;
-  v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9ull;
-  v = (v ^ (v >> 27)) * 0x94d049bb133111ebull;
-  return v ^ (v >> 31);
-}
+namespace tfgw {
 
 // The bits of a number as a colour; −0 counts as 0.
 uint64_t colour_of(double value);

@@ -14,8 +14,6 @@ constexpr int kNoTies = -1;          // the start is not hh̄ᵀ
 constexpr int kMaxExchanges = 100;
 constexpr double kLeastGain = 1e-10;  // of an exchange, relative to the value
 constexpr double kBoundRounding = 1e-12;  // safety margin of a lower bound, relative to the terms of its sum
-constexpr double kCostShare = 1e-6;   // a plan is optimal up to this share of the smallest cost that it pays
-constexpr double kOracleShare = 1e-10;  // tolerance of the last linear oracle, relative to the objective's scale
 constexpr double kFlat = 1e-12;       // smaller relative differences of a gradient count as zero
 
 // ⟨plan, matrix⟩. Four partial sums, so that an addition does not wait for the previous one.

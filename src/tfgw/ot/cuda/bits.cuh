@@ -5,7 +5,7 @@
 
 namespace tfgw {
 
-template <int P>  // padded columns: 16, 32, 64 or 128
+template <int P>  // padded columns: 16, 32, 64, 128, 256 or 512
 struct Shape {
   static constexpr int kColumnsPerLane = (P + 31) / 32;  // lane + 32 q
   static constexpr int kRowsAtOnce = P < 32 ? 32 / P : 1;

@@ -62,6 +62,55 @@ TFGW_DEVICE void push(const Bits<N>& from_row, const Bits<N>& from_col, const Bi
   }
 }
 
+// Potentials of a basis in which rows outside the core have their own cost and the potential of their column.
+template <class Memory>
+class CoreView {
+ public:
+  TFGW_DEVICE CoreView(const Memory* memory, int, const RowArrays& at) : t_(memory), at_(at) {}
+  TFGW_DEVICE double row(int i) const { return at_.base[i] - t_->potential[at_.anchor[i]]; }
+  TFGW_DEVICE void cache_rows(int first, int last) const {  // for `cached_row`, which is faster
+    for (int i = first + lane(); i < last; i += 32) at_.u[i] = row(i);
+    sync_warp();
+  }
+  TFGW_DEVICE double cached_row(int i) const { return at_.u[i]; }
+  TFGW_DEVICE double col(int k) const { return t_->potential[k]; }
+
+ private:
+  const Memory* const t_;
+  const RowArrays at_;
+};
+
+// Pivots on each column's candidate, most negative first, while they remain improving. `eps` increases in proportion to
+// the costs that enter. `pivot(row, col, reduced cost)` returns whether flow moved. Returns false if no candidate was
+// improving. Sets `moved` if flow moved.
+template <int P, int N, class View, class Pivot>
+TFGW_DEVICE bool pivot_on_lowest(const Candidates<N>& found, double unit, double& eps, bool& moved,
+                                 const View& potentials, Pivot pivot) {
+  bool improved = false;
+  while (true) {
+    double lowest = -eps;
+    int mine = -1;  // which of this lane's columns
+#pragma unroll
+    for (int q = 0; q < N; ++q) {
+      const int row = found.row[q] < 0 ? 0 : found.row[q];
+      const double reduced = found.cost[q] - potentials.row(row) - potentials.col((lane() + 32 * q) % P);
+      if (found.row[q] >= 0 && reduced < lowest) lowest = reduced, mine = q;
+    }
+    // Negative doubles: the larger the bits, the lower the number.
+    const u64 key = mine >= 0 ? ~bits_of(lowest) : ~u64(0);
+    if (!ballot(mine >= 0)) return improved;
+    improved = true;
+    const int owner = lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine))), q = shfl(mine, owner);
+    const int row = shfl(pick(found.row, q), owner);
+    double cost = 0;
+#pragma unroll
+    for (int s = 0; s < N; ++s)
+      if (s == q) cost = found.cost[s];
+    moved = pivot(row, owner + 32 * q, shfl(lowest, owner)) || moved;
+    eps = larger(eps, unit * magnitude(shfl(cost, owner)));
+  }
+}
+
 template <int P>
 class CoreTree {
   static constexpr int kNodes = 2 * P;           // columns first, then split rows
@@ -76,21 +125,7 @@ class CoreTree {
     double potential[kNodes];  // v of a column, −u of a split row
   };
 
-  class View {
-   public:
-    TFGW_DEVICE View(const Memory* memory, int, const RowArrays& at) : t_(memory), at_(at) {}
-    TFGW_DEVICE double row(int i) const { return at_.base[i] - t_->potential[at_.anchor[i]]; }
-    TFGW_DEVICE void cache_rows(int first, int last) const {  // for `cached_row`, which is faster
-      for (int i = first + lane(); i < last; i += 32) at_.u[i] = row(i);
-      sync_warp();
-    }
-    TFGW_DEVICE double cached_row(int i) const { return at_.u[i]; }
-    TFGW_DEVICE double col(int k) const { return t_->potential[k]; }
-
-   private:
-    const Memory* const t_;
-    const RowArrays at_;
-  };
+  using View = CoreView<Memory>;
 
   // For `rows` rows, `cols` of the columns in use. The arrays have one entry per row.
   TFGW_DEVICE CoreTree(Memory* memory, int rows, int cols, const i64* supply, const RowArrays& at)
@@ -157,32 +192,10 @@ class CoreTree {
 
   TFGW_DEVICE void publish() const {}  // potentials are always in memory
 
-  // Pivots on each column's candidate, most negative first, while they remain improving. `eps` increases in proportion
-  // to the costs that enter. Returns false if none was improving. Sets `moved` if flow moved.
+  // See pivot_on_lowest.
   TFGW_DEVICE bool pivot_on(const Candidates<kColumnsPerLane>& found, double unit, double& eps, bool& moved) {
-    bool improved = false;
-    while (true) {
-      double lowest = -eps;
-      int mine = -1;  // which of this lane's columns
-#pragma unroll
-      for (int q = 0; q < kColumnsPerLane; ++q) {
-        const int row = found.row[q] < 0 ? 0 : found.row[q];
-        const double reduced = found.cost[q] - row_potential(row) - t_->potential[(lane() + 32 * q) % P];
-        if (found.row[q] >= 0 && reduced < lowest) lowest = reduced, mine = q;
-      }
-      // Negative doubles: the larger the bits, the lower the number.
-      const u64 key = mine >= 0 ? ~bits_of(lowest) : ~u64(0);
-      if (!ballot(mine >= 0)) return improved;
-      improved = true;
-      const int owner = lane_of_least(key, u32(lane() + 32 * (mine < 0 ? 0 : mine))), q = shfl(mine, owner);
-      const int row = shfl(pick(found.row, q), owner);
-      double cost = 0;
-#pragma unroll
-      for (int s = 0; s < kColumnsPerLane; ++s)
-        if (s == q) cost = found.cost[s];
-      moved = pivot(row, owner + 32 * q, shfl(lowest, owner)) || moved;
-      eps = larger(eps, unit * magnitude(shfl(cost, owner)));
-    }
+    return pivot_on_lowest<P>(found, unit, eps, moved, View(t_, 0, {anchor_, base_, nullptr}),
+                              [&](int row, int col, double reduced) { return pivot(row, col, reduced); });
   }
 
   // Calls visit(row, col, flow, whether the row is below the column) for every arc, on the lane that holds it. The only

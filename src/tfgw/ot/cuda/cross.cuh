@@ -251,7 +251,7 @@ class CrossOperator {
 
   // out = A · scratch, A given by its entries, row by row. Several rows at a time, to have many loads in flight.
   TFGW_DEVICE void sparse_times(const int* begin, const Entry* entries, double* out) {
-    constexpr int kUnroll = 2, kRows = 4, kRowsAtATime = kRows * S::kRowsAtOnce;
+    constexpr int kUnroll = 2, kRows = P <= 128 ? 4 : 512 / P, kRowsAtATime = kRows * S::kRowsAtOnce;
     const double* const B = scratch_ + S::my_column();
 #pragma unroll 1
     for (int first = Team::warp() * kRowsAtATime + S::my_row(); first < graph_.n; first += kRowsAtATime * Team::kSize) {

@@ -27,6 +27,7 @@ class FgwSolver {
     descend(result);
     merge();
     split_costs(result);
+    bound_gap(result);
     keep_potentials();
     if (p_.plan) pair_.write_plan();
     if (Team::warp() > 0) return;
@@ -48,6 +49,8 @@ class FgwSolver {
       auto found = pair_.price(first, eps);
       transport_.complete(found);
       return found;
+    }, [&](double eps) {
+      if (lane() == 0) pair_.memory.ignored[thread_in_block() / 32] = eps;
     });
   }
 
@@ -314,6 +317,28 @@ class FgwSolver {
       result.structure_cost = structure_term(p_.constant[frame_.b] + p_.t_constant[frame_.k], squared);
     }
     result.distance = fma_rn(frame_.alpha, result.structure_cost, (1 - frame_.alpha) * result.feature_cost);
+  }
+
+  // The last linear problem ignored reduced costs that were rounding of its largest cost, so its optimum may be lower by
+  // that much (all masses sum to 1). If this is more than rounding of the objective, or of the smallest cost that a
+  // linear problem's plan pays, it counts as part of the gap. The C++ core refines such problems instead.
+  TFGW_DEVICE void bound_gap(PairResult& result) const {
+    sync_warp();
+    const double ignored = pair_.memory.ignored[thread_in_block() / 32];
+    const double scale = objective_scale(frame_.structure_scale, (1 - frame_.alpha) * result.feature_cost);
+    bool counts = ignored > kOracleShare * scale;
+    if (frame_.alpha <= 0) {
+      counts = false;
+      transport_.for_each_arc([&](int row, int col, i64 flow, bool) {
+        const double cost = magnitude(frame_.linear[row * P + col]);
+        counts |= flow > 0 && cost > 0 && ignored > kCostShare * cost;
+      });
+      counts = Team::any(counts);
+    }
+    if (!counts) return;
+    result.gap += ignored;
+    const bool is_small = result.gap <= gap_tolerance(p_.tol, result.distance, scale);
+    if (result.status == Status::converged && !is_small) result.status = Status::imprecise;
   }
 
   Pair<Kind> pair_;

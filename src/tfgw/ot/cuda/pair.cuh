@@ -6,6 +6,7 @@
 #include "pricing.cuh"
 #include "results.cuh"
 #include "transport.cuh"
+#include "wide_tree.cuh"
 #include "workspace.cuh"
 
 namespace tfgw {
@@ -28,7 +29,7 @@ template <int P, int kWarps>
 struct Global {
   static constexpr int kAtoms = kSharedAtoms;
   using Team = tfgw::Team<kWarps>;
-  using Tree = CoreTree<P>;
+  using Tree = typename GlobalTree<P>::Tree;
   using Memory = Workspace<P, false>;
   using Arena = SpillArena;
   static constexpr bool kShared = false;
@@ -62,8 +63,9 @@ struct alignas(16) BlockMemory {
   int row[kBlockWarps][P];
   double sums[kBlockWarps][8];
   LeaderState leader_state;
-  // The factor of each atom, by warp.
+  // By warp: the factor of each atom, and the reduced cost that the last linear problem took for rounding.
   double factor[kBlockWarps][kMaxAtoms];
+  double ignored[kBlockWarps];
 };
 
 // At the start of shared memory, so that noinline functions find it.
@@ -94,11 +96,12 @@ class Pair {
       else *as_double2(w.gradient + e) = *as_double2(from.gradient + e);
     }
     if (frame.alpha > 0) {
-      const int col = Team::thread() % P;
-      const ProductCross<P> product(p, frame.graph, frame.k, col);
-      const auto first = [&](int i) { return p.start ? from.cross[i * P + col] : product.at(i); };
-      unrolled<4>(Team::thread() / P, n, Team::kThreads / P, first,
-               [&](int i, double x) { w.new_cross[i * P + col] = w.cross(0)[i * P + col] = x; });
+      each_own_column<P, Team>([&](int col, int top, int step) {
+        const ProductCross<P> product(p, frame.graph, frame.k, col);
+        const auto first = [&](int i) { return p.start ? from.cross[i * P + col] : product.at(i); };
+        unrolled<4>(top, n, step, first,
+                 [&](int i, double x) { w.new_cross[i * P + col] = w.cross(0)[i * P + col] = x; });
+      });
     }
     for (int e = Team::thread(); e < n * P && frame.alpha > 0 && p.start; e += Team::kThreads)
       w.given[e] = from.given[e];

@@ -14,15 +14,15 @@ TFGW_KERNEL(kIndexThreads) tfgw_index(const TFGW_GRID_CONSTANT Problem p, const 
   Indexer(p, memory).run();
 }
 
-// One block per graph, then one per template. Without the bound of two blocks per multiprocessor, the compiler
-// economises on registers.
+// One block per template, then one per graph: templates may take longer. Without the bound of two blocks per
+// multiprocessor, the compiler economises on registers.
 TFGW_KERNEL(kPrepareThreads, 2) tfgw_prepare(const TFGW_GRID_CONSTANT Problem p) {
   TFGW_SHARED PrepareMemory<TFGW_COLUMNS> memory;
-  const int item = block_index();
-  if (item < p.graphs) {
-    GraphPreparer<TFGW_COLUMNS>(p, item, memory).run();
-    if (thread_in_block() == 0) check_small_graph<TFGW_COLUMNS>(p, item);
+  const int b = block_index() - int(p.templates);
+  if (b < 0) {
+    TemplatePreparer<TFGW_COLUMNS>(p, block_index(), memory).run();
   } else {
-    TemplatePreparer<TFGW_COLUMNS>(p, item - int(p.graphs), memory).run();
+    GraphPreparer<TFGW_COLUMNS>(p, b, memory).run();
+    if (thread_in_block() == 0) check_small_graph<TFGW_COLUMNS>(p, b);
   }
 }

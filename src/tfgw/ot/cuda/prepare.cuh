@@ -4,14 +4,15 @@
 
 #include "bits.cuh"
 #include "block.cuh"
+#include "template_order.cuh"
 
 namespace tfgw {
 
 template <int P>
 struct PrepareMemory {
   double warp_sum[kPrepareThreads / 32];
-  int live[P];   // of a template: nodes with weight
-  int place[P];  // and the index of each node among them, or −1
+  int live[P];  // of a template: nodes with weight, then those without
+  OrderMemory<P> order;
 };
 
 // Block reduction, the same on every thread. Call it after a barrier.

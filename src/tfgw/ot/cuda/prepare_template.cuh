@@ -38,9 +38,10 @@ class TemplatePreparer {
     return valid;
   }
 
-  TFGW_DEVICE bool comes_before(int a, int b) const {
+  // Compares two nodes by weight and features: −1, 0 or 1.
+  TFGW_DEVICE int compare(int a, int b) const {
     const double weight = read_only(weights_ + a), other = read_only(weights_ + b);
-    if (weight != other) return weight < other;
+    if (weight != other) return weight < other ? -1 : 1;
     constexpr int kUnroll = 8;
     const i64 d = p_.features;
 #pragma unroll 1
@@ -53,32 +54,50 @@ class TemplatePreparer {
       }
 #pragma unroll
       for (int s = 0; s < kUnroll; ++s)
-        if (f[s] != g[s]) return f[s] < g[s];
+        if (f[s] != g[s]) return f[s] < g[s] ? -1 : 1;
     }
-    return a < b;
+    return 0;
   }
 
-  // Sorts the nodes with weight by weight and features, so that their numbering does not matter unless two are equal in
-  // both. (The C++ core orders those by structure.) One warp per node.
+  // Sorts the nodes with weight by weight and features, and by structure among equals, so that their numbering does not
+  // matter. Without structure, equal nodes can be exchanged. One warp per node.
   TFGW_DEVICE void find_live() {
+    OrderMemory<P>& order = shared_.order;
+    bool tied = false;
 #pragma unroll 1
     for (int first = 0; first < columns_; first += 32)
       count_ += popc(ballot(first + lane() < columns_ && read_only(weights_ + first + lane()) > 0));
 #pragma unroll 1
     for (int l = thread_in_block() / 32; l < columns_; l += threads_in_block() / 32) {
       const bool kept = read_only(weights_ + l) > 0;
-      int rank = kept ? 0 : -1;
+      int before = 0, equal_before = 0;  // the latter among the nodes of lower index
 #pragma unroll 1
-      for (int first = 0; first < columns_ && kept; first += 32) {
+      for (int first = 0; first < columns_; first += 32) {
         const int other = first + lane();
-        const bool is_kept = other < columns_ && other != l && read_only(weights_ + other) > 0;
-        rank += popc(ballot(is_kept && comes_before(other, l)));
+        const bool alike = other < columns_ && other != l && (read_only(weights_ + other) > 0) == kept;
+        const int sign = alike && kept ? compare(other, l) : 0;
+        before += popc(ballot(alike && sign < 0));
+        equal_before += popc(ballot(alike && sign == 0 && other < l));
       }
+      tied |= kept && equal_before > 0;
       if (lane() != 0) continue;
-      shared_.place[l] = rank;
-      if (kept) shared_.live[rank] = p_.live[i64(k_) * P + rank] = l;
+      const int rank = before + equal_before;
+      shared_.live[kept ? rank : count_ + rank] = l;
+      if (kept) order.cell[rank] = before;
     }
+    if (any_in_block(tied) && S_) order_by_structure();
+    each(count_, [&](int l) { p_.live[i64(k_) * P + l] = shared_.live[l]; });
     if (thread_in_block() == 0) p_.live_count[k_] = count_;
+  }
+
+  TFGW_DEVICE void order_by_structure() {
+    OrderMemory<P>& order = shared_.order;
+    TemplateOrder<P>(p_, k_, count_, order).run([&](int a, int b) {
+      return read_only(S_ + shared_.live[a] * columns_ + shared_.live[b]);
+    });
+    each(count_, [&](int l) { order.next[order.cell[l]] = shared_.live[l]; });
+    sync_block();
+    each(count_, [&](int l) { shared_.live[l] = order.next[l]; });
     sync_block();
   }
 
@@ -100,7 +119,8 @@ class TemplatePreparer {
     double* const mean_out = p_.t_mean_out + i64(k_) * P;
     double* const mean_in = p_.t_mean_in + i64(k_) * P;
     double constant = 0;
-    each_row(columns_, [&](int a, int part) {
+    each_row(columns_, [&](int row, int part) {  // in sorted order, because `constant` is a sum over rows
+      const int a = row < columns_ ? shared_.live[row] : columns_;
       double out = 0, in = 0, square_out = 0, square_in = 0;
       unrolled<4>(part, a < columns_ ? count_ : 0, kRowThreads, [&](int l) {
         const int b = shared_.live[l];
@@ -112,8 +132,7 @@ class TemplatePreparer {
       row_sums(out, in, square_out, square_in);
       if (a >= columns_ || part != 0) return;
       p_.t_square[i64(k_) * columns_ + a] = square_out + square_in;
-      const int l = shared_.place[a];
-      if (l >= 0) mean_out[l] = out, mean_in[l] = in, constant += h[l] * square_out;
+      if (row < count_) mean_out[row] = out, mean_in[row] = in, constant += h[row] * square_out;
     });
     each(P - count_, [&](int l) { mean_out[count_ + l] = mean_in[count_ + l] = 0; });
     constant = block_sum(constant, shared_);

@@ -34,8 +34,9 @@ class Pricing {
 #pragma unroll
     for (int q = 0; q < S::kColumnsPerLane; ++q)
       found.row[q] = -1, found.lowest[q] = tree_.col(S::my_column() + 32 * q) - eps;
-    if (Team::kSingleWarp || !look_through<8>(rows, found))
-      if (!look_through<4>(rows, found)) look_through<1>(rows, found);
+    constexpr int kMost = 32 / S::kColumnsPerLane;  // rows of which a lane has all costs in registers
+    if (Team::kSingleWarp || kMost < 8 || !look_through<kMost < 8 ? kMost : 8>(rows, found))
+      if (!look_through<kMost < 4 ? kMost : 4>(rows, found)) look_through<1>(rows, found);
     for (int distance = P; distance < 32; distance *= 2) {  // lanes that priced other rows of the same column
       const double lowest = shfl_xor(found.lowest[0], distance);
       const int row = shfl_xor(found.row[0], distance);

@@ -9,10 +9,10 @@
 //   kernels. A column mean of costs is a sum of quotients in the C++ core and the quotient of a sum in the kernels.
 // - The corrective step factorises H = L Lᵀ in the C++ core and H = L D Lᵀ in the kernels.
 // - Where costs differ by many powers of ten, the C++ core refines a linear problem until the small ones count as well.
-//   The kernels ignore reduced costs that are rounding of the largest cost.
+//   The kernels ignore reduced costs that are rounding of the largest cost, and add what they ignore to the gap.
 // - Minima over costs start from infinity in the C++ core and from kPadCost in the kernels.
-// - Template nodes that are equal in weight and features are ordered by structure in the C++ core and by index in the
-//   kernels.
+// - Template nodes that are equal in weight and features are ordered by structure in both, but not in the same order
+//   (cpp/canonical.hpp, template_order.cuh).
 #pragma once
 
 #ifdef __CUDACC__
@@ -28,6 +28,14 @@ TFGW_HD double larger(double a, double b) { return a < b ? b : a; }
 TFGW_HD double smaller(double a, double b) { return b < a ? b : a; }
 TFGW_HD double magnitude(double a) { return a < 0 ? -a : a; }
 
+// Scrambles 64 bits. Sums of scrambled numbers serve as hashes of multisets.
+TFGW_HD unsigned long long mix(unsigned long long v) {
+  v += 0x9e3779b97f4a7c15ull;
+  v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9ull;
+  v = (v ^ (v >> 27)) * 0x94d049bb133111ebull;
+  return v ^ (v >> 31);
+}
+
 // ---- Input
 
 constexpr double kLargest = 1e100;  // largest magnitude of an input; beyond it, squares and their products overflow
@@ -37,8 +45,8 @@ TFGW_HD bool sums_to_one(double total, double tolerance) { return magnitude(tota
 
 // ---- Results
 
-// How the solve of a pair ended: `tfgw.ot.Status` in Python.
-enum class Status : int { converged = 0, max_iter = 1, empty = 2 };
+// How the solve of a pair ended: `tfgw.ot.Status` in Python. Only the kernels can be imprecise.
+enum class Status : int { converged = 0, max_iter = 1, empty = 2, imprecise = 3 };
 
 // How a linear problem ended. The kernels cannot be interrupted.
 enum class Outcome { optimal, improved, interrupted };
@@ -77,6 +85,8 @@ constexpr int kLazySweeps = 2;       // sweeps over the costs per linear problem
 constexpr int kTieHops = 3;          // radius of the neighbourhoods compared by a tie-break
 constexpr double kTieShare = 1e-6;   // relative size of a tie-break's change to the cost
 constexpr double kRounding = 1e-14;  // gaps below this share of the objective's scale are rounding
+constexpr double kCostShare = 1e-6;  // a plan is optimal up to this share of the smallest cost that it pays
+constexpr double kOracleShare = 1e-10;  // tolerance of the last linear oracle, relative to the objective's scale
 
 // Limit on the sweeps of a linear problem; 0 means none. While there is a descent direction, any descent will do.
 TFGW_HD int sweep_limit(bool lazy, bool last) { return lazy && !last ? kLazySweeps : 0; }

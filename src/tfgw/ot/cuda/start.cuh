@@ -151,17 +151,22 @@ class Start {
 
   // For `count` features: of the template stored by feature, of the graph by node.
   TFGW_DEVICE void add_squares(const double* there, const double* here, int count, bool first, bool last) {
+    each_own_column<P, Team>([&](int k, int top, int step) {
+      add_squares(there, here, count, first, last, k, top, step);
+    });
+  }
+
+  // The same in one column, for every `step`-th row.
+  TFGW_DEVICE void add_squares(const double* there, const double* here, int count, bool first, bool last, int k,
+                               int top, int step) {
     constexpr int kRowsEach = 4;  // rows per load of a template feature
-    constexpr int kTogether = Team::kThreads / P;
-    static_assert(Team::kThreads % P == 0, "a thread stays in its column");
-    const int k = Team::thread() % P;
 #pragma unroll 1
-    for (int row = Team::thread() / P; row < n_; row += kRowsEach * kTogether) {
+    for (int row = top; row < n_; row += kRowsEach * step) {
       const double* x[kRowsEach];
       double sum[kRowsEach];
 #pragma unroll
       for (int s = 0; s < kRowsEach; ++s) {
-        const int i = row + s * kTogether < n_ ? row + s * kTogether : row;
+        const int i = row + s * step < n_ ? row + s * step : row;
         x[s] = here + i * count, sum[s] = first ? 0.0 : w_.matrix[i * P + k];
       }
 #pragma unroll 2
@@ -175,7 +180,7 @@ class Start {
       }
 #pragma unroll
       for (int s = 0; s < kRowsEach; ++s) {
-        const int i = row + s * kTogether, e = i * P + k;
+        const int i = row + s * step, e = i * P + k;
         if (i >= n_) break;
         if (last) begin_.linear[e] = sum[s] = k < m_ ? (1 - alpha_) * sum[s] : kPadCost;
         w_.matrix[e] = sum[s];
@@ -188,19 +193,20 @@ class Start {
     struct Node {
       double cross, h, norm, cost;
     };
-    const int k = Team::thread() % P;
-    const ProductCross<P> cross(p_, graph_, k_, k);
-    const double t_mass = t_h(k), t_norm = read_only(p_.t_norm + i64(k_) * P + k);
     double linear = 0, highest = 0;
-    const auto node = [&](int i) {
-      return Node{cross.at(i), h(i), read_only(p_.x_norm + graph_.first + i), w_.matrix[i * P + k]};
-    };
-    unrolled<4>(Team::thread() / P, n_, Team::kThreads / P, node, [&](int i, const Node& v) {
-      const int e = i * P + k;
-      const double cost = v.cost, g = cost + -4 * alpha_ * v.cross;
-      gradient_[e] = g;
-      if (k < m_) linear += v.h * t_mass * cost, highest = larger(highest, magnitude(g));
-      w_.matrix[e] = k < m_ ? tie_similarity(alpha_, v.norm + t_norm, cost) : 0.0;
+    each_own_column<P, Team>([&](int k, int top, int step) {
+      const ProductCross<P> cross(p_, graph_, k_, k);
+      const double t_mass = t_h(k), t_norm = read_only(p_.t_norm + i64(k_) * P + k);
+      const auto node = [&](int i) {
+        return Node{cross.at(i), h(i), read_only(p_.x_norm + graph_.first + i), w_.matrix[i * P + k]};
+      };
+      unrolled<4>(top, n_, step, node, [&](int i, const Node& v) {
+        const int e = i * P + k;
+        const double cost = v.cost, g = cost + -4 * alpha_ * v.cross;
+        gradient_[e] = g;
+        if (k < m_) linear += v.h * t_mass * cost, highest = larger(highest, magnitude(g));
+        w_.matrix[e] = k < m_ ? tie_similarity(alpha_, v.norm + t_norm, cost) : 0.0;
+      });
     });
     linear = total(linear);
     double graph_mean = 0, template_mean = 0;
@@ -219,9 +225,10 @@ class Start {
     for (int hop = 0; hop < kTieHops; ++hop) {
       now = apply(now);
       double peak = 0;
-      const bool live = Team::thread() % P < m_;  // fixed for each thread
+      // A thread stays in its column, if there are not more columns than threads.
+      const auto live = [&](int e) { return (P <= Team::kThreads ? Team::thread() : e) % P < m_; };
       unrolled<4>(Team::thread(), n_ * P, Team::kThreads, [&](int e) { return now[e]; },
-               [&](int, double v) { peak = larger(peak, live ? magnitude(v) : 0.0); });
+               [&](int e, double v) { peak = larger(peak, live(e) ? magnitude(v) : 0.0); });
       peak = largest(peak);
       if (peak == 0) break;
       const double scale = 1 / peak;

@@ -24,13 +24,26 @@ struct Team {
   }
 };
 
+// Calls visit(column, first row, step between rows) for each column of which this thread has entries, if the threads of
+// a team share the entries of a matrix of P columns: one column, or several if there are more columns than threads.
+template <int P, class Team, class Visit>
+TFGW_DEVICE void each_own_column(Visit visit) {
+  static_assert(Team::kThreads % P == 0 || P % Team::kThreads == 0, "a thread stays in its columns");
+  if constexpr (P <= Team::kThreads) {
+    visit(Team::thread() % P, Team::thread() / P, Team::kThreads / P);
+  } else {
+#pragma unroll 1
+    for (int k = Team::thread(); k < P; k += Team::kThreads) visit(k, 0, 1);
+  }
+}
+
 // visit(entry, row, column) for all entries of a (rows, P) matrix, with a fixed assignment to threads.
 template <int P, class Team, class Visit>
 TFGW_DEVICE void each_entry(int rows, Visit visit) {
-  static_assert(Team::kThreads % P == 0, "a thread stays in its column");
-  const int k = Team::thread() % P;
+  each_own_column<P, Team>([&](int k, int first, int step) {
 #pragma unroll 2
-  for (int i = Team::thread() / P; i < rows; i += Team::kThreads / P) visit(i * P + k, i, k);
+    for (int i = first; i < rows; i += step) visit(i * P + k, i, k);
+  });
 }
 
 }  // namespace tfgw

@@ -34,9 +34,10 @@ class Transport {
   }
 
   // Optimal flow for the costs, from the last basis. With `max_sweeps` > 0 it stops after that many sweeps over the
-  // costs. `price(first, eps)` returns the candidates of all warps in the rows from `first` on.
-  template <class Price>
-  TFGW_DEVICE Outcome solve(int max_sweeps, Price price) {
+  // costs. `price(first, eps)` returns the candidates of all warps in the rows from `first` on. `ignored(eps)` is called
+  // at the end: reduced costs down to −eps are taken for rounding.
+  template <class Price, class Ignored>
+  TFGW_DEVICE Outcome solve(int max_sweeps, Price price, Ignored ignored) {
     const double unit = reduced_cost_rounding(rows_, cols_);
     double eps = 0;
     moved_ = false;
@@ -60,6 +61,7 @@ class Transport {
       first = last == rows_ ? 0 : last;
       sweeps += first == 0;
     }
+    ignored(eps);
     return clean_rows < rows_ ? Outcome::improved : Outcome::optimal;
   }
 

@@ -111,13 +111,13 @@ TFGW_DEVICE u64 warp_min(u64 v) {
 // lane are tied, though their numbers may differ in the lower bits.
 TFGW_DEVICE u32 with_lane(u64 v, int of = lane()) { return (u32(v >> 32) & ~u32(31)) | u32(of); }
 TFGW_DEVICE bool same_but_lane(u32 a, u32 b) { return (a ^ b) < 32; }
-// Among tied numbers, the lane of the least; among equal ones that of the least `rank`, which is below 128 and has the
+// Among tied numbers, the lane of the least; among equal ones that of the least `rank`, which is below 512 and has the
 // lane in its lower bits.
 TFGW_DEVICE int lane_of_least_tied(u64 v, bool tied, u32 rank) {
   const u32 middle = tied ? u32(v >> 5) : ~0u, least = warp_min(middle);
   const u32 holders = ballot(tied && middle == least);
   if (!(holders & (holders - 1))) return lowest_bit(holders);
-  return int(warp_min(tied && middle == least ? (u32(v) & 31) << 7 | rank : ~0u) & 31);
+  return int(warp_min(tied && middle == least ? (u32(v) & 31) << 9 | rank : ~0u) & 31);
 }
 
 // The lane that holds the least value; among several, the one with the least `rank`, which must be unique. The upper

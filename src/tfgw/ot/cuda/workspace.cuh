@@ -83,7 +83,8 @@ class Workspace {
     return i64(rows) * P * (4 + kMaxAtoms)                // matrices
            + 2 * entries * (1 + kMaxAtoms)                // plans
            + 6 * entries + 4 * i64(rows)                  // per row
-           + 3 * kMaxAtoms * kMaxAtoms + 64;
+           + 3 * kMaxAtoms * kMaxAtoms + 64
+           + (P > 128 ? i64(P) * P / 16 + 8 * P : 0);     // the basis, if it is wide
   }
 
   // `packed` is the number of entries of a sparse structure with its padding.

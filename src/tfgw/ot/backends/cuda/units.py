@@ -5,7 +5,7 @@ A new file of kernels needs an entry here.
 
 from typing import NamedTuple
 
-SIZE_CLASSES = (16, 32, 64, 128)
+SIZE_CLASSES = (16, 32, 64, 128, 256, 512)
 """Padded numbers of template nodes for which kernels are compiled (`size_class` in host/layout.cpp)."""
 
 

@@ -79,7 +79,8 @@ class Gpu::Lease {
 
 std::optional<std::string> Gpu::unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const {
   const std::optional<int> padded = size_class(columns);
-  if (!padded) return "templates have " + std::to_string(columns) + " nodes, more than 128";
+  if (!padded)
+    return "templates have " + std::to_string(columns) + " nodes, more than " + std::to_string(kSizeClasses.back());
   if (properties_.generation < 8) return "the GPU is older than compute capability 8.0";
   const i64 room = properties_.memory / 16, workspace = workspace_size(nodes, *padded);  // half the memory, in doubles
   if (workspace > room)
@@ -102,7 +103,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   p.team_pairs = team_pairs(p, blocks);
   p.max_iter = fields.as<i64>(kMaxIter), p.tol = fields.as<double>(kTol), p.weight_tolerance = weight_tolerance;
   const i64 small_blocks = kSmallBlocks * properties_.processors;
-  p.scratch_size = scratch_size(p, blocks, small_blocks);
+  p.scratch_size = scratch_size(p, blocks, small_blocks, properties_.memory);
   const i64 beginning = beginning_size(p.graphs, p.nodes, p.templates, p.padded, p.start != nullptr);
   const i64 working = 8 * (beginning + p.scratch_size), of_pairs = 8 * kPairWords * count;
   // Each allocation takes as long as a launch, so memory that is internal or only read by the backward pass is one

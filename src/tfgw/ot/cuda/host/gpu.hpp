@@ -88,7 +88,8 @@ class Gpu {
   const Properties properties_;
   const Torch torch_;
   nb::object kernel_, stream_;
-  std::array<std::array<std::atomic<Handle>, kKernels>, 5> handles_{};  // by padded / 32; null until used
+  using Handles = std::array<std::atomic<Handle>, kKernels>;
+  std::array<Handles, kSizeClasses.back() / 32 + 1> handles_{};  // by padded / 32; null until used
   std::vector<Check> checks_;  // available for reuse
 };
 

@@ -11,13 +11,14 @@ constexpr i64 kReserved = 1 << 10;  // bytes of shared memory reserved per block
 // Bytes of a block besides its pairs, and of a basis with this many nodes (flat_tree.cuh).
 constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20 + 128, kMediumTree = 98 * 24 + 160, kHugeTree = 162 * 32 + 496;
 
-// Limit on the bytes of scratch memory of a solve, unless a single graph of all its nodes needs more.
-constexpr i64 kLargestScratch = i64(2) << 30;
+// Limit on the bytes of scratch memory of a solve, unless a single graph of all its nodes needs more. For wide
+// templates, of which few pairs would fit, this share of the GPU's memory if it is more.
+constexpr i64 kLargestScratch = i64(2) << 30, kWideShare = 16;
 
 }  // namespace
 
 std::optional<int> size_class(i64 columns) {
-  for (int size : {16, 32, 64, 128})
+  for (int size : kSizeClasses)
     if (columns <= size) return size;
   return std::nullopt;
 }
@@ -25,15 +26,19 @@ std::optional<int> size_class(i64 columns) {
 i64 workspace_size(i64 rows, i64 padded) {
   constexpr i64 kAtoms = kMaxAtoms;
   const i64 entries = rows + padded;
-  return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows + 3 * kAtoms * kAtoms + 64;
+  const i64 wide_basis = padded > 128 ? padded * padded / 16 + 8 * padded : 0;
+  return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows + 3 * kAtoms * kAtoms + 64 +
+         wide_basis;
 }
 
 // A graph of three times the average size should fit into a block's shared memory (solve_block.cuh), with as many
 // resident blocks as possible.
 SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
   const auto share = [&](i64 blocks) { return (shared / blocks - kReserved) / 16 * 16; };
-  if (p.padded > 32)  // only the most used arrays fit
-    return {kSolveBlocks, share(kSolveBlocks), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false, -1, 0};
+  if (p.padded > 32) {  // only the most used arrays fit
+    const i64 solves = p.padded > 256 ? 1 : kSolveBlocks;  // the basis alone takes 164 KiB
+    return {solves, share(solves), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false, -1, 0};
+  }
   const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * (p.padded + 4);
   const i64 per_row = 64 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
   const auto fixed_of = [&](i64 atoms) { return 1536 + 16 * atoms * atoms + 16 * p.padded + table; };  // workspace.cuh
@@ -62,12 +67,13 @@ i64 team_pairs(const Problem& p, i64 blocks) {
   return ceil_div(p.nodes, p.graphs) > p.for_four ? blocks : blocks / 2;
 }
 
-i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks) {
+i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks, i64 memory) {
   i64 each = workspace_size(ceil_div(6 * p.nodes, p.graphs), p.padded);
   each = std::max({each, 2 * workspace_size(p.for_two, p.padded), 3 * workspace_size(p.for_three, p.padded),
                    4 * workspace_size(p.for_four, p.padded)});
   const i64 small = p.for_small < 0 ? 0 : small_blocks * kBlockWarps * workspace_size(p.for_small, p.padded);
-  return std::max(workspace_size(p.nodes, p.padded), std::min(kLargestScratch / 8, std::max(blocks * each, small)));
+  const i64 most = p.padded > 128 ? std::max(kLargestScratch, memory / kWideShare) : kLargestScratch;
+  return std::max(workspace_size(p.nodes, p.padded), std::min(most / 16 * 2, std::max(blocks * each, small)));
 }
 
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start) {

@@ -10,7 +10,10 @@ namespace tfgw::gpu {
 
 constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
-// Padded number of template nodes for which kernels exist; no value if there are too many nodes.
+// Padded numbers of template nodes for which kernels exist (`SIZE_CLASSES` in backends/cuda/units.py).
+constexpr std::array<int, 6> kSizeClasses = {16, 32, 64, 128, 256, 512};
+
+// The size class of a template; no value if it has too many nodes.
 std::optional<int> size_class(i64 columns);
 
 // Working memory of one pair's solve in doubles, an even number: `Workspace::size` of workspace.cuh.
@@ -34,8 +37,9 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors);
 // blocks, or all of it if a block has no room for four average pairs (docs/gpu.md).
 i64 team_pairs(const Problem& p, i64 blocks);
 
-// Doubles of working memory for all blocks of `solve`, and then, in the same memory, for those of `solve_small`.
-i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks);
+// Doubles of working memory for all blocks of `solve`, and then, in the same memory, for those of `solve_small`, on a GPU
+// with this many bytes of memory.
+i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks, i64 memory);
 
 // Doubles of the initial state of all pairs (initial_state.cuh); `start` tells whether there are plans to start from.
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start);
