@@ -41,10 +41,10 @@ std::vector<int> patch(const Graph& graph, const std::vector<int32_t>& places, i
   const auto earlier = [&](int a, int b) { return turn[a] < turn[b]; };
   std::vector<char> taken(graph.n, 0);
   std::vector<int> nodes, fresh;
-  for (size_t next = 0; nodes.size() < size; ++next) {
+  for (size_t next = 0; nodes.size() < size;) {
     fresh.clear();
     if (next < nodes.size()) {
-      graph.for_each_in_column(nodes[next], [&](int i, double c) {
+      graph.for_each_in_column(nodes[next++], [&](int i, double c) {
         if (c != 0 && !taken[i]) fresh.push_back(i);
       });
       std::sort(fresh.begin(), fresh.end(), earlier);
