@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "start_rules.cuh"
+
 namespace tfgw {
 namespace {
 
@@ -44,8 +46,8 @@ Exchange best_exchange(const Graph& graph, const Template& tmpl, double alpha, c
       for (int q = rows.first[j]; q < rows.first[j + 1]; ++q) {
         const int e = rows.order[p], f = rows.order[q];
         const double t = std::min(plan.mass[e], plan.mass[f]);
-        const double change =
-            t * (slope(i, j, plan.col[e], plan.col[f]) - 2 * alpha * a * b(plan.col[e], plan.col[f]) * t);
+        const double change = exchange_change(t, slope(i, j, plan.col[e], plan.col[f]), alpha, a,
+                                              b(plan.col[e], plan.col[f]));
         if (change < best.change) best = {e, f, change};
       }
   });
