@@ -200,19 +200,6 @@ class Pair {
     }
   }
 
-  // The largest value over the team.
-  TFGW_DEVICE double largest_over_team(double mine) {
-    mine = warp_max(mine);
-    if constexpr (!Team::kSingleWarp) {
-      if (lane() == 0) memory.sums[Team::warp()][0] = mine;
-      Team::sync();
-#pragma unroll
-      for (int w = 0; w < Team::kSize; ++w) mine = larger(mine, memory.sums[w][0]);
-      Team::sync();
-    }
-    return mine;
-  }
-
   TFGW_DEVICE double h(int i) const { return read_only(p.h + frame.graph.first + i); }
   TFGW_DEVICE double t_h(int l) const { return l < m ? read_only(p.t_h + i64(frame.k) * P + l) : 0.0; }
   TFGW_DEVICE int live(int l) const { return read_only(p.live + i64(frame.k) * P + l); }
