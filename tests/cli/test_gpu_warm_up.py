@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.ot.cuda.compiler_stand_in import Compiler, install
-from tfgw.cli.gpu_warm_up import template_nodes, warm_up_gpu
+from tfgw.cli.gpu_warm_up import solver_settings, warm_up_gpu
 from tfgw.nn import TFGWConfig, TFGWModel
 from tfgw.ot.backends.cuda import kernels
 from tfgw.ot.backends.cuda.compile import Architecture
@@ -20,7 +20,11 @@ from tfgw.train import Preprocessing, TrainedModel, save_model
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     """The folder of a run whose model has templates of 21 nodes."""
-    config = TFGWConfig(in_channels=3, out_channels=2, num_templates=4, template_nodes=21)
+    return saved(tmp_path, n_starts=1)
+
+
+def saved(tmp_path: Path, n_starts: int) -> Path:
+    config = TFGWConfig(in_channels=3, out_channels=2, num_templates=4, template_nodes=21, n_starts=n_starts)
     trained = TrainedModel(
         model=TFGWModel(config),
         task="classification",
@@ -36,8 +40,8 @@ def arguments(model: Path, accelerator: str = "cuda", engine: str = "local") -> 
     return argparse.Namespace(model=model, accelerator=accelerator, engine=engine)
 
 
-def test_the_size_of_templates_is_read_from_the_file(model: Path) -> None:
-    assert template_nodes(model / "model.safetensors") == 21
+def test_settings_are_read_from_the_file(tmp_path: Path) -> None:
+    assert solver_settings(saved(tmp_path, n_starts=5) / "model.safetensors") == (21, 5)
 
 
 def is_soon(condition: Callable[[], bool], seconds: float = 20) -> bool:
@@ -47,7 +51,9 @@ def is_soon(condition: Callable[[], bool], seconds: float = 20) -> bool:
     return condition()
 
 
-def test_kernels_of_a_solve_are_loaded(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n_starts", [1, 4])
+def test_kernels_of_a_solve_are_loaded(n_starts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = saved(tmp_path, n_starts)
     loaded: list[tuple[int, str, int]] = []
     compiler = install(monkeypatch, Compiler(), tmp_path)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -58,7 +64,8 @@ def test_kernels_of_a_solve_are_loaded(model: Path, tmp_path: Path, monkeypatch:
     thread = warm_up_gpu(arguments(model))
     assert thread is not None
     thread.join()
-    names = [name for unit in units_of(32) if unit.name != "backward" for name in unit.kernels]
+    units = [unit for unit in units_of(32) if unit.name != "backward" and (n_starts > 1 or not unit.several)]
+    names = [name for unit in units for name in unit.kernels]
     assert loaded == [(1, name, 32) for name in names]
     assert is_soon(lambda: "solve.cu" in compiler.compiled)  # threads compile while the command goes on
 

@@ -18,6 +18,10 @@ def _rules(before: str, after: str, survives_because: str | None = None) -> Muta
     return Mutant(CUDA + "rules.cuh", before, after, survives_because)
 
 
+def _start_rules(before: str, after: str, survives_because: str | None = None) -> Mutant:
+    return Mutant(CUDA + "start_rules.cuh", before, after, survives_because)
+
+
 def _core(file: str, before: str, after: str, survives_because: str | None = None) -> Mutant:
     return Mutant(CPP + file, before, after, survives_because)
 
@@ -100,11 +104,11 @@ MUTANTS = {
         _rules("kTieHops = 3", "kTieHops = 0"),
         _rules("kTieShare = 1e-6", "kTieShare = 1"),
         _rules("(1 - alpha) * norms - cost) + alpha", "(1 - alpha) * norms + cost) + alpha"),
-        _core("fgw.cpp", "found.distance < result.distance", "found.distance > result.distance"),
-        _core("fgw.cpp", "result.distance <= kRounding * structure_scale()", "result.distance <= structure_scale()"),
+        _start_rules("return a.key < b.key;", "return a.key > b.key;"),
+        _start_rules("return kRounding * structure_scale;", "return structure_scale;"),
         _core("fgw.cpp", "product_says_nothing()) kinds -= kUniform;", "product_says_nothing()) {}"),
         _core("fgw.cpp", "if (options.starts > 1 && !improve(", "if (options.starts > 99 && !improve("),
-        _core("exchange.cpp", "- 2 * alpha * a *", "+ 2 * alpha * a *"),
+        _start_rules("slope - 2 * alpha * a *", "slope + 2 * alpha * a *"),
         _core("exchange.cpp", "change < best.change", "change < 100 * best.change",
               "other exchanges first; it ends where no exchange is lower, too"),
     ],

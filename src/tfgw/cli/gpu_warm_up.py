@@ -5,6 +5,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
+from typing import NamedTuple
 
 from tfgw.cli.file_names import model_path
 
@@ -23,7 +24,8 @@ def warm_up_gpu(args: argparse.Namespace) -> Thread | None:
 
     def warm_up() -> None:
         with suppress(Exception):
-            load_forward(template_nodes(model_path(args)), torch.cuda.current_device())
+            solver = solver_settings(model_path(args))
+            load_forward(solver.template_nodes, torch.cuda.current_device(), n_starts=solver.n_starts)
 
     if not torch.cuda.is_available():
         return None
@@ -32,10 +34,18 @@ def warm_up_gpu(args: argparse.Namespace) -> Thread | None:
     return thread
 
 
-def template_nodes(path: Path) -> int:
-    """Read the number of template nodes from the description in a model file."""
+class SolverSettings(NamedTuple):
+    """The settings of a model that determine its kernels."""
+
+    template_nodes: int
+    n_starts: int
+
+
+def solver_settings(path: Path) -> SolverSettings:
+    """Read the settings from the description in a model file."""
     from safetensors import safe_open
 
     with safe_open(path, framework="np") as file:
         description = json.loads(file.metadata()["tfgw"])["description"]
-    return int(description["architecture"]["template_nodes"])
+    architecture = description["architecture"]
+    return SolverSettings(int(architecture["template_nodes"]), int(architecture.get("n_starts", 1)))

@@ -11,6 +11,7 @@ from tfgw.nn.batched_structure import batched_shortest_paths, entry_index, entry
 from tfgw.nn.padding import PaddedShape, current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.nn.threads import solver_threads
+from tfgw.ot.backends import cuda
 from tfgw.ot.checks import check_accuracy, thread_count
 from tfgw.ot.problem import MAX_ITER, TOL, Problem, StructurePattern
 from tfgw.ot.solve import distances
@@ -162,12 +163,18 @@ class TFGWPooling(TemplateLayer):
             self.alpha.clamp_(0, 1)
 
     def unsupported_reason(self, shape: PaddedShape) -> str | None:
-        """Extend :meth:`TemplateLayer.unsupported_reason` by settings that require the CPU."""
+        """Extend :meth:`TemplateLayer.unsupported_reason` by the structure and the starts."""
         if self.structure != "adjacency":
             return f"structure={self.structure!r} uses matrices, which cannot be padded"
-        if self.n_starts != 1 or self.start_kinds != ot.START_KINDS:
-            return "padded batches require n_starts=1 and the default start_kinds"
-        return super().unsupported_reason(shape)
+        return cuda.unsupported_size(
+            shape.device,
+            shape.graphs,
+            shape.nodes,
+            self.num_templates,
+            self.template_nodes,
+            n_starts=self.n_starts,
+            start_kinds=start_bits(self.start_kinds),
+        )
 
     def forward(
         self,

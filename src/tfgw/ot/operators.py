@@ -104,7 +104,7 @@ def _on_cpu(problem: Problem) -> Problem:
 
 def _solve_by_operator(problem: Problem, wanted: int) -> Solution:
     if problem.padded_nodes:
-        raise ValueError("batch: padded nodes need the solver on a GPU, called eagerly, with a single start")
+        raise ValueError("batch: padded nodes need the solver on a GPU, called eagerly")
     with_plans = bool(wanted & PLANS) or problem.needs_grad()
     fields = problem.dense()[:NUM_OPERATOR_FIELDS]
     if is_transformed():

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #define TFGW_DEVICE inline
@@ -234,5 +235,12 @@ void copy_async(T* shared, const T* global) {
 inline void wait_for_copies() { Block::current().copy_now(); }
 inline int atomic_add(int* at, int v) { return (*at += v) - v; }
 inline void atomic_max(int* at, int v) { *at = v > *at ? v : *at; }
+inline void atomic_min(int* at, int v) { *at = v < *at ? v : *at; }
+inline int atomic_exchange(int* at, int v) { return std::exchange(*at, v); }
+inline void fence() {}
+template <class T>
+T read_fresh(const T* at) {
+  return *at;
+}
 
 }  // namespace tfgw

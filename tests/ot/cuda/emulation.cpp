@@ -3,7 +3,12 @@
 #include "prepare.cu"
 #include "start.cu"
 #include "solve.cu"
+#if TFGW_COLUMNS <= 128
+#include "starts.cu"
+#include "starts_begin.cu"
+#endif
 #if TFGW_COLUMNS <= 32
+#include "starts_small.cu"
 #include "solve_small.cu"
 #include "start_many.cu"
 #endif
@@ -36,14 +41,30 @@ TFGW_LAUNCH(tfgw_start, 32 * kStartWarps)
 #if TFGW_COLUMNS <= 32
 TFGW_LAUNCH(tfgw_start_many, 32)
 TFGW_LAUNCH(tfgw_solve_small, 32 * kBlockWarps)
+TFGW_LAUNCH_WITH(Starts, tfgw_starts_small, 32 * kBlockWarps)
 #endif
 TFGW_LAUNCH(tfgw_solve, 32 * kBlockWarps)
+#if TFGW_COLUMNS <= 128
+TFGW_LAUNCH_WITH(Starts, tfgw_starts_begin, kBeginThreads)
+TFGW_LAUNCH_WITH(Starts, tfgw_starts_product, kBeginThreads)
+TFGW_LAUNCH_WITH(Starts, tfgw_starts, 32 * kBlockWarps)
+#endif
 TFGW_LAUNCH_WITH(Gradients, tfgw_backward_nodes, 64)
 TFGW_LAUNCH_WITH(Gradients, tfgw_backward_edges, 128)
 TFGW_LAUNCH_WITH(Gradients, tfgw_backward_templates, 64)
 TFGW_LAUNCH_OF(SharedEntries, tfgw_fold, 64)
 
 extern "C" i64 workspace_size(int rows) { return Workspace<TFGW_COLUMNS, false>::size(rows); }
+#if TFGW_COLUMNS <= 128
+extern "C" i64 starts_workspace_size(int rows) { return SeveralStarts::workspace_size<TFGW_COLUMNS>(rows); }
+
+// Doubles of working memory that several starts take really, besides those of a solve.
+extern "C" i64 starts_memory_taken(int rows) {
+  char* const global = reinterpret_cast<char*>(i64(1) << 40);
+  return (reinterpret_cast<char*>(StartsMemory<TFGW_COLUMNS>(global, rows).exchange + 1) - global + 7) / 8;
+}
+extern "C" i64 starts_memory_size(int rows) { return StartsMemory<TFGW_COLUMNS>::size(rows); }
+#endif
 
 // Doubles of working memory that a pair takes really, with so many bytes of shared memory.
 extern "C" i64 workspace_taken(int rows, int shared) {

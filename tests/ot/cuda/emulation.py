@@ -87,7 +87,7 @@ class EmulatedDriver:
         name, function = self._kernels[handle]
         self.launched.append(name)
         self.launches.append(Launch(name, blocks, threads, shared))
-        count = 2 if name.startswith(("tfgw_backward", "tfgw_index")) else 1
+        count = 2 if name.startswith(("tfgw_backward", "tfgw_index", "tfgw_starts")) else 1
         if function(blocks, shared, *(c_void_p(structs[i]) for i in range(count))):
             self.beyond.append(name)
 

@@ -36,8 +36,8 @@ def test_units_of_a_size_class_are_compiled_side_by_side(tmp_path: Path, monkeyp
     assert code == b"cubin solve.cu -DTFGW_COLUMNS=32 -arch=sm_90"
     for future in compile_ahead(32, HOPPER).values():
         future.result()
-    assert compiler.at_a_time == len(units_of(32)) == 6
-    assert sorted(compiler.compiled) == sorted(f"{unit.name}.cu" for unit in UNITS)
+    assert compiler.at_a_time == len(units_of(32, several=False)) == 6
+    assert sorted(compiler.compiled) == sorted(f"{unit.name}.cu" for unit in UNITS if not unit.several)
     assert compiler.is_clean
     machine_code._threads.cache_clear()
 
@@ -47,6 +47,14 @@ def test_larger_templates_have_no_kernels_of_small_pairs(tmp_path: Path, monkeyp
     for future in compile_ahead(64, HOPPER).values():
         assert b"-DTFGW_COLUMNS=64" in future.result()
     assert sorted(compiler.compiled) == ["backward.cu", "prepare.cu", "solve.cu", "start.cu"]
+
+
+def test_units_of_several_starts_are_compiled_only_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = install(monkeypatch, Compiler(), tmp_path)
+    machine_code.machine_code(unit_of("tfgw_starts_product"), 32, HOPPER)
+    for future in compile_ahead(32, HOPPER, several=True).values():
+        future.result()
+    assert sorted(compiler.compiled) == ["starts.cu", "starts_begin.cu", "starts_small.cu"]
 
 
 def test_what_was_compiled_is_found_by_the_next_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +96,7 @@ def test_an_error_is_told_with_its_file_and_is_not_kept(tmp_path: Path, monkeypa
     compiler.broken = {"solve.cu"}
     with pytest.raises(RuntimeError, match=r"solve\.cu: expected a ';'"):
         machine_code.machine_code(SOLVE, 16, HOPPER)
-    wait(machine_code._begun[16, HOPPER].values())
+    wait(machine_code._begun[16, HOPPER, False].values())
     assert compiler.is_clean
     compiler.broken = set()
     assert machine_code.machine_code(SOLVE, 16, HOPPER).startswith(b"cubin solve.cu")

@@ -167,10 +167,10 @@ def test_the_cpu_names_the_error(gpu: EmulatedGpu) -> None:
 
 
 def test_what_the_kernels_cannot_do_goes_to_the_operator(gpu: EmulatedGpu) -> None:
-    problem = random_problem(8, "sparse")
-    found = solve(problem, parts(problem), n_starts=2)
+    problem = random_problem(8, "sparse", template_nodes=129)
+    found = solve(problem, parts(problem))
     assert not gpu.launched
-    assert torch.equal(found.distances, fgw(problem.graphs, problem.templates, problem.alpha, n_starts=2).distances)
+    assert torch.equal(found.distances, fgw(problem.graphs, problem.templates, problem.alpha).distances)
 
 
 def test_only_eager_calls_go_past_the_operator() -> None:
@@ -450,10 +450,28 @@ def test_a_layer_that_is_not_a_number(gpu: EmulatedGpu) -> None:
 
 def test_a_layer_that_the_kernels_cannot_solve(gpu: EmulatedGpu) -> None:
     problem = random_problem(16, "sparse")
-    layer = TFGWPooling(problem.graphs.x.shape[1], 4, 5, n_starts=2).double()
+    layer = TFGWPooling(problem.graphs.x.shape[1], 4, 129).double()
     layer(problem.graphs.x, problem.graphs.edge_index, problem.graphs.batch).sum().backward()
     assert not gpu.launched
     assert layer.structure_entries.grad is not None
+
+
+def test_a_layer_with_several_starts(monkeypatch: pytest.MonkeyPatch, gpu: EmulatedGpu) -> None:
+    """Eight fresh ones, and one that depends on them."""
+    problem = random_problem(17, "sparse")
+    layer = TFGWPooling(problem.graphs.x.shape[1], 4, 6, n_starts=9).double()
+    found = []
+    for backend in (operators.backend_of, backends.backend_of):
+        monkeypatch.setattr(operators, "backend_of", backend)
+        layer.zero_grad()
+        distances = layer(problem.graphs.x, problem.graphs.edge_index, problem.graphs.batch)
+        (distances * torch.arange(1.0, 1 + distances.numel()).view_as(distances)).sum().backward()
+        found.append((distances.detach(), [parameter.grad.clone() for parameter in layer.parameters()]))
+    (ours, grads), (core, core_grads) = found
+    assert gpu.launched.count("tfgw_starts_begin") == 2
+    torch.testing.assert_close(ours, core, rtol=1e-10, atol=0)
+    for grad, core_grad in zip(grads, core_grads, strict=True):
+        torch.testing.assert_close(grad, core_grad, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("kind", ["sparse", "weighted", "dense"])

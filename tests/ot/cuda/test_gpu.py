@@ -3,6 +3,7 @@
 import copy
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -19,7 +20,7 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 
-def solve(problem: Problem, device: str) -> tuple[Transport, dict[str, Tensor]]:
+def solve(problem: Problem, device: str, **options: Any) -> tuple[Transport, dict[str, Tensor]]:
     """The result, and the gradients of a weighted sum of the distances by name."""
     graphs, templates = problem.graphs, problem.templates
     tensors = {
@@ -39,7 +40,7 @@ def solve(problem: Problem, device: str) -> tuple[Transport, dict[str, Tensor]]:
         **{name: leaves.get(name) for name in ("x", "node_weights", "edge_weight", "structure")},
     )
     templates = Templates(*(leaves.get(f"template_{name}") for name in ("features", "structure", "weights")))
-    result = fgw(graphs, templates, leaves["alpha"])
+    result = fgw(graphs, templates, leaves["alpha"], **options)
     scale = torch.arange(1, 1 + result.distances.numel()).to(result.distances).view_as(result.distances)
     (result.distances * scale).sum().backward()
     return result, {name: leaf.grad.cpu() for name, leaf in leaves.items() if leaf.grad is not None}
@@ -65,6 +66,20 @@ def test_the_ends_of_alpha(alpha: float) -> None:
     torch.testing.assert_close(gpu.distances.cpu(), cpu.distances, rtol=1e-10, atol=1e-12)
     for name, grad in cpu_grads.items():
         torch.testing.assert_close(gpu_grads[name], grad, rtol=1e-8, atol=1e-10, msg=name)
+
+
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_several_starts(kind: str) -> None:
+    """Eight fresh ones, and two that depend on them; the same bits each time."""
+    problem = random_problem(1, kind, weights="zeros")
+    (cpu, cpu_grads), (gpu, gpu_grads) = (solve(problem, device, n_starts=10) for device in ("cpu", "cuda"))
+    for name in Transport._fields:
+        torch.testing.assert_close(getattr(gpu, name).cpu(), getattr(cpu, name), rtol=1e-10, atol=1e-12, msg=name)
+    for name, grad in cpu_grads.items():
+        torch.testing.assert_close(gpu_grads[name], grad, rtol=1e-8, atol=1e-10, msg=name)
+    again, _ = solve(problem, "cuda", n_starts=10)
+    assert torch.equal(gpu.distances, again.distances)
+    assert torch.equal(gpu.plans, again.plans)
 
 
 def test_the_same_bits_each_time() -> None:
@@ -110,6 +125,13 @@ def many_small_pairs(template_nodes: int) -> Problem:
     batches = 9 * torch.cuda.get_device_properties(0).multi_processor_count // len(sizes)
     problem = random_problem(6, "sparse", sizes=sizes * batches, template_nodes=template_nodes, templates=8)
     return with_near_neighbours(problem, distance=1)
+
+
+@pytest.mark.parametrize("template_nodes", [5, 20])
+def test_several_starts_of_thousands_of_small_pairs(template_nodes: int) -> None:
+    problem = many_small_pairs(template_nodes)
+    (cpu, _), (gpu, _) = (solve(problem, device, n_starts=9) for device in ("cpu", "cuda"))
+    torch.testing.assert_close(gpu.distances.cpu(), cpu.distances, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("template_nodes", [5, 20])

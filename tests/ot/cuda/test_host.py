@@ -102,17 +102,41 @@ def test_unsupported_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = EmulatedGpu(driver=Listener(), memory=2 * 8 * (_core.gpu_workspace_size(100, 32) + beginning))
     monkeypatch.setattr(cuda, "gpu_of", lambda device: gpu)
     assert cuda.unsupported_reason(problem()) is None
-    single = "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
-    assert cuda.unsupported_reason(problem(n_starts=2)) == single
-    assert cuda.unsupported_reason(problem(start_kinds=2)) == single
+    assert cuda.unsupported_reason(problem(n_starts=2)) is None
+    assert cuda.unsupported_reason(problem(start_kinds=2)) is None
     why = gpu.host.unsupported_reason
-    assert why(5, 100, 3, 20, False) is None
-    assert why(5, 100, 4, 20, False) == "its memory has no room for 100 nodes and 4 templates at a time"
-    assert why(5, 100, 3, 20, True) == "its memory has no room for 100 nodes and 3 templates at a time"
-    assert why(5, 120, 3, 20, False) == "a batch of 120 nodes may hold a graph too large for its memory"
-    assert why(1, 1, 1, 513, False) == "templates have 513 nodes, more than 512"
+    assert why(5, 100, 3, 20, False, 1, 7) is None
+    assert why(5, 100, 4, 20, False, 1, 7) == "its memory has no room for 100 nodes and 4 templates at a time"
+    assert why(5, 100, 3, 20, True, 1, 7) == "its memory has no room for 100 nodes and 3 templates at a time"
+    assert why(5, 120, 3, 20, False, 1, 7) == "a batch of 120 nodes may hold a graph too large for its memory"
+    assert why(1, 1, 1, 513, False, 1, 7) == "templates have 513 nodes, more than 512"
+    assert why(1, 1, 1, 129, False, 1, 7) is None
+    assert why(1, 1, 1, 129, False, 2, 7) == "templates have 129 nodes, and several starts are limited to 128"
+    large = EmulatedGpu(driver=Listener()).host.unsupported_reason
+    assert large(5, 100, 3, 20, False, 2**31 - 1, 1) == "15 pairs have too many starts for its queue"
     old = EmulatedGpu(driver=Listener(), generation=7).host
-    assert old.unsupported_reason(1, 1, 1, 2, False) == "the GPU is older than compute capability 8.0"
+    assert old.unsupported_reason(1, 1, 1, 2, False, 1, 7) == "the GPU is older than compute capability 8.0"
+
+
+@pytest.mark.parametrize(
+    ("starts", "kinds", "given", "doubles"),
+    [
+        (1, 7, False, 0),
+        (1, 1, True, 0),
+        # For 5 graphs, 100 nodes and 3 templates of up to 32 nodes: records of pairs, queues, costs, arcs, kinds.
+        (1, 2, False, 46 + 10 + 300 * 32 + 2 * (300 + 15 * 32) + 8),
+        (4, 7, False, 46 + 10 + 4 * (300 * 32 + 2 * (300 + 15 * 32)) + 30),
+    ],
+)
+def test_memory_of_several_starts(starts: int, kinds: int, given: bool, doubles: int) -> None:
+    """No byte more is asked for than there is room for, and no byte less is enough."""
+    beginning = (4 if given else 2) * 300 * 32 + 2 * (300 + 15 * 32) + 2 * 15
+    needed = _core.gpu_workspace_size(100, 32, several=doubles > 0) + beginning + doubles
+    enough, too_little = (EmulatedGpu(driver=Listener(), memory=16 * (needed + more)).host for more in (0, -1))
+    assert enough.unsupported_reason(5, 100, 3, 20, given, starts, kinds) is None
+    reason = too_little.unsupported_reason(5, 100, 3, 20, given, starts, kinds)
+    assert reason is not None
+    assert reason.endswith(f", with {starts} starts" if doubles else "at a time")
 
 
 def test_launches_of_a_solve() -> None:

@@ -117,18 +117,28 @@ def test_modules_of_others_can_be_added(monkeypatch: pytest.MonkeyPatch) -> None
     assert unsupported_reason(with_encoder(Undeclared()), passes()) is None
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"structure": "shortest_path"}, "structure='shortest_path' uses matrices, which cannot be padded"),
-        ({"n_starts": 2}, "padded batches require n_starts=1 and the default start_kinds"),
-        ({"start_kinds": ("uniform",)}, "padded batches require n_starts=1 and the default start_kinds"),
-    ],
-)
-def test_settings_of_a_layer(change: dict[str, object], reason: str) -> None:
+def test_a_layer_on_matrices() -> None:
+    model = small_model(cycles_and_stars(12))
+    vars(model.pool).update(structure="shortest_path")
+    reason = "structure='shortest_path' uses matrices, which cannot be padded"
+    assert unsupported_reason(model, passes()) == f"pool (TFGWPooling): {reason}"
+
+
+@pytest.mark.parametrize("change", [{"n_starts": 12}, {"start_kinds": ("anchored",)}])
+def test_several_starts_are_recorded(change: dict[str, object]) -> None:
     model = small_model(cycles_and_stars(12))
     vars(model.pool).update(change)
-    assert unsupported_reason(model, passes()) == f"pool (TFGWPooling): {reason}"
+    assert unsupported_reason(model, passes()) is None
+
+
+def test_too_many_starts_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_device(monkeypatch, EmulatedGpu(memory=1 << 24), 1 << 30)
+    model = small_model(cycles_and_stars(12))
+    assert unsupported_reason(model, passes()) is None
+    model.pool.n_starts = 100_000
+    reason = unsupported_reason(model, passes())
+    assert reason is not None
+    assert reason.endswith(", with 100000 starts")
 
 
 @pytest.mark.parametrize(

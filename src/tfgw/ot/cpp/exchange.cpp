@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "start_rules.cuh"
+
 namespace tfgw {
 namespace {
 
@@ -44,8 +46,8 @@ Exchange best_exchange(const Graph& graph, const Template& tmpl, double alpha, c
       for (int q = rows.first[j]; q < rows.first[j + 1]; ++q) {
         const int e = rows.order[p], f = rows.order[q];
         const double t = std::min(plan.mass[e], plan.mass[f]);
-        const double change =
-            t * (slope(i, j, plan.col[e], plan.col[f]) - 2 * alpha * a * b(plan.col[e], plan.col[f]) * t);
+        const double change = exchange_change(t, slope(i, j, plan.col[e], plan.col[f]), alpha, a,
+                                              b(plan.col[e], plan.col[f]));
         if (change < best.change) best = {e, f, change};
       }
   });
@@ -55,8 +57,13 @@ Exchange best_exchange(const Graph& graph, const Template& tmpl, double alpha, c
 void apply(const Exchange& exchange, SparsePlan& plan) {
   const int e = exchange.first, f = exchange.second;
   const double t = std::min(plan.mass[e], plan.mass[f]);
-  plan.push(plan.row[e], plan.col[f], t);
-  plan.push(plan.row[f], plan.col[e], t);
+  const auto add = [&](int32_t i, int32_t k) {  // each cell has one entry, so that later exchanges see all of its mass
+    for (int at = 0; at < plan.count(); ++at)
+      if (plan.row[at] == i && plan.col[at] == k) return void(plan.mass[at] += t);
+    plan.push(i, k, t);
+  };
+  add(plan.row[e], plan.col[f]);
+  add(plan.row[f], plan.col[e]);
   plan.mass[e] -= t;
   plan.mass[f] -= t;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels.hpp"
@@ -11,10 +12,7 @@ namespace tfgw {
 namespace {
 
 constexpr int kNoTies = -1;          // the start is not hh̄ᵀ
-constexpr int kMaxExchanges = 100;
-constexpr double kLeastGain = 1e-10;  // of an exchange, relative to the value
 constexpr double kBoundRounding = 1e-12;  // safety margin of a lower bound, relative to the terms of its sum
-constexpr double kFlat = 1e-12;       // smaller relative differences of a gradient count as zero
 
 // ⟨plan, matrix⟩. Four partial sums, so that an addition does not wait for the previous one.
 double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
@@ -25,6 +23,12 @@ double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
     for (int s = 0; s < 4; ++s) sum[s] += term(e + s);
   for (; e < plan.count(); ++e) sum[0] += term(e);
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+int64_t bits_of(double value) {
+  int64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
 }
 
 }  // namespace
@@ -53,9 +57,12 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
   places_.clear();
   anchored_ = 0;
   int kinds = options.kinds;
-  if (options.starts > 1 && (kinds & kUniform) && (kinds & kAnchored) && product_says_nothing()) kinds -= kUniform;
+  if (may_skip_product(options.starts, kinds) && product_says_nothing()) kinds -= kUniform;
   double highest = -std::numeric_limits<double>::infinity();
+  StartEnd best{};
   for (int s = 0; s < options.starts; ++s) {
+    // A start must not depend on the last basis of the one before, because the kernels run them at the same time.
+    transport_.reset(n_, m_, ld_, graph.supply.data(), tmpl.demand.data());
     count_ = 0;
     weights_.clear();
     if (begins_round(s, kinds)) minima_.clear();
@@ -74,11 +81,13 @@ bool FgwSolver::solve(const Graph& graph, const Template& tmpl, const LinearCost
     if (options.starts > 1 && !improve(options, interrupt, found)) return false;
     if ((kinds & kPerturbed) && options.starts > 1) minima_.add(found.distance, gradient_);
     highest = std::max(highest, found.distance);
-    if (s == 0 || found.distance < result.distance) {
+    const StartEnd end{found.distance <= value_floor(structure_scale()), value_key(bits_of(found.distance)), s};
+    if (s == 0 || is_kept(end, best)) {
       result = found;
+      best = end;
       keep();
     }
-    if (result.distance <= kRounding * structure_scale()) break;  // no value is below 0
+    if (end.at_floor) break;
   }
   result.spread = highest - result.distance;
   split_costs(result);
@@ -195,26 +204,25 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
 }
 
 // Exchanges entries of the plan while that lowers E, and descends again after each exchange.
-bool FgwSolver::improve(SolveOptions options, Interrupt& interrupt, PairResult& result) {
+bool FgwSolver::improve(const SolveOptions& options, Interrupt& interrupt, PairResult& result) {
   for (int round = 0; round < kMaxExchanges && result.status == Status::converged; ++round) {
     SparsePlan plan;
     merge(plan);
     const Exchange found = find_exchange(plan, result.distance);
-    options.max_iter -= result.iterations;
-    if (!found.exists() || options.max_iter < 1) return true;
+    const int before = result.iterations;
+    SolveOptions rest = options;
+    rest.max_iter -= before;
+    if (!found.exists() || rest.max_iter < 1) return true;
     apply(found, plan);
     restart_from(std::move(plan));
-    const int before = result.iterations;
-    if (!descend(kNoTies, options, interrupt, result)) return false;
-    options.max_iter += result.iterations;
+    if (!descend(kNoTies, rest, interrupt, result)) return false;
     result.iterations += before;
   }
   return true;
 }
 
 Exchange FgwSolver::find_exchange(const SparsePlan& plan, double value) const {
-  const double least = kLeastGain * std::abs(value) + kRounding * (structure_scale() + std::abs(value));
-  return best_exchange(*graph_, *tmpl_, alpha_, gradient_, plan, least);
+  return best_exchange(*graph_, *tmpl_, alpha_, gradient_, plan, least_gain(value, structure_scale()));
 }
 
 bool FgwSolver::is_local_minimum(const PairResult& result) {

@@ -78,7 +78,7 @@ class FgwSolver {
   };
 
   bool descend(int ties, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
-  bool improve(SolveOptions options, Interrupt& interrupt, PairResult& result);
+  bool improve(const SolveOptions& options, Interrupt& interrupt, PairResult& result);
   Exchange find_exchange(const SparsePlan& plan, double value) const;
   bool product_says_nothing();
   void restart_from(SparsePlan plan);

@@ -8,28 +8,28 @@
 // not depend on their numbering.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "problem.hpp"
+#include "start_rules.cuh"
 
 namespace tfgw {
 
-// The lowest local minima so far, lowest first, each value once.
+// The lowest local minima so far, lowest first, each value once, with the gradients of E there: (n, ld).
 class LowestMinima {
  public:
-  struct Minimum {
-    double value;
-    Matrix gradient;  // of E there: (n, ld)
-  };
-
-  void clear() { found_.clear(); }
-  bool empty() const { return found_.empty(); }
-  void add(double value, const Matrix& gradient);
-  const std::vector<Minimum>& found() const { return found_; }
+  void clear() { values_.count = 0; }
+  int count() const { return values_.count; }
+  const Matrix& gradient(int place) const { return gradients_[values_.slot[place]]; }
+  void add(double value, const Matrix& gradient) {
+    if (const int slot = values_.add(value); slot >= 0) gradients_[slot] = gradient;
+  }
 
  private:
-  std::vector<Minimum> found_;
+  LowestValues values_{};
+  std::array<Matrix, kKept> gradients_;
 };
 
 // Place of each node of the graph when nodes are sorted by how they and their neighbourhoods compare to the template.

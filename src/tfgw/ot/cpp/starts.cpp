@@ -2,32 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "kernels.hpp"
 
 namespace tfgw {
 namespace {
-
-// Steps of a walk at which it is sampled: every step near the pinned node, ever fewer far from it.
-constexpr int kSteps[] = {0, 1, 2, 3, 4, 8, 16, 32};
-constexpr int kLooks = int(std::size(kSteps));
-constexpr int kFirstLinks = 4, kOtherLinks = 2;
-constexpr int kRound = 64, kFresh = 8;  // starts in a round, and how many of them are fresh
-
-// One start: the ranks of the pinned template node and graph node, and of the template's link.
-struct Pin {
-  int template_rank, graph_rank, link;
-};
-
-// Ranks (0, 0) first; then (0, 1), (1, 0), (0, 2), (1, 1), (2, 0), …
-Pin pin(int index) {
-  if (index < kFirstLinks) return {0, 0, index};
-  int rest = (index - kFirstLinks) / kOtherLinks + 1, diagonal = 0;
-  while (rest > diagonal) rest -= ++diagonal;
-  return {rest, diagonal - rest, (index - kFirstLinks) % kOtherLinks};
-}
 
 struct Link {
   int from = -1, to = -1;
@@ -60,8 +40,8 @@ Link template_link(const Template& t, const Pin& pin) {
 Link graph_link(const Graph& g, const Template& t, double alpha, const Matrix& feature_cost,
                 const Link& target, const Pin& pin) {
   const auto mismatch = [&](int i, int k) {
-    const double degree = 0.5 * (g.out_mean[i] + g.in_mean[i] - t.out_mean[k] - t.in_mean[k]);
-    return feature_cost[size_t(i) * t.ld + k] + alpha * degree * degree;
+    return node_mismatch(feature_cost[size_t(i) * t.ld + k], alpha, g.out_mean[i] + g.in_mean[i],
+                         t.out_mean[k] + t.in_mean[k]);
   };
   Link link;
   link.from = at_rank(g.n, pin.graph_rank % g.n, [&](int i) { return mismatch(i, target.from); });
@@ -74,14 +54,16 @@ Link graph_link(const Graph& g, const Template& t, double alpha, const Matrix& f
   return link;
 }
 
-// Calls look(s, values) with the distribution of a random walk from `anchor` after each of kSteps, scaled to a maximum
-// of 1. `step` adds (A + Aᵀ) times its first argument to the second.
+// Calls look(s, values) with the distribution of a random walk from `anchor` after some of its steps, scaled to a
+// maximum of 1. `step` adds (A + Aᵀ) times its first argument to the second.
 template <class Step, class Look>
 void walk(int nodes, int anchor, Step step, Look look) {
   std::vector<double> now(nodes, 0.0), next(nodes);
   now[anchor] = 1.0;
-  for (int t = 0, s = 0; s < kLooks; ++t) {
-    if (t == kSteps[s]) look(s++, now);
+  for (int t = 0;; ++t) {
+    const int s = look_after(t);
+    if (s >= 0) look(s, now);
+    if (s == kLooks - 1) return;
     std::fill(next.begin(), next.end(), 0.0);
     step(now, next);
     double peak = 0;
@@ -92,16 +74,6 @@ void walk(int nodes, int anchor, Step step, Look look) {
 }
 
 }  // namespace
-
-StartKind kind_of_start(int s, int kinds) {
-  const bool fresh = s % kRound < kFresh || !(kinds & kPerturbed);
-  if (!fresh || !(kinds & (kUniform | kAnchored))) return kPerturbed;
-  if (!(kinds & kUniform)) return kAnchored;
-  if (!(kinds & kAnchored)) return kUniform;
-  return s == 0 || (s >= kRound && s % 2 == 0) ? kUniform : kAnchored;
-}
-
-bool begins_round(int s, int kinds) { return s == 0 || (s % kRound == 0 && kind_of_start(s, kinds) != kPerturbed); }
 
 SparsePlan round_to_marginals(const Graph& graph, const Template& tmpl, const double* start, int64_t stride) {
   const int n = graph.n, m = tmpl.m;
@@ -159,8 +131,7 @@ void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const
   }
   cost.resize(feature_cost.size());
   kernels().squared_distances(n, ld, width, graph_signature.data(), template_signature.data(), cost.data());
-  const double largest = kernels().largest_magnitude(n, m, ld, feature_cost.data());
-  const double scale = alpha * (largest > 0 ? largest : 1.0);
+  const double scale = walk_scale(alpha, kernels().largest_magnitude(n, m, ld, feature_cost.data()));
   for (int i = 0; i < n; ++i)
     for (int k = 0; k < ld; ++k) {
       const size_t e = size_t(i) * ld + k;

@@ -8,19 +8,10 @@
 #include <vector>
 
 #include "problem.hpp"
+#include "start_rules.cuh"
 #include "transport.hpp"
 
 namespace tfgw {
-
-// Bit flags, which can be combined.
-enum StartKind : int { kGiven = 0, kUniform = 1, kAnchored = 2, kPerturbed = 4 };
-
-// The kind of start number s = 0, 1, …, among the allowed ones. Starts come in rounds, in each of which a few fresh
-// ones are followed by many near the minima that these have found.
-StartKind kind_of_start(int s, int kinds);
-
-// Whether to discard all minima found before start number s.
-bool begins_round(int s, int kinds);
 
 // A coupling near `start` (row i at start + i * stride, by original template node), whose marginals may be off by
 // rounding: rows and columns that are too heavy are scaled down, and the missing mass is spread as a product.

@@ -24,7 +24,7 @@ class FgwSolver {
     pair_.load();
     Team::sync();
     begin();
-    descend(result);
+    descend(result, OneCourse{*this});
     merge();
     split_costs(result);
     bound_gap(result);
@@ -35,7 +35,19 @@ class FgwSolver {
     writer.write(result, pair_.w.gradient, pair_.w.given);
   }
 
- private:
+ protected:
+  // How the descent of a single start begins: with the gradient in memory, whose ties are broken at hh̄ᵀ.
+  struct OneCourse {
+    const FgwSolver& solver;
+    TFGW_DEVICE bool breaks_ties(int iteration) const {
+      return solver.frame_.alpha > 0 && iteration == 0 && !solver.p_.start;
+    }
+    TFGW_DEVICE bool needs_gradient(int iteration) const { return iteration > 0; }
+    TFGW_DEVICE i64 max_iter() const { return solver.p_.max_iter; }
+    TFGW_DEVICE static bool is_from_cost() { return false; }  // whether the first atom is the first vertex
+    TFGW_DEVICE static void begin_at_vertex() {}
+  };
+
   // Solves the linear problem for the gradient at T, which is recomputed on request.
   TFGW_DEVICE Outcome solve_linear_problem(bool rebuild, int max_sweeps) {
     if (rebuild) {
@@ -72,12 +84,14 @@ class FgwSolver {
   }
 
   // Frank-Wolfe from the first atom. Fills in `result`, except for the two separate costs.
-  TFGW_DEVICE void descend(PairResult& result) {
+  template <class Course>
+  TFGW_DEVICE void descend(PairResult& result, Course course) {
     bool lazy = false;
     while (true) {
-      const bool tie_break = frame_.alpha > 0 && result.iterations == 0 && !p_.start;
-      const bool last = result.iterations + 1 >= p_.max_iter;
-      const Outcome outcome = solve_linear_problem(result.iterations > 0, sweep_limit(lazy, last));
+      const bool tie_break = course.breaks_ties(result.iterations);
+      const bool last = result.iterations + 1 >= course.max_iter();
+      const Outcome outcome =
+          solve_linear_problem(course.needs_gradient(result.iterations), sweep_limit(lazy, last));
       ++result.iterations;
       const bool moved = transport_.moved() || flow_ < 0;
       const bool unmoved_vertex = !moved && base_ == Base::vertex && live_ == u32(1) << flow_;
@@ -94,7 +108,7 @@ class FgwSolver {
       const bool flat = result.gap <= tolerance;
       lazy = !flat;
       const bool stationary = flat && !tie_break;
-      if (frame_.alpha > 0) {
+      if (frame_.alpha > 0 && !course.is_from_cost()) {
         if (flat && outcome == Outcome::improved) continue;
         if (last) {
           result.status = stationary ? Status::converged : Status::max_iter;
@@ -106,6 +120,11 @@ class FgwSolver {
       if (frame_.alpha <= 0) {  // a linear problem, solved
         weight_ = lane() == 0, result.gap = 0;
         return;
+      }
+      if (course.is_from_cost()) {
+        weight_ = lane() == 0, result.iterations = 0, lazy = false;
+        course.begin_at_vertex();
+        continue;
       }
       const double curvature = segment_curvature(frame_.alpha, own, mixed, squared);
       const bool saddle = is_saddle(curvature, result.gap, tolerance);

@@ -106,11 +106,14 @@ class Pair {
     for (int e = Team::thread(); e < n * P && frame.alpha > 0 && p.start; e += Team::kThreads)
       w.given[e] = from.given[e];
     wait_for_copies();
-    if constexpr (kShared) {
-      if (!has_structure(p) || frame.graph.dense) return;
-      for (int at = Team::thread(); at < n; at += Team::kThreads)
-        w.shared.place[w.shared.row[at]] = at;  // each thread reads only what it has copied
-    }
+    find_places();
+  }
+
+  // Copies only the structures to shared memory.
+  TFGW_DEVICE void load_structures() {
+    if constexpr (kShared) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.shared);
+    wait_for_copies();
+    find_places();
   }
 
   // Prefetches the linear cost into the gradient's memory. Each thread copies only what it will read.
@@ -225,6 +228,14 @@ class Pair {
         tree_memory(arena.template take<typename Tree::Memory>(1)),
         w(arena, frame.graph.n, frame.cols, frame.packed),
         cross_(block.problem, frame.graph, frame.k, frame.cols, w.gradient, w.half, w.shared) {}
+
+  TFGW_DEVICE void find_places() {
+    if constexpr (kShared) {
+      if (!has_structure(p) || frame.graph.dense) return;
+      for (int at = Team::thread(); at < n; at += Team::kThreads)
+        w.shared.place[w.shared.row[at]] = at;  // each thread reads only what it has copied
+    }
+  }
 
   TFGW_DEVICE double total(int at) const {
     double sum = memory.sums[0][at];

@@ -95,7 +95,7 @@ class GraphPreparer {
       const int edge = edge_at(begin + s);
       const i64 column = column_of(edge);
       const Entry a = entry_of(edge);
-      const int before = s > 0 ? edge - 1 : edge;
+      const int before = s > 0 && !scattered ? edge - 1 : edge;
       const i64 row_before = read_only(p_.edge_index + before) - first_, column_before = column_of(before);
       const bool after = s == 0 || row_before != a.row || column_before < column;
       return Listed{a, column >= 0 && column < n_, !scattered && after};

@@ -11,6 +11,9 @@
 // - Where costs differ by many powers of ten, the C++ core refines a linear problem until the small ones count as well.
 //   The kernels ignore reduced costs that are rounding of the largest cost, and add what they ignore to the gap.
 // - Minima over costs start from infinity in the C++ core and from kPadCost in the kernels.
+// - After an exchange (start_rules.cuh), X of the plan is recomputed in the C++ core and updated in the kernels.
+// - Equally good exchanges and neighbours are tried in the order in which a plan or a structure lists them in the C++
+//   core, and by index in the kernels.
 // - Template nodes that are equal in weight and features are ordered by structure in both, but not in the same order
 //   (cpp/canonical.hpp, template_order.cuh).
 #pragma once

@@ -48,17 +48,32 @@ TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
   }
 }
 
+// What a block does with an item of the queue: it solves a pair from one start. several_starts.cuh has the alternative.
+struct OneStart {
+  TFGW_DEVICE static int items_per_pair() { return 1; }
+  TFGW_DEVICE static void begin() {}         // run by all threads of a block, before its first item
+  TFGW_DEVICE static void take(int, int) {}  // announces the item of a part of the block's memory
+  template <int P>
+  TFGW_DEVICE static i64 workspace_size(int rows) {
+    return Workspace<P, false>::size(rows);
+  }
+  template <class Kind>
+  TFGW_DEVICE static void solve() {
+    solve_pair<Kind>();
+  }
+};
+
 // Blocks take pairs from the queue, largest first. Large pairs are solved by all warps of a block, smaller ones by one
 // warp each, as many at a time as fit into shared memory.
-template <int P, int kAtoms>
+template <int P, int kAtoms, class Work = OneStart>
 class SolveBlock {
  public:
-  TFGW_DEVICE SolveBlock(const Problem& p, i64 shared_size)
-      : p_(p), memory_(block_memory<P>()), shared_size_(shared_size), templates_(int(p.templates)) {}
+  TFGW_DEVICE SolveBlock(const Problem& p, i64 shared_size, const Work& work = {})
+      : p_(p), memory_(block_memory<P>()), shared_size_(shared_size), templates_(int(p.templates)), work_(work) {}
 
   // Kernel `solve`: all pairs, or those before the small ones.
   TFGW_DEVICE void run() {
-    if (!begin(Workspace<P, false>::size(p_.queue[kLargestGraph]))) return;
+    if (!begin(workspace_size(p_.queue[kLargestGraph]))) return;
     end_ = p_.queue[kNoSingleWarps] ? pairs() : p_.queue[kFirstSmall];
     int item = 0;
     while (true) {
@@ -75,20 +90,26 @@ class SolveBlock {
 
   // Kernel `solve_small`: the remaining pairs, one per warp.
   TFGW_DEVICE void run_small() {
-    if (p_.queue[kNoSingleWarps] || !begin(kBlockWarps * Workspace<P, false>::size(int(p_.for_small)))) return;
+    if (p_.queue[kNoSingleWarps] || !begin(kBlockWarps * workspace_size(int(p_.for_small)))) return;
     sync_block();
 #pragma unroll 1
     while (true) {
       const int item = next_of_warp(kNextSmall);
       if (item >= pairs()) return;
       if (!has_nodes(item, thread_in_block() / 32, kBlockWarps)) continue;
-      if (arcs(mine()) <= 32 * kTiny) solve_pair<Shared<P, kTiny, 1, kAtoms>>();
-      else solve_pair<Shared<P, kSmall, 1, kAtoms>>();
+      if (arcs(mine()) <= 32 * kTiny) solve<Shared<P, kTiny, 1, kAtoms>>();
+      else solve<Shared<P, kSmall, 1, kAtoms>>();
     }
   }
 
  private:
-  TFGW_DEVICE int pairs() const { return int(p_.graphs) * templates_; }
+  TFGW_DEVICE int items_per_graph() const { return templates_ * work_.items_per_pair(); }
+  TFGW_DEVICE int pairs() const { return int(p_.graphs) * items_per_graph(); }
+  TFGW_DEVICE static i64 workspace_size(int rows) { return Work::template workspace_size<P>(rows); }
+  template <class Kind>
+  TFGW_DEVICE static void solve() {
+    Work::template solve<Kind>();
+  }
 
   // Takes the block's part of the working memory, at least `least` doubles. False if there is none.
   TFGW_DEVICE bool begin(i64 least) {
@@ -99,15 +120,16 @@ class SolveBlock {
     const u64* const from = reinterpret_cast<const u64*>(&p_);
     u64* const to = reinterpret_cast<u64*>(&memory_.problem);
     for (int e = thread_in_block(); e < int(sizeof(Problem) / 8); e += threads_in_block()) to[e] = from[e];
+    work_.begin();
     return true;
   }
 
   // Pairs that the block solves at a time. Never decreases along the queue.
   TFGW_DEVICE int at_a_time(int item) const {
     if (P > 32 || item < p_.team_pairs || p_.queue[kNoSingleWarps]) return 1;
-    const int b = p_.order[item / templates_], n = p_.ptr[b + 1] - p_.ptr[b];
+    const int b = p_.order[item / items_per_graph()], n = p_.ptr[b + 1] - p_.ptr[b];
     int pairs = pairs_at_a_time(p_, n);
-    while (pairs > 1 && pairs * Workspace<P, false>::size(n) > room_) --pairs;
+    while (pairs > 1 && pairs * workspace_size(n) > room_) --pairs;
     return pairs;
   }
 
@@ -117,17 +139,17 @@ class SolveBlock {
       if (thread_in_block() < 32) write_empty(p_, i64(frame.b) * templates_ + frame.k);
       return;
     }
-    if (thread_in_block() == 0) memory_.frame[0] = frame;
+    if (thread_in_block() == 0) memory_.frame[0] = frame, work_.take(item, 0);
     sync_block();
     if constexpr (P <= 32) {
       if (frame.in_shared) {
-        if (arcs(frame) <= 32 * kSmall) return solve_pair<Shared<P, kSmall, kBlockWarps, kAtoms>>();
-        if (arcs(frame) <= 32 * kMedium) return solve_pair<Shared<P, kMedium, kBlockWarps, kAtoms>>();
-        if (arcs(frame) <= 32 * kLarge) return solve_pair<Shared<P, kLarge, kBlockWarps, kAtoms>>();
-        return solve_pair<Shared<P, kHuge, kBlockWarps, kAtoms>>();
+        if (arcs(frame) <= 32 * kSmall) return solve<Shared<P, kSmall, kBlockWarps, kAtoms>>();
+        if (arcs(frame) <= 32 * kMedium) return solve<Shared<P, kMedium, kBlockWarps, kAtoms>>();
+        if (arcs(frame) <= 32 * kLarge) return solve<Shared<P, kLarge, kBlockWarps, kAtoms>>();
+        return solve<Shared<P, kHuge, kBlockWarps, kAtoms>>();
       }
     }
-    solve_pair<Global<P, kBlockWarps>>();
+    solve<Global<P, kBlockWarps>>();
   }
 
   // Warp 0 starts with the given item. A warp whose next item allows more pairs at a time holds it until all others
@@ -156,9 +178,9 @@ class SolveBlock {
   TFGW_DEVICE void solve_with_warp(int item, int pairs) {
     if (!has_nodes(item, thread_in_block() / 32, pairs)) return;
     // With few pairs, all sizes run at the same time, and more specialised code means more instruction cache misses.
-    if (arcs(mine()) <= 32 * kTiny && end_ > kMany * blocks_in_grid()) return solve_pair<Shared<P, kTiny, 1, kAtoms>>();
-    if (arcs(mine()) <= 32 * kSmall) return solve_pair<Shared<P, kSmall, 1, kAtoms>>();
-    solve_pair<Shared<P, kMedium, 1, kAtoms>>();
+    if (arcs(mine()) <= 32 * kTiny && end_ > kMany * blocks_in_grid()) return solve<Shared<P, kTiny, 1, kAtoms>>();
+    if (arcs(mine()) <= 32 * kSmall) return solve<Shared<P, kSmall, 1, kAtoms>>();
+    solve<Shared<P, kMedium, 1, kAtoms>>();
   }
 
   // Describes the warp's next pair in shared memory. Returns false, after writing the results, if the graph is empty.
@@ -168,7 +190,7 @@ class SolveBlock {
       write_empty(p_, i64(frame.b) * templates_ + frame.k);
       return false;
     }
-    if (lane() == 0) memory_.frame[part] = frame;
+    if (lane() == 0) memory_.frame[part] = frame, work_.take(item, part);
     sync_warp();
     return true;
   }
@@ -178,7 +200,7 @@ class SolveBlock {
   // Description of a pair that gets one of several equal parts of the block's memory.
   TFGW_DEVICE Frame frame_of(int item, int part, int parts) const {
     Frame f;
-    f.b = p_.order[item / templates_], f.k = item % templates_;
+    f.b = p_.order[item / items_per_graph()], f.k = item / work_.items_per_pair() % templates_;
     f.graph = graph_view(p_, f.b);
     f.cols = p_.live_count[f.k];
     f.alpha = has_structure(p_) ? p_.alpha[f.k] : 0.0;
@@ -203,6 +225,7 @@ class SolveBlock {
   BlockMemory<P>& memory_;
   const i64 shared_size_;
   const int templates_;
+  const Work work_;
   int end_ = 0;   // end of the queue's items
   i64 room_ = 0;  // available working memory in doubles
 };

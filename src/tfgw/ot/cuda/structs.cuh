@@ -106,14 +106,55 @@ struct SharedEntries {
   double *structure, *alphas;  // (templates, places), (templates)
 };
 
+// The best start of a pair so far.
+struct BestStart {
+  double value;
+  int start;     // −1: none
+  int at_floor;  // the first start whose value no other can be below, or a number beyond all starts
+  int lock;      // held while a start is compared and written
+  int unused;
+};
+
+// Several starts per pair (docs/gpu.md), in waves: first all fresh ones, then those that depend on earlier ones, one of
+// each round at a time. Every member has 8 bytes.
+struct Starts {
+  i64 count, kinds;    // starts per pair, and their allowed kinds (start_rules.cuh)
+  i64 fresh, rounds;   // per pair: starts that depend on no other, and rounds of those that do
+  i64 items;           // starts per pair in this wave
+  i64 wave;            // −1: the fresh starts
+  BestStart* best;     // (pairs)
+  const double *tied;  // (rows, padded): gradient at hh̄ᵀ with its ties broken
+  const double* at_product;  // (pairs, 2): (1−α)⟨M, T⟩ and ⟨T, X(T)⟩ at hh̄ᵀ
+  double* cost;        // (items, rows, padded): the cost of each start's first linear problem
+  void* arcs;          // (items, rows + pairs · padded): an optimal basis is sought from here
+  int* kind;           // (pairs, items)
+  double* value;       // (pairs, count): where each fresh start ended; null if no start depends on it
+  double* gradient;    // (rounds, rows, kKept, padded): gradients at minima; null likewise
+  void* lowest;        // (rounds, pairs): which minima; null likewise
+  int* queues;         // (kQueues, kCounters)
+};
+enum StartQueue { kWaveQueue, kProductQueue, kQueues };
+
 // Threads of a block, by kernel.
 constexpr int kStartWarps = 4, kBlockWarps = 4;  // warps per block of `start` and of `solve`
 constexpr int kIndexThreads = 1024, kPrepareThreads = 256;
 constexpr int kStartThreads = 32 * kStartWarps, kSolveThreads = 32 * kBlockWarps;
 constexpr int kNodeThreads = 128, kEdgeThreads = 128, kTemplateThreads = 512, kEntryThreads = 256;
 constexpr int kStartBlocks = 4, kSolveBlocks = 2, kSmallBlocks = 3;  // blocks per multiprocessor
+constexpr int kBeginThreads = 128, kBeginBlocks = 4;  // of `starts_begin`
 constexpr int kMany = 16;  // pairs per block of `solve` from which the smallest get specialised code
 constexpr int kSharedAtoms = 16, kSmallSharedAtoms = 8;  // atoms of `solve` and of `solve_small` in shared memory
 constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient per lane and per block
+
+// The start that a team works on: its place in the wave, its number, and what the team's first thread decided.
+struct CurrentStart {
+  int item, start, decision, unused;
+};
+
+// The part of a block's shared memory that follows its pairs, if they have several starts.
+struct alignas(16) StartsBlock {
+  Starts starts;                      // the kernel's parameter
+  CurrentStart current[kBlockWarps];  // by warp; only the first if all warps share a pair
+};
 
 }  // namespace tfgw

@@ -77,6 +77,15 @@ TFGW_DEVICE void copy_async(T* shared, const T* global) {
 TFGW_DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" : : : "memory"); }
 TFGW_DEVICE int atomic_add(int* at, int v) { return atomicAdd(at, v); }
 TFGW_DEVICE void atomic_max(int* at, int v) { atomicMax(at, v); }
+TFGW_DEVICE void atomic_min(int* at, int v) { atomicMin(at, v); }
+TFGW_DEVICE int atomic_exchange(int* at, int v) { return atomicExch(at, v); }
+// Orders this thread's accesses to global memory, as seen by the whole GPU.
+TFGW_DEVICE void fence() { __threadfence(); }
+// Loads what other blocks may have written.
+template <class T>
+TFGW_DEVICE T read_fresh(const T* at) {
+  return *static_cast<const volatile T*>(at);
+}
 // Returns the value. Keeps the compiler from selecting between addresses instead of values, which would put the values
 // into local memory.
 TFGW_DEVICE u32 in_register(u32 v) {

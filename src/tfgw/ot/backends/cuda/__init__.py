@@ -30,17 +30,32 @@ def gpu_of(device: torch.device) -> Gpu:
 
 def unsupported_reason(problem: Problem) -> str | None:
     """Return why the kernels cannot solve a problem, or ``None`` if they can."""
-    if problem.n_starts > 1 or not (problem.start_kinds & UNIFORM or problem.initial_plans is not None):
-        return "its kernels know a single start (n_starts=1), hh̄ᵀ or a given plan"
     shape = (problem.num_graphs, problem.x.shape[0], *problem.template_weights.shape)
-    return unsupported_size(problem.x.device, *shape, initial_plans=problem.initial_plans is not None)
+    return unsupported_size(
+        problem.x.device,
+        *shape,
+        initial_plans=problem.initial_plans is not None,
+        n_starts=problem.n_starts,
+        start_kinds=problem.start_kinds,
+    )
 
 
 def unsupported_size(
-    device: torch.device, graphs: int, nodes: int, templates: int, template_nodes: int, *, initial_plans: bool = False
+    device: torch.device,
+    graphs: int,
+    nodes: int,
+    templates: int,
+    template_nodes: int,
+    *,
+    initial_plans: bool = False,
+    n_starts: int = 1,
+    start_kinds: int = UNIFORM,
 ) -> str | None:
     """Return why the kernels cannot solve problems of this size on a device, or ``None`` if they can."""
-    reason: str | None = gpu_of(device).host.unsupported_reason(graphs, nodes, templates, template_nodes, initial_plans)
+    host = gpu_of(device).host
+    reason: str | None = host.unsupported_reason(
+        graphs, nodes, templates, template_nodes, initial_plans, n_starts, start_kinds
+    )
     return reason
 
 

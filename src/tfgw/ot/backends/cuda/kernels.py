@@ -29,15 +29,19 @@ def kernel(device: int, name: str, columns: int) -> int:
         return found
 
 
-def load_forward(template_nodes: int, device: int) -> None:
+def load_forward(template_nodes: int, device: int, *, n_starts: int = 1) -> None:
     """Load all kernels that a solve with templates of this size may launch, before the first solve."""
     columns = next((columns for columns in SIZE_CLASSES if template_nodes <= columns), None)
     if columns is None:
         return
-    compile_ahead(columns, architecture_of(device))
+    groups = (False, True) if n_starts > 1 else (False,)
+    for several in groups:
+        compile_ahead(columns, architecture_of(device), several=several)
     torch.empty(1, device=torch.device("cuda", device))  # initialises CUDA
-    for name in [name for unit in units_of(columns) if unit.forward for name in unit.kernels]:
-        kernel(device, name, columns)
+    for unit in units_of(columns):
+        if unit.forward and unit.several in groups:
+            for name in unit.kernels:
+                kernel(device, name, columns)
 
 
 @cache

@@ -1,6 +1,8 @@
 """Get the machine code of a unit from the files of the package, the disk cache, or the compiler.
 
 machine_code ─▶ compile_ahead: all units of a size class at once, each in a thread ─▶ shipped | cached | compile_unit
+
+The units of several starts are separate, because most users never need them.
 """
 
 import lzma
@@ -24,20 +26,26 @@ SHIPPED_VERSION = (13, 0)
 
 def machine_code(unit: Unit, columns: int, architecture: Architecture) -> bytes:
     """Return machine code for the driver. Waits only for this unit, while other units of its size class continue."""
-    return compile_ahead(columns, architecture)[unit].result()
+    return compile_ahead(columns, architecture, several=unit.several)[unit].result()
 
 
-def compile_ahead(columns: int, architecture: Architecture) -> dict[Unit, "Future[bytes]"]:
-    """Start to find or compile all units of a size class, unless this has started already, and do not wait."""
+def compile_ahead(columns: int, architecture: Architecture, *, several: bool = False) -> dict[Unit, "Future[bytes]"]:
+    """Start to find or compile the units of a size class, unless this has started already, and do not wait.
+
+    Args:
+        columns: Maximum number of template nodes.
+        architecture: Compute capability of the GPU.
+        several: Whether to compile the units that only several starts need, or all others.
+    """
     with _lock:
-        key = columns, architecture
+        key = columns, architecture, several
         if key not in _begun or any(_failed(future) for future in _begun[key].values()):
-            units = units_of(columns)
+            units = units_of(columns, several=several)
             _begun[key] = {unit: _threads().submit(_find, unit, columns, architecture) for unit in units}
         return _begun[key]
 
 
-_begun: dict[tuple[int, Architecture], dict[Unit, "Future[bytes]"]] = {}
+_begun: dict[tuple[int, Architecture, bool], dict[Unit, "Future[bytes]"]] = {}
 _lock = Lock()
 
 
@@ -56,8 +64,11 @@ def _find(unit: Unit, columns: int, architecture: Architecture) -> bytes:
 
 
 def origin(columns: int, architecture: Architecture) -> str:
-    """Return the current source of a size class's machine code: ``"package"``, ``"cache"`` or ``"compiler"``."""
-    units = units_of(columns)
+    """Return the current source of a size class's machine code: ``"package"``, ``"cache"`` or ``"compiler"``.
+
+    The units of several starts do not count.
+    """
+    units = units_of(columns, several=False)
     if all(shipped(unit, columns, architecture) for unit in units):
         return "package"
     return "cache" if all(_cached(unit, columns, architecture) for unit in units) else "compiler"

@@ -20,10 +20,15 @@ class Unit(NamedTuple):
     """The largest size class that has this unit."""
     forward: bool = True
     """Whether the forward pass launches the kernels; otherwise, the backward pass does."""
+    several: bool = False
+    """Whether only solves from several starts launch the kernels."""
 
 
 # Units that take longest to compile come first.
 UNITS = (
+    Unit("starts", ("tfgw_starts",), largest=128, several=True),
+    Unit("starts_small", ("tfgw_starts_small",), largest=32, several=True),
+    Unit("starts_begin", ("tfgw_starts_begin", "tfgw_starts_product"), largest=128, several=True),
     Unit("solve", ("tfgw_solve",)),
     Unit("solve_small", ("tfgw_solve_small",), largest=32),
     Unit("start", ("tfgw_start",)),
@@ -37,9 +42,9 @@ UNITS = (
 )
 
 
-def units_of(columns: int) -> list[Unit]:
-    """Return the units of a size class."""
-    return [unit for unit in UNITS if columns <= unit.largest]
+def units_of(columns: int, *, several: bool | None = None) -> list[Unit]:
+    """Return the units of a size class: those of several starts, the others, or all of them."""
+    return [unit for unit in UNITS if columns <= unit.largest and several in (None, unit.several)]
 
 
 def unit_of(kernel: str) -> Unit:

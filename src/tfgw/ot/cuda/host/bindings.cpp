@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "gpu.hpp"
+#include "start_rules.cuh"
 
 namespace tfgw::gpu {
 namespace {
@@ -65,7 +66,7 @@ void bind(nb::module_& module) {
           nb::kw_only(), nb::arg("driver"), nb::arg("processors"), nb::arg("shared"), nb::arg("memory"),
           nb::arg("generation"), nb::arg("kernel"), nb::arg("stream"))
       .def("unsupported_reason", &Gpu::unsupported_reason, nb::arg("graphs"), nb::arg("nodes"), nb::arg("templates"),
-           nb::arg("columns"), nb::arg("start"))
+           nb::arg("columns"), nb::arg("start"), nb::arg("starts"), nb::arg("kinds"))
       .def(
           "solve",
           [](Gpu& self, nb::tuple given, double weight_tolerance, int wanted) {
@@ -76,12 +77,12 @@ void bind(nb::module_& module) {
       .def("backward", &Gpu::backward, nb::arg("given"), nb::arg("grad"), nb::arg("solved"), nb::arg("needs"),
            nb::arg("weight_tolerance"), nb::arg("prepared").none());
   // For the tests.
-  module.def("gpu_workspace_size", &workspace_size, nb::arg("rows"), nb::arg("padded"));
+  module.def("gpu_workspace_size", &workspace_size, nb::arg("rows"), nb::arg("padded"), nb::arg("several") = false);
   module.def("gpu_size_class", &size_class, nb::arg("columns"));
   module.def(
       "gpu_solve_shape",
       [](i64 shared, i64 graphs, i64 nodes, i64 edges, i64 columns, i64 processors) {
-        const SolveShape shape = solve_shape(counts(graphs, nodes, 0, edges, 1, columns), shared, processors);
+        const SolveShape shape = solve_shape(counts(graphs, nodes, 0, edges, 1, columns), shared, processors, {1, kUniform, false});
         return std::make_tuple(shape.per_processor, shape.shared, shape.small_graphs, shape.start_shared,
                                shape.smallest_graphs, shape.small_shared);
       },

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "start_rules.cuh"
+
 namespace tfgw::gpu {
 namespace {
 
@@ -17,12 +19,17 @@ constexpr KernelKind kKinds[kKernels] = {
     {"tfgw_start_many", 32},
     {"tfgw_solve", kSolveThreads},
     {"tfgw_solve_small", kSolveThreads},
+    {"tfgw_starts_product", kBeginThreads},
+    {"tfgw_starts_begin", kBeginThreads},
+    {"tfgw_starts", kSolveThreads},
+    {"tfgw_starts_small", kSolveThreads},
     {"tfgw_backward_nodes", kNodeThreads},
     {"tfgw_backward_edges", kEdgeThreads},
     {"tfgw_backward_templates", kTemplateThreads},
     {"tfgw_fold", kEntryThreads},
 };
 
+constexpr i64 kMostItems = i64(1) << 30;  // of a queue; the kernels count them with int
 constexpr unsigned kWithoutTiming = 2, kPortable = 1;  // flags of events, of host memory
 
 template <class T>
@@ -77,17 +84,40 @@ class Gpu::Lease {
   bool recorded_ = false;
 };
 
-std::optional<std::string> Gpu::unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const {
+// How many blocks to launch, and with how much memory.
+struct Gpu::Launches {
+  SolveShape shape;
+  StartCounts counts;
+  PlacedStarts placed;
+  i64 pairs, small_blocks;
+  i64 processors;
+
+  // Blocks of `solve` or `starts` for a queue of this many items per pair.
+  i64 blocks(i64 items) const { return std::min(pairs * items, shape.per_processor * processors); }
+};
+
+std::optional<std::string> Gpu::unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start,
+                                                   i64 starts, i64 kinds) const {
   const std::optional<int> padded = size_class(columns);
   if (!padded)
     return "templates have " + std::to_string(columns) + " nodes, more than " + std::to_string(kSizeClasses.back());
   if (properties_.generation < 8) return "the GPU is older than compute capability 8.0";
-  const i64 room = properties_.memory / 16, workspace = workspace_size(nodes, *padded);  // half the memory, in doubles
+  const StartCounts counts(starts, kinds, start);
+  if (counts.several() && *padded > kLargestWithStarts)
+    return "templates have " + std::to_string(columns) + " nodes, and several starts are limited to " +
+           std::to_string(kLargestWithStarts);
+  const i64 room = properties_.memory / 16;  // half the memory, in doubles
+  const i64 workspace = workspace_size(nodes, *padded, counts.several());
   if (workspace > room)
     return "a batch of " + std::to_string(nodes) + " nodes may hold a graph too large for its memory";
-  if (workspace + beginning_size(graphs, nodes, templates, *padded, start) > room)
+  if (graphs * templates > kMostItems / std::max(i64(1), counts.fresh))
+    return std::to_string(graphs * templates) + " pairs have too many starts for its queue";
+  Problem p{};
+  p.graphs = graphs, p.nodes = nodes, p.templates = templates, p.padded = *padded;
+  const i64 shared_by_starts = place_starts(p, counts, 0).bytes / 8;
+  if (workspace + beginning_size(graphs, nodes, templates, *padded, start) + shared_by_starts > room)
     return "its memory has no room for " + std::to_string(nodes) + " nodes and " + std::to_string(templates) +
-           " templates at a time";
+           " templates at a time" + (counts.several() ? ", with " + std::to_string(starts) + " starts" : "");
   return std::nullopt;
 }
 
@@ -95,17 +125,23 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   const Fields fields(given);
   Described d = describe(fields);
   Problem& p = d.problem;
-  const SolveShape shape = solve_shape(p, properties_.shared, properties_.processors);
-  const i64 count = p.graphs * p.templates, blocks = std::min(count, shape.per_processor * properties_.processors);
+  // Without structure, the problem is linear, and its only minimum needs no other start.
+  const bool structured = d.given.has(kEdgeIndex) || d.given.has(kStructure);
+  const StartCounts counts(structured ? fields.as<i64>(kNumStarts) : 1,
+                           structured ? fields.as<i64>(kStartKinds) : i64(kUniform), p.start != nullptr);
+  const SolveShape shape = solve_shape(p, properties_.shared, properties_.processors, counts);
+  const i64 count = p.graphs * p.templates;
+  Launches launches{shape, counts, {}, count, kSmallBlocks * properties_.processors, properties_.processors};
+  const i64 blocks = launches.blocks(std::max(i64(1), counts.fresh));
   p.shared_size = shape.shared, p.start_shared = shape.start_shared;
   p.for_two = shape.small_graphs[0], p.for_three = shape.small_graphs[1], p.for_four = shape.small_graphs[2];
   p.for_small = shape.smallest_graphs, p.small_shared = shape.small_shared;
   p.team_pairs = team_pairs(p, blocks);
   p.max_iter = fields.as<i64>(kMaxIter), p.tol = fields.as<double>(kTol), p.weight_tolerance = weight_tolerance;
-  const i64 small_blocks = kSmallBlocks * properties_.processors;
-  p.scratch_size = scratch_size(p, blocks, small_blocks, properties_.memory);
+  p.scratch_size = scratch_size(p, blocks, launches.small_blocks, counts.several(), properties_.memory);
   const i64 beginning = beginning_size(p.graphs, p.nodes, p.templates, p.padded, p.start != nullptr);
-  const i64 working = 8 * (beginning + p.scratch_size), of_pairs = 8 * kPairWords * count;
+  const i64 of_starts = place_starts(p, counts, 0).bytes;
+  const i64 working = 8 * (beginning + p.scratch_size) + of_starts, of_pairs = 8 * kPairWords * count;
   // Each allocation takes as long as a launch, so memory that is internal or only read by the backward pass is one
   // allocation.
   const bool apart = wanted == kPairs || wanted == kPlans;
@@ -129,20 +165,55 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   const nb::object scratch = wanted == kDistances ? nb::none() : torch_.bytes(working, d.device);
   point(p.distance, torch_.address(distance));
   point(p.initial_state, wanted == kDistances ? d.prepared_end : torch_.address(scratch));
-  p.scratch = p.initial_state + beginning;
+  const i64 starts_at = reinterpret_cast<i64>(p.initial_state + beginning);
+  launches.placed = place_starts(p, counts, starts_at);
+  point(p.scratch, starts_at + of_starts);
   const i64 pairs_at = apart ? torch_.address(pairs) : d.prepared_end + (wanted == kDistances ? working : 0);
   place_results(p, pairs_at, wanted == kGradients ? pairs_at + of_pairs : torch_.address(plans));
   bool valid;
   {
     nb::gil_scoped_release other_threads;
-    const i64 starts = std::min(count, shape.start_per_processor * properties_.processors);
-    launch(shape.starts_many ? kStartMany : kStart, p.padded, starts, shape.start_shared, stream, p);
-    launch(kSolve, p.padded, blocks, shape.shared, stream, p);
-    if (p.for_small >= 0) launch(kSolveSmall, p.padded, small_blocks, p.small_shared, stream, p);
+    if (counts.several()) launch_starts(p, launches, stream);
+    else launch_solve(p, launches, stream);
     valid = !check || check->passed();
   }
   if (!valid) return nb::none();
   return nb::make_tuple(distance, pairs, plans, wanted == kDistances ? nb::none() : d.prepared);
+}
+
+void Gpu::launch_solve(const Problem& p, const Launches& to, Handle stream) {
+  const i64 starts = std::min(to.pairs, to.shape.start_per_processor * to.processors);
+  launch(to.shape.starts_many ? kStartMany : kStart, p.padded, starts, to.shape.start_shared, stream, p);
+  launch(kSolve, p.padded, to.blocks(1), p.shared_size, stream, p);
+  if (p.for_small >= 0) launch(kSolveSmall, p.padded, to.small_blocks, p.small_shared, stream, p);
+}
+
+void Gpu::launch_starts(const Problem& p, const Launches& to, Handle stream) {
+  Starts starts = to.placed.starts;
+  const Kernel start = to.shape.starts_many ? kStartMany : kStart;
+  const i64 start_blocks = std::min(to.pairs, to.shape.start_per_processor * to.processors);
+  launch(start, p.padded, start_blocks, to.shape.start_shared, stream, p);
+  // Every further launch needs a queue of its own: the counters of `p.queue` are used up.
+  const auto with_queue = [&](StartQueue queue) {
+    Problem other = p;
+    other.queue = starts.queues + queue * kCounters;
+    return other;
+  };
+  if (to.counts.given_and_product) {
+    launch(kStartsProduct, p.padded, 1, 0, stream, p, starts);
+    Problem product = with_queue(kProductQueue);
+    product.start = nullptr, product.initial_state = to.placed.product;
+    launch(start, p.padded, start_blocks, to.shape.start_shared, stream, product);
+  }
+  const Problem queued = with_queue(kWaveQueue);
+  const i64 more = sizeof(StartsBlock);
+  for (starts.wave = -1; starts.wave < to.counts.waves; ++starts.wave) {
+    starts.items = starts.wave < 0 ? starts.fresh : starts.rounds;
+    const i64 warps = kBeginThreads / 32, most = kBeginBlocks * to.processors;
+    launch(kStartsBegin, p.padded, std::min(ceil_div(to.pairs * starts.items, warps), most), 0, stream, p, starts);
+    launch(kStarts, p.padded, to.blocks(starts.items), p.shared_size + more, stream, queued, starts);
+    if (p.for_small >= 0) launch(kStartsSmall, p.padded, to.small_blocks, p.small_shared + more, stream, queued, starts);
+  }
 }
 
 nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs,

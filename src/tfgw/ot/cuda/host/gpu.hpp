@@ -15,8 +15,8 @@
 namespace tfgw::gpu {
 
 enum Kernel {
-  kIndex, kPrepare, kStart, kStartMany, kSolve, kSolveSmall, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold,
-  kKernels
+  kIndex, kPrepare, kStart, kStartMany, kSolve, kSolveSmall, kStartsProduct, kStartsBegin, kStarts, kStartsSmall, kBackwardNodes,
+  kBackwardEdges, kBackwardTemplates, kFold, kKernels
 };
 
 struct Properties {
@@ -57,8 +57,9 @@ class Gpu {
       : driver_(driver), properties_(properties), kernel_(std::move(kernel)), stream_(std::move(stream)) {}
 
   // Why the kernels cannot solve a problem of this many graphs, nodes, templates and nodes per template, with or
-  // without plans to start from; no value if they can.
-  std::optional<std::string> unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start) const;
+  // without plans to start from, and this many starts of these kinds; no value if they can.
+  std::optional<std::string> unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start,
+                                                i64 starts, i64 kinds) const;
 
   // Solves all pairs. Returns the distances and, as requested, pairs and plans (results.py) with the prepared memory;
   // None if the input is invalid. While a CUDA graph is captured, validity cannot be checked.
@@ -75,10 +76,13 @@ class Gpu {
 
  private:
   class Lease;
+  struct Launches;
 
   Described describe(const Fields& fields) const;
   void place(Described& d, nb::object memory) const;  // the prepared memory
   void prepare(const Described& d, Handle stream);
+  void launch_solve(const Problem& p, const Launches& launches, Handle stream);
+  void launch_starts(const Problem& p, const Launches& launches, Handle stream);
   template <class... Structs>
   void launch(Kernel kernel, i64 padded, i64 blocks, i64 shared, Handle stream, const Structs&... structs);
   Handle handle(Kernel kernel, i64 padded);

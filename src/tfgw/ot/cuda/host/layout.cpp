@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rules.cuh"
+#include "start_rules.cuh"
 
 namespace tfgw::gpu {
 namespace {
@@ -15,6 +15,11 @@ constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20 + 128, kMediumTree = 98 * 2
 // templates, of which few pairs would fit, this share of the GPU's memory if it is more.
 constexpr i64 kLargestScratch = i64(2) << 30, kWideShare = 16;
 
+struct Arc {  // as in initial_state.cuh, of which the host needs only the size
+  i64 flow;
+  int row, col;
+};
+
 }  // namespace
 
 std::optional<int> size_class(i64 columns) {
@@ -23,18 +28,21 @@ std::optional<int> size_class(i64 columns) {
   return std::nullopt;
 }
 
-i64 workspace_size(i64 rows, i64 padded) {
+i64 workspace_size(i64 rows, i64 padded, bool several) {
   constexpr i64 kAtoms = kMaxAtoms;
   const i64 entries = rows + padded;
   const i64 wide_basis = padded > 128 ? padded * padded / 16 + 8 * padded : 0;
-  return rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows + 3 * kAtoms * kAtoms + 64 +
-         wide_basis;
+  const i64 starts = several ? rows * padded + 8 * rows + 32 : 0;
+  return starts + rows * padded * (4 + kAtoms) + 2 * entries * (1 + kAtoms) + 6 * entries + 4 * rows +
+         3 * kAtoms * kAtoms + 64 + wide_basis;
 }
 
 // A graph of three times the average size should fit into a block's shared memory (solve_block.cuh), with as many
 // resident blocks as possible.
-SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
-  const auto share = [&](i64 blocks) { return (shared / blocks - kReserved) / 16 * 16; };
+SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const StartCounts& counted) {
+  const i64 items = p.graphs * p.templates * std::max(i64(1), counted.fresh);
+  const i64 of_starts = counted.several() ? sizeof(StartsBlock) : 0;
+  const auto share = [&](i64 blocks) { return (shared / blocks - kReserved - of_starts) / 16 * 16; };
   if (p.padded > 32) {  // only the most used arrays fit
     const i64 solves = p.padded > 256 ? 1 : kSolveBlocks;  // the basis alone takes 164 KiB
     return {solves, share(solves), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false, -1, 0};
@@ -57,8 +65,7 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors) {
     return std::max(nodes_of(bytes - kSmallTree, 64), nodes_of(bytes - kMediumTree, 96));
   };
   const i64 small = nodes_of((share(kSmallBlocks) - kBlock) / kBlockWarps - fixed_of(kSmallSharedAtoms) - kSmallTree, 64);
-  const bool many_small =
-      p.graphs * p.templates >= kMany * kSolveBlocks * processors && 4 * small >= 3 * average && !p.dense;
+  const bool many_small = items >= kMany * kSolveBlocks * processors && 4 * small >= 3 * average && !p.dense;
   return {solves, share(solves), {nodes(2), nodes(3), nodes(4)}, starts, share(starts), many, many_small ? small : -1,
           share(kSmallBlocks)};
 }
@@ -67,18 +74,59 @@ i64 team_pairs(const Problem& p, i64 blocks) {
   return ceil_div(p.nodes, p.graphs) > p.for_four ? blocks : blocks / 2;
 }
 
-i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks, i64 memory) {
-  i64 each = workspace_size(ceil_div(6 * p.nodes, p.graphs), p.padded);
-  each = std::max({each, 2 * workspace_size(p.for_two, p.padded), 3 * workspace_size(p.for_three, p.padded),
-                   4 * workspace_size(p.for_four, p.padded)});
-  const i64 small = p.for_small < 0 ? 0 : small_blocks * kBlockWarps * workspace_size(p.for_small, p.padded);
+i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks, bool several, i64 memory) {
+  const auto size = [&](i64 rows) { return workspace_size(rows, p.padded, several); };
+  const i64 each = std::max({size(ceil_div(6 * p.nodes, p.graphs)), 2 * size(p.for_two), 3 * size(p.for_three),
+                             4 * size(p.for_four)});
+  const i64 small = p.for_small < 0 ? 0 : small_blocks * kBlockWarps * size(p.for_small);
   const i64 most = p.padded > 128 ? std::max(kLargestScratch, memory / kWideShare) : kLargestScratch;
-  return std::max(workspace_size(p.nodes, p.padded), std::min(most / 16 * 2, std::max(blocks * each, small)));
+  return std::max(size(p.nodes), std::min(most / 16 * 2, std::max(blocks * each, small)));
 }
 
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start) {
   const i64 rows = nodes * templates, pairs = graphs * templates;
   return (start ? 4 : 2) * rows * padded + 2 * (rows + pairs * padded) + 2 * pairs;
+}
+
+StartCounts::StartCounts(i64 count, i64 kinds, bool given)
+    : count(count), kinds(kinds), fresh(0), rounds(0), waves(0), given_and_product(false) {
+  if (count == 1 && (given || (kinds & kUniform))) return;
+  const bool repeats = kinds & (kUniform | kAnchored);
+  if (!(kinds & kPerturbed)) fresh = count;
+  else if (repeats) fresh = count / kRound * kFresh + std::min(count % kRound, i64(kFresh));
+  else fresh = 1;
+  if (kinds & kPerturbed) rounds = !repeats ? count > 1 : count > kFresh ? ceil_div(count - kFresh, kRound) : 0;
+  if (rounds) waves = repeats ? std::min(count, i64(kRound)) - kFresh : count - 1;
+  for (int s = 1; s < count && given && !given_and_product; ++s)
+    given_and_product = kind_of_start(s, int(kinds)) == kUniform;
+}
+
+PlacedStarts place_starts(const Problem& p, const StartCounts& starts, i64 address) {
+  if (!starts.several()) return {};
+  const i64 pairs = p.graphs * p.templates, rows = p.nodes * p.templates;
+  Starts s{};
+  s.count = starts.count, s.kinds = starts.kinds, s.fresh = starts.fresh, s.rounds = starts.rounds;
+  Arena arena(address);
+  arena.take(s.best, pairs);
+  arena.take(s.queues, kQueues * kCounters);
+  const i64 most = std::max(starts.fresh, starts.rounds);
+  arena.take(s.cost, most * rows * p.padded);
+  Arc* arcs;
+  arena.take(arcs, most * (rows + pairs * p.padded));
+  s.arcs = arcs;
+  arena.take(s.kind, most * pairs);
+  if (starts.rounds) {
+    arena.take(s.value, pairs * starts.count);
+    arena.take(s.gradient, starts.rounds * rows * kKept * p.padded);
+    LowestValues* lowest;
+    arena.take(lowest, starts.rounds * pairs);
+    s.lowest = lowest;
+  }
+  double* product = p.initial_state;
+  if (starts.given_and_product) arena.take(product, beginning_size(p.graphs, p.nodes, p.templates, p.padded, false));
+  s.tied = product + rows * p.padded;
+  s.at_product = product + 2 * rows * p.padded + 2 * (rows + pairs * p.padded);
+  return {s, product, arena.end() - address};
 }
 
 i64 place_prepared(Problem& p, i64 address) {

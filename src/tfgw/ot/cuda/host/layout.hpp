@@ -12,12 +12,27 @@ constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
 // Padded numbers of template nodes for which kernels exist (`SIZE_CLASSES` in backends/cuda/units.py).
 constexpr std::array<int, 6> kSizeClasses = {16, 32, 64, 128, 256, 512};
+constexpr int kLargestWithStarts = 128;  // the largest size class with kernels for several starts
 
 // The size class of a template; no value if it has too many nodes.
 std::optional<int> size_class(i64 columns);
 
-// Working memory of one pair's solve in doubles, an even number: `Workspace::size` of workspace.cuh.
-i64 workspace_size(i64 rows, i64 padded);
+// Working memory of one pair's solve in doubles, an even number: `Workspace::size` of workspace.cuh and, for several
+// starts, `StartsMemory::size` of starts_memory.cuh.
+i64 workspace_size(i64 rows, i64 padded, bool several = false);
+
+// The starts of a pair, as the queue of the kernel `starts` counts them.
+struct StartCounts {
+  // For `count` starts of these kinds, the first of which is at a given plan or not.
+  StartCounts(i64 count, i64 kinds, bool given);
+
+  bool several() const { return fresh > 0; }
+
+  i64 count, kinds;
+  i64 fresh, rounds;     // as in Starts; 0 if `solve` knows the only start
+  i64 waves;             // of dependent starts
+  bool given_and_product;  // whether there are starts at given plans and at hh̄ᵀ
+};
 
 // How the blocks of a solve share a multiprocessor.
 struct SolveShape {
@@ -30,8 +45,9 @@ struct SolveShape {
   i64 small_shared;     // bytes of shared memory per block of `solve_small`
 };
 
-// For a problem whose counts are known, and the shared memory of a multiprocessor in bytes.
-SolveShape solve_shape(const Problem& p, i64 shared, i64 processors);
+// For a problem whose counts are known, and the shared memory of a multiprocessor in bytes. With several starts, blocks
+// have a StartsBlock in addition to `shared` and `small_shared`.
+SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const StartCounts& starts);
 
 // Number of pairs, the largest ones, that are solved by a whole block each, however small they are: half the number of
 // blocks, or all of it if a block has no room for four average pairs (docs/gpu.md).
@@ -39,10 +55,20 @@ i64 team_pairs(const Problem& p, i64 blocks);
 
 // Doubles of working memory for all blocks of `solve`, and then, in the same memory, for those of `solve_small`, on a GPU
 // with this many bytes of memory.
-i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks, i64 memory);
+i64 scratch_size(const Problem& p, i64 blocks, i64 small_blocks, bool several, i64 memory);
 
 // Doubles of the initial state of all pairs (initial_state.cuh); `start` tells whether there are plans to start from.
 i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start);
+
+// What the starts of a pair share, and where the kernel `start` writes the initial state at hh̄ᵀ.
+struct PlacedStarts {
+  Starts starts;
+  double* product;
+  i64 bytes;
+};
+
+// Lays it out from an address on, for a problem whose counts and initial state are known.
+PlacedStarts place_starts(const Problem& p, const StartCounts& starts, i64 address);
 
 // Calls place(name, member, entries) for each member that kernels prepare. Counts and `padded` must be set.
 template <class Place>
