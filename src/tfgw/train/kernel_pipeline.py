@@ -86,23 +86,26 @@ def train_kernel(
 
     targets = _targets(graphs.y, config.out_channels, task).to(device)
     counted = None if weights is None else weights.double().to(device)
-    fits = []
+    fits, means = [], []
     for level in config.levels:
         refined = [refined_graph(graph, level, discrete=config.discrete) for graph in graphs]
         for alpha in config.alphas:
             found = (distances or solved)(refined, alpha).to(device)
             fits.append(fit_ridge(found, targets, counted).cpu())
+            means.append(found.mean(0).cpu())
     left_out = torch.stack([fit.left_out for fit in fits]).mean(0)
     factor = sharpness(left_out, graphs.y) if task == "classification" else 1.0
     model = KernelModel(
         config,
         _stacked(list(graphs)),
-        torch.tensor([fit.rate for fit in fits], dtype=torch.float64),
-        torch.stack([fit.coefficients for fit in fits]),
-        torch.tensor(factor, dtype=torch.float64),
+        rates=torch.tensor([fit.rate for fit in fits], dtype=torch.float64),
+        coefficients=torch.stack([fit.coefficients for fit in fits]),
+        factor=torch.tensor(factor, dtype=torch.float64),
+        mean_distances=torch.stack(means),
+        left_out=factor * left_out,
     )
     model.num_threads = num_threads
-    return KernelTraining(model.eval(), factor * left_out, graphs.y, fits)
+    return KernelTraining(model.eval(), model.left_out, graphs.y, fits)
 
 
 def _targets(y: Tensor, channels: int, task: Task) -> Tensor:
