@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from tfgw.datasets.paths import data_folder
 from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
+    EpochRecord,
     Parts,
     Preprocessing,
     TrainConfig,
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> Answer:
         write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
         write_json(folder / HISTORY_FILE, describe_records(*training.result))
         if args.report:
-            _write_report(folder, trained, parts, options, training)
+            write_report(folder, trained, parts, options, training.result.records)
     return Answer(data, _text(data, folder))
 
 
@@ -185,8 +186,8 @@ def _score(trained: TrainedModel, prepared: GraphDataset, original: GraphDataset
     return float(sums(trained.task, found, cast(Tensor, original.y)).score) / len(prepared)
 
 
-def _write_report(
-    folder: Path, trained: TrainedModel, parts: Parts, options: dict[str, Any], training: Training
+def write_report(
+    folder: Path, trained: TrainedModel, parts: Parts, options: dict[str, Any], history: Sequence[EpochRecord] = ()
 ) -> None:
     """Write the report. A failure is only a warning, because the model is already saved."""
     try:
@@ -197,7 +198,7 @@ def _write_report(
             parts_by_name(parts),
             name=Path(trained.source["dataset"]).stem,
             options=options,
-            history=training.result.records,
+            history=history,
         )
         page.write(folder / REPORT_FILE)
     except ImportError as error:
@@ -208,16 +209,21 @@ def _write_report(
 
 def _text(data: dict[str, Any], folder: Path) -> str:
     rows = [[name.replace("_", " "), value] for name, value in data.items() if name != "folder" and value is not None]
+    return f"{table(rows)}\n\n{next_steps(folder, has_test=bool(data['test_graphs']))}"
+
+
+def next_steps(folder: Path, *, has_test: bool) -> str:
+    """Return the files of a finished run, and the commands that use them."""
     files = [
         [f"{folder / MODEL_FILE}", "trained model"],
         [f"{folder / RESULTS_FILE}", "these results and all options"],
     ]
     if (folder / REPORT_FILE).is_file():
         files.append([f"{folder / REPORT_FILE}", "report, open it in a browser"])
-    next_steps = [[f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"]]
-    if data["test_graphs"]:
-        next_steps += [
+    steps = [[f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"]]
+    if has_test:
+        steps += [
             [f"tfgw evaluate {folder}", "detailed metrics on the test graphs"],
             [f"tfgw check {folder}", "reliability of the distances"],
         ]
-    return f"{table(rows)}\n\n{table(files)}\n\nNext steps:\n{table(next_steps)}"
+    return f"{table(files)}\n\nNext steps:\n{table(steps)}"

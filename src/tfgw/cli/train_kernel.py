@@ -15,7 +15,7 @@ from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
 from tfgw.cli.output import Answer, table
 from tfgw.cli.run_folder import new_folder, write_json
 from tfgw.cli.source import Source
-from tfgw.cli.train import SOURCE_OPTIONS, run_options
+from tfgw.cli.train import SOURCE_OPTIONS, next_steps, run_options, write_report
 from tfgw.nn import KernelConfig
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
 from tfgw.train.graph_weights import weights_of_classes
@@ -55,7 +55,10 @@ def run(args: argparse.Namespace) -> Answer:
         trained, training = _train(args, source, parts, task, device)
         save_model(trained, folder / MODEL_FILE)
         data = _results(trained, parts, training) | {"seconds": round(time.perf_counter() - begin, 2)}
-        write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": chosen})
+        options = {name: value for name, value in chosen.items() if name in OPTIONS}
+        write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
+        if args.report:
+            write_report(folder, trained, parts, options)
     return Answer(data | {"folder": str(folder)}, _text(data, folder))
 
 
@@ -120,11 +123,4 @@ def _results(trained: TrainedModel, parts: Parts, training: KernelTraining) -> d
 
 def _text(data: dict[str, Any], folder: Path) -> str:
     rows = [[name.replace("_", " "), value] for name, value in data.items() if value is not None]
-    files = [
-        [f"{folder / MODEL_FILE}", "the model and its training graphs"],
-        [f"{folder / RESULTS_FILE}", "these results and all options"],
-    ]
-    steps = [[f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"]]
-    if data["test_graphs"]:
-        steps.append([f"tfgw evaluate {folder}", "detailed metrics on the test graphs"])
-    return f"{table(rows)}\n\n{table(files)}\n\nNext steps:\n{table(steps)}"
+    return f"{table(rows)}\n\n{next_steps(folder, has_test=bool(data['test_graphs']))}"

@@ -37,8 +37,8 @@ class KernelAttribution(NamedTuple):
     - ``training_contributions`` (N,): all training graphs, in their order.
 
     ``training_graphs`` (K,) are the indices of the listed graphs among all training graphs. ``kinds`` (K, D) divides
-    ``templates`` by kind of distance. ``distances`` (K, D) and ``plans`` (K, D, n, m) are those of the solver; plans of
-    training graphs with fewer than m nodes are padded with zeros.
+    ``templates`` by kind of distance. ``distances`` (K, D), ``training_distances`` (N, D) and ``plans`` (K, D, n, m)
+    are those of the solver; plans of training graphs with fewer than m nodes are padded with zeros.
     """
 
     target: int
@@ -46,6 +46,7 @@ class KernelAttribution(NamedTuple):
     reference_score: Tensor
     training_graphs: Tensor
     training_contributions: Tensor
+    training_distances: Tensor
     templates: Tensor
     rest: Tensor
     kinds: Tensor
@@ -119,6 +120,7 @@ def attribute_kernel(
         reference_score=shares.reference_score,
         training_graphs=listed,
         training_contributions=contributions,
+        training_distances=shares.distances.T,
         templates=contributions[listed],
         rest=contributions[others].sum(),
         kinds=shares.contributions[:, listed].T,
