@@ -27,7 +27,7 @@ from tfgw.train.kernel_pipeline import (
     default_alphas,
     device_of,
     is_discrete,
-    refined_graph,
+    refined_graphs,
     train_kernel,
 )
 
@@ -80,7 +80,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         prepared = self._learn_preprocessing(graphs)(graphs)
         config = self._config(prepared, 1)
         for level in config.levels:
-            refined = [refined_graph(graph, level, discrete=config.discrete) for graph in prepared]
+            refined = refined_graphs(prepared, level, discrete=config.discrete)
             for alpha in config.alphas:
                 self._cached(refined, alpha)
 
@@ -175,7 +175,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         for level in self.model_.config.levels:
             discrete = self.model_.config.discrete
             rows, columns = (
-                [key_of(refined_graph(graph, level, discrete=discrete)) for graph in part]
+                [key_of(graph) for graph in refined_graphs(part, level, discrete=discrete)]
                 for part in (graphs, self._train_graphs)
             )
             for alpha in self.model_.config.alphas:

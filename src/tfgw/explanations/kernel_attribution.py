@@ -14,6 +14,7 @@ from tfgw.explanations.explained_score import chosen_target, double, score_weigh
 from tfgw.explanations.node_orbits import mean_over_orbits, node_orbits, pair_orbits
 from tfgw.explanations.pair_costs import WeightedCosts, node_weights, structure_matrix, weighted_costs
 from tfgw.nn import KernelModel
+from tfgw.nn.threads import solver_threads
 from tfgw.ot import GraphBatch
 from tfgw.ot.pair_details import PairDetails, pair_details
 from tfgw.train.tasks import Task
@@ -100,7 +101,7 @@ def attribute_kernel(
             model.refined_training_graphs(level),
             alpha=alpha,
             n_starts=model.config.n_starts,
-            num_threads=model.num_threads,
+            num_threads=solver_threads(model.num_threads) or None,
         )
         for level, alpha in model.config.distances
     ]

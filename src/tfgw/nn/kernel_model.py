@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 from tfgw import ot
 from tfgw.nn.models import GraphInputs
 from tfgw.nn.refinement import refined_features
+from tfgw.nn.threads import solver_threads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +170,7 @@ class KernelModel(nn.Module):
                     alpha=alpha,
                     canonical=False,  # preprocessing does it
                     n_starts=self.config.n_starts,
-                    num_threads=self.num_threads,
+                    num_threads=solver_threads(self.num_threads) or None,
                 )
                 for alpha in self.config.alphas
             ]

@@ -14,7 +14,7 @@ from tfgw.nn.threads import networks_on_one_thread
 from tfgw.ot import pairwise
 from tfgw.train import Task
 from tfgw.train.evaluate import BATCH_SIZE, evaluation_mode, store_for
-from tfgw.train.kernel_pipeline import refined_graph
+from tfgw.train.kernel_pipeline import refined_graphs
 
 LANDMARKS, LANDMARK_PAIRS = 100, 400_000
 """Maximum number of training graphs whose distances are coordinates of the map, and of pairs to solve for it."""
@@ -73,10 +73,10 @@ def read_kernel(model: KernelModel, prepared: Mapping[str, GraphDataset], task: 
         (dataset,) = prepared.values()
         influences.append(_applied(model, dataset[:: _step(dataset)], task)[1])
     influence = torch.cat(influences)
-    others = [refined_graph(model.training_graph(i), level, discrete=model.config.discrete) for i in landmarks]
+    others = refined_graphs(map(model.training_graph, landmarks), level, discrete=model.config.discrete)
     columns = [
         pairwise(
-            [refined_graph(graph, level, discrete=model.config.discrete) for graph in dataset],
+            refined_graphs(dataset, level, discrete=model.config.discrete),
             others,
             alpha=alpha,
             canonical=False,  # preprocessing does it

@@ -7,10 +7,11 @@ from torch_geometric.data import Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.nn import KernelModel
+from tfgw.nn.threads import solver_threads
 from tfgw.ot.pair_details import pair_details
 from tfgw.train.batches import Batch
 from tfgw.train.evaluate import BATCH_SIZE, store_for
-from tfgw.train.kernel_pipeline import refined_graph
+from tfgw.train.kernel_pipeline import refined_graphs
 
 CHECKED = 64
 """Maximum number of training graphs to compare with."""
@@ -38,7 +39,7 @@ def kernel_diagnosis(model: KernelModel, prepared: GraphDataset, n_starts: int) 
 def _of_kind(
     model: KernelModel, batches: list[Batch], chosen: list[Data], level: int, alpha: float, n_starts: int
 ) -> ot.Diagnosis:
-    others = [refined_graph(graph, level, discrete=model.config.discrete) for graph in chosen]
+    others = refined_graphs(chosen, level, discrete=model.config.discrete)
     found = [
         pair_details(
             model.refined_batch(level, **batch.inputs),
@@ -46,7 +47,7 @@ def _of_kind(
             alpha=alpha,
             n_starts=n_starts,
             lower_bounds=True,
-            num_threads=model.num_threads,
+            num_threads=solver_threads(model.num_threads) or None,
         ).diagnosis
         for batch in batches
     ]
