@@ -172,6 +172,16 @@ def test_a_file_has_everything(tmp_path: Path) -> None:
         load_model(path).members  # noqa: B018
 
 
+def test_repeated_predictions_read_the_training_graphs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs, classes = molecules(12)
+    model = TFGWKernelClassifier(**SMALL).fit(graphs, classes)
+    expected = model.predict_proba(graphs[:3])
+    monkeypatch.setattr("tfgw.nn.kernel_model.read_graphs", lambda *_, **__: pytest.fail("read again"))
+    np.testing.assert_array_equal(model.predict_proba(graphs[:3]), expected)
+    with pytest.raises(pytest.fail.Exception, match="read again"):  # other tensors
+        model.model_.float()(graphs[0].x.float(), graphs[0].edge_index)
+
+
 def test_training_graphs_are_kept_in_order() -> None:
     graphs, classes = molecules(9)
     weighted = [Data(x=g.x, edge_index=g.edge_index, edge_weight=(g.edge_index.sum(0) + 0.5).double()) for g in graphs]

@@ -1,9 +1,11 @@
 """Details of pairs are those of the solves of ``pairwise``."""
 
+import pytest
 import torch
 from torch_geometric.data import Data
 
 from tfgw import ot
+from tfgw.ot.graph_lists import read_graphs
 from tfgw.ot.pair_details import pair_details
 
 CLOSE = {"rtol": 0, "atol": 1e-12}
@@ -57,6 +59,24 @@ def test_plans_are_couplings_with_the_value_of_the_distance(seed: int) -> None:
             torch.testing.assert_close(details.diagnosis.distances[b, k], value, **CLOSE)
 
 
+def test_plans_without_structure_are_between_the_original_nodes(seed: int) -> None:
+    """The solver merges nodes with equal features; their mass is divided by their weights."""
+    own, others = graphs([5, 7], seed), graphs([3, 9], seed + 1)
+    for data in (*own, *others):
+        data.x = (data.x > 0).double()
+    others.append(own[1].clone())
+    details = pair_details(own, others, alpha=0.0)
+    for b, graph in enumerate(own):
+        for k, other in enumerate(others):
+            T = torch.zeros(graph.num_nodes, other.num_nodes, dtype=torch.float64)
+            of_pair = details.plans.pairs == b * len(others) + k
+            T[details.plans.rows[of_pair], details.plans.columns[of_pair]] = details.plans.mass[of_pair]
+            torch.testing.assert_close(T.sum(1), graph.node_weights, **CLOSE)
+            torch.testing.assert_close(T.sum(0), other.node_weights, **CLOSE)
+            cost = (T * (graph.x[:, None] - other.x).square().sum(-1)).sum()
+            torch.testing.assert_close(details.diagnosis.distances[b, k], cost, **CLOSE)
+
+
 def test_quality_is_that_of_diagnose(seed: int) -> None:
     """A graph and two smaller ones, which are the templates of both functions."""
     (graph,), others = graphs([9], seed), graphs([6, 6], seed + 1)
@@ -87,3 +107,15 @@ def test_a_single_pair_of_equal_graphs() -> None:
     assert float(found.diagnosis.distances) == 0
     assert bool(found.diagnosis.local_minima)
     assert found.plans.rows.tolist() == found.plans.columns.tolist() == list(range(5))
+
+
+def test_a_list_that_is_read_once_gives_the_same_bits(seed: int) -> None:
+    own, others = graphs([5, 7], seed), graphs([3, 9, 5], seed + 1)
+    for alpha in (0.0, 0.6):
+        known = read_graphs(others, features_only=alpha == 0)
+        expected = ot.pairwise(own, others, alpha=alpha, canonical=False)
+        assert torch.equal(ot.pairwise(own, known, alpha=alpha, canonical=False), expected)
+        assert torch.equal(pair_details(own, known, alpha=alpha).diagnosis.distances, expected)
+        assert torch.equal(ot.pairwise(own, known, alpha=alpha), ot.pairwise(own, others, alpha=alpha))
+        with pytest.raises(ValueError, match="others: were read for another kind of comparison"):
+            ot.pairwise(own, known, alpha=0.3 if alpha == 0 else 0.0)

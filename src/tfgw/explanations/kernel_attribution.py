@@ -98,7 +98,7 @@ def attribute_kernel(
     found = [
         pair_details(
             model.refined_batch(level, **graph),
-            model.refined_training_graphs(level),
+            model.compared_training_graphs(level, alpha),
             alpha=alpha,
             n_starts=model.config.n_starts,
             num_threads=solver_threads(model.num_threads) or None,

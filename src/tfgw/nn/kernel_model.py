@@ -13,6 +13,8 @@ from tfgw import ot
 from tfgw.nn.models import GraphInputs
 from tfgw.nn.refinement import refined_features
 from tfgw.nn.threads import solver_threads
+from tfgw.ot.graph_lists import read_graphs
+from tfgw.ot.ragged import GraphList
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +120,7 @@ class KernelModel(nn.Module):
         self.register_buffer("mean_distances", mean_distances)
         self.register_buffer("left_out", left_out)
         self._encoded: dict[int, ot.GraphBatch] = {}
+        self._compared: dict[tuple[int, bool], GraphList] = {}
 
     @property
     def num_graphs(self) -> int:
@@ -166,7 +169,7 @@ class KernelModel(nn.Module):
             found += [
                 ot.pairwise(
                     refined,
-                    self.refined_training_graphs(level),
+                    self.compared_training_graphs(level, alpha),
                     alpha=alpha,
                     canonical=False,  # preprocessing does it
                     n_starts=self.config.n_starts,
@@ -192,8 +195,12 @@ class KernelModel(nn.Module):
         )
 
     def _apply(self, *args: Any, **options: Any) -> Self:
-        self._encoded.clear()  # the buffers may move to another device
-        return super()._apply(*args, **options)
+        before = self.graph_x
+        moved = super()._apply(*args, **options)
+        if (self.graph_x.device, self.graph_x.dtype) != (before.device, before.dtype):
+            self._encoded.clear()
+            self._compared.clear()
+        return moved
 
     def refined_training_graphs(self, level: int) -> ot.GraphBatch:
         """Return the training graphs with the refined features of a level."""
@@ -207,6 +214,14 @@ class KernelModel(nn.Module):
                 node_weights=self.graph_node_weights,
             )
         return self._encoded[level]
+
+    def compared_training_graphs(self, level: int, alpha: float) -> GraphList:
+        """Return the training graphs as :func:`tfgw.ot.pairwise` reads them. They are read once for many calls."""
+        features_only = alpha == 0
+        if (level, features_only) not in self._compared:
+            graphs = read_graphs(self.refined_training_graphs(level), features_only=features_only)
+            self._compared[level, features_only] = graphs
+        return self._compared[level, features_only]
 
     def _refined(self, x: Tensor, edge_index: Tensor, level: int) -> Tensor:
         refined = refined_features(x.cpu(), edge_index.cpu(), level, discrete=self.config.discrete)

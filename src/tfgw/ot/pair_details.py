@@ -12,7 +12,7 @@ from tfgw.ot.graph_lists import read_lists
 from tfgw.ot.inputs import GraphBatch
 from tfgw.ot.pair_solver import PairOptions, PairSolver
 from tfgw.ot.problem import MAX_ITER, TOL
-from tfgw.ot.ragged import RaggedSet, ragged_set
+from tfgw.ot.ragged import GraphList, RaggedSet, ragged_set
 from tfgw.ot.starts import START_KINDS
 
 
@@ -65,7 +65,8 @@ def pair_details(
         num_threads: Number of solver threads.
     """
     options = PairOptions.checked(alpha, MAX_ITER, TOL, n_starts, START_KINDS)
-    found = ragged_set(read_lists(graphs, others, features_only=options.alpha == 0), canonical=False)
+    lists = read_lists(graphs, others, features_only=options.alpha == 0)
+    found = ragged_set(lists, canonical=False)
     solver = PairSolver(found, options, num_threads=num_threads, checkpoint=None, purpose=b"details")
     row, column = (ranks.reshape(-1) for ranks in np.meshgrid(*found.ranks, indexing="ij"))
     (different,) = np.nonzero(row != column)  # equal graphs have distance 0, as in pairwise
@@ -87,7 +88,10 @@ def pair_details(
         local_minima=spread(solved["local_minima"], 1).bool(),
         status=spread(solved["status"], 0),
     )
-    return PairDetails(diagnosis, _plans(found, row, column, different, solved))
+    plans = _plans(found, row, column, different, solved)
+    if lists[0].merged is not None:
+        plans = _between_original_nodes(plans, lists)
+    return PairDetails(diagnosis, plans)
 
 
 def _plans(
@@ -110,3 +114,50 @@ def _plans(
         columns=torch.from_numpy(np.concatenate([columns, *nodes])[order].astype(np.int64)),
         mass=torch.from_numpy(mass[order]),
     )
+
+
+def _between_original_nodes(plans: PlanEntries, lists: list[GraphList]) -> PlanEntries:
+    """Divide the mass between merged nodes among the original nodes, in proportion to their weights."""
+    graphs, others = (_Originals.of(graphs) for graphs in lists)
+    pairs, rows, columns, mass = (field.numpy() for field in plans)
+    number = len(lists[1])
+    source, target = graphs.first[pairs // number] + rows, others.first[pairs % number] + columns
+    counts = graphs.counts[source] * others.counts[target]
+    entry = np.repeat(np.arange(len(pairs)), counts)
+    within = np.arange(len(entry)) - np.repeat(np.cumsum(counts) - counts, counts)
+    row, column = np.divmod(within, others.counts[target[entry]])
+    row, column = graphs.start[source[entry]] + row, others.start[target[entry]] + column
+    return PlanEntries(
+        pairs=torch.from_numpy(pairs[entry]),
+        rows=torch.from_numpy(graphs.node[row]),
+        columns=torch.from_numpy(others.node[column]),
+        mass=torch.from_numpy(mass[entry] * graphs.share[row] * others.share[column]),
+    )
+
+
+class _Originals(NamedTuple):
+    """Original nodes of a list of graphs with merged nodes, sorted by graph and merged node."""
+
+    first: np.ndarray
+    """First merged node of each graph"""
+    start: np.ndarray
+    """Position of the first original node of each merged node"""
+    counts: np.ndarray
+    """Number of original nodes of each merged node"""
+    node: np.ndarray
+    """Original node, within its graph"""
+    share: np.ndarray
+    """Share of the original node in the weight of its merged node"""
+
+    @classmethod
+    def of(cls, graphs: GraphList) -> "_Originals":
+        assert graphs.merged is not None
+        sizes = np.array([part.num_nodes for part in graphs])
+        first = np.cumsum(sizes) - sizes
+        place = np.concatenate([nodes.place + begin for nodes, begin in zip(graphs.merged, first, strict=True)])
+        node = np.concatenate([np.arange(len(nodes.place)) for nodes in graphs.merged])
+        weights = np.concatenate([nodes.weights for nodes in graphs.merged])
+        order, counts = np.argsort(place, kind="stable"), np.bincount(place, minlength=sizes.sum())
+        totals = np.bincount(place, weights, minlength=sizes.sum())[place]
+        share = np.where(totals > 0, weights / np.where(totals > 0, totals, 1), 1 / counts[place])
+        return cls(first, np.cumsum(counts) - counts, counts, node[order], share[order])
