@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tfgw.cli.arguments import given_options
 from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
+from tfgw.cli.model_choice import SOURCE_OPTIONS, choose_model, describe
 from tfgw.cli.output import Answer, table
 from tfgw.cli.run_folder import new_folder, resumed_folder, resumed_options, write_json
 from tfgw.cli.settings import complete, model_config, train_config, with_recipe
@@ -40,23 +41,36 @@ from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
 HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
-SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed", "smiles", "target", "id")
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Train a model, or continue an interrupted run."""
+    loaded: Parts | None = None
+    if args.resume is None and args.model == "auto":
+        chosen = run_options(args)
+        choice = choose_model(args, _source(chosen | {"validation": 0.0}))
+        print(f"tfgw: {describe(choice)}", file=sys.stderr)
+        args.model, loaded = choice.model, choice.parts
     if args.model == "kernel":
         from tfgw.cli.train_kernel import run as run_kernel
 
-        return run_kernel(args)
+        return run_kernel(args, loaded)
+    return _run_network(args, loaded)
+
+
+def _source(chosen: dict[str, Any]) -> Source:
+    known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
+    return Source(**known, values=chosen["task"] == "regression")
+
+
+def _run_network(args: argparse.Namespace, loaded: Parts | None) -> Answer:
     is_new = args.resume is None
     chosen = run_options(args) if is_new else resumed_options(args.resume, _given(args))
     if chosen.get("model") == "kernel":
         raise ValueError(f"--resume {args.resume}: a kernel machine has no checkpoints; train it again")
-    known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
-    source = Source(**known, values=chosen["task"] == "regression")
+    source = _source(chosen)
     # Load before creating the folder, so that an invalid dataset or option leaves nothing behind.
-    parts = source.parts()
+    parts = source.parts() if loaded is None else loaded
     options = complete(chosen, dataset=source.dataset, train=parts.train)
     config, architecture = train_config(options), model_config(options, parts.train)
     weighted = _weighted(parts.train, config, options.get("class_weight"))

@@ -57,7 +57,7 @@ class KernelMachine(SavedModel, GraphEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load a fitted estimator from a file written by :meth:`save` or ``tfgw train --model kernel``."""
+        """Load a fitted estimator from a file written by :meth:`save` or ``tfgw train``."""
         trained = load_model(path)
         if not isinstance(trained.model, KernelModel):
             raise ValueError(f"{path}: the model is a network, not a kernel machine")
