@@ -129,8 +129,9 @@ class KernelModel(nn.Module):
 
     def training_graph(self, number: int) -> Data:
         """Return a preprocessed training graph."""
-        nodes = (self.graph_batch == number).nonzero()[:, 0]
-        first, edges = int(nodes[0]), self.graph_batch[self.graph_edge_index[0]] == number
+        first, last = torch.searchsorted(self.graph_batch, self.graph_batch.new_tensor([number, number + 1])).tolist()
+        nodes, source = slice(first, last), self.graph_edge_index[0]
+        edges = (source >= first) & (source < last)
         graph = Data(x=self.graph_x[nodes], edge_index=self.graph_edge_index[:, edges] - first)
         if self.graph_edge_weight is not None:
             graph.edge_weight = self.graph_edge_weight[edges]

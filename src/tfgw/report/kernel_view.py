@@ -10,7 +10,7 @@ from torch import Tensor
 from tfgw.datasets import GraphDataset
 from tfgw.explanations.explained_score import score_weights
 from tfgw.nn import KernelModel
-from tfgw.nn.threads import networks_on_one_thread
+from tfgw.nn.threads import networks_on_one_thread, solver_threads
 from tfgw.ot import pairwise
 from tfgw.train import Task
 from tfgw.train.evaluate import BATCH_SIZE, evaluation_mode, store_for
@@ -73,17 +73,19 @@ def read_kernel(model: KernelModel, prepared: Mapping[str, GraphDataset], task: 
         (dataset,) = prepared.values()
         influences.append(_applied(model, dataset[:: _step(dataset)], task)[1])
     influence = torch.cat(influences)
-    others = refined_graphs(map(model.training_graph, landmarks), level, discrete=model.config.discrete)
-    columns = [
-        pairwise(
-            refined_graphs(dataset, level, discrete=model.config.discrete),
-            others,
-            alpha=alpha,
-            canonical=False,  # preprocessing does it
-            n_starts=model.config.n_starts,
-        ).numpy()
-        for dataset in prepared.values()
-    ]
+    with networks_on_one_thread():
+        others = refined_graphs(map(model.training_graph, landmarks), level, discrete=model.config.discrete)
+        columns = [
+            pairwise(
+                refined_graphs(dataset, level, discrete=model.config.discrete),
+                others,
+                alpha=alpha,
+                canonical=False,  # preprocessing does it
+                n_starts=model.config.n_starts,
+                num_threads=solver_threads(model.num_threads) or None,
+            ).numpy()
+            for dataset in prepared.values()
+        ]
     view = KernelView(landmarks, level, alpha, influence.mean(0).numpy(), len(influence), training_part)
     return KernelOutputs(outputs, columns, view)
 

@@ -90,7 +90,7 @@ def _renumbered(graph: Data, rng: np.random.Generator) -> Data:
 
 def _distances(trained: TrainedModel, prepared: GraphDataset) -> Tensor:
     if isinstance(trained.model, KernelModel):
-        return kernel_diagnosis(trained.model, prepared, starts_of(trained)).distances
+        return kernel_diagnosis(trained.model, prepared, starts_of(trained), lower_bounds=False).distances
     return embeddings(trained.model, prepared).double().cpu()
 
 

@@ -27,7 +27,7 @@ STRUCTURE_WORK = 1e12
 
 This is about an hour of processor time per level of refinement on a CPU, and minutes on a GPU."""
 
-AUTO_NODES = 50_000
+AUTO_NODES = 40_000
 """Maximum number of nodes of all training graphs for which ``tfgw train`` chooses a kernel machine. The time to compare
 all pairs grows with its square; two cores take a few minutes (docs/recipe.md)."""
 
