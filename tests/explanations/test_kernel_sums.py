@@ -121,6 +121,15 @@ def test_a_training_graph_that_is_the_graph_itself(classifier: TFGWKernelClassif
     torch.testing.assert_close(shares, found.templates[place].expand(n) / n, **CLOSE)
 
 
+def test_equal_training_graphs_contribute_equally() -> None:
+    graphs, classes = molecules(11)
+    graphs.append(graphs[2].clone())
+    model = TFGWKernelClassifier(**SMALL).fit(graphs, [*classes, "linked" if classes[2] == "apart" else "apart"])
+    found = tfgw.explain(model, molecules(1, seed=2)[0][0], top=12)
+    check_sums(found)
+    assert float(found.training_contributions[2]) == float(found.training_contributions[11]) != 0
+
+
 def test_the_graph_as_its_own_reference_contributes_nothing(classifier: TFGWKernelClassifier) -> None:
     (graph,), others = molecules(1, seed=2)[0], molecules(4, seed=3)[0]
     found = tfgw.explain(classifier, graph, reference=[graph])
