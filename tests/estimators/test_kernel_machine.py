@@ -119,6 +119,7 @@ def test_weight_zero_leaves_a_graph_out() -> None:
     expected = TFGWKernelClassifier(**SMALL).fit([graphs[i] for i in kept], classes[kept])
     np.testing.assert_allclose(model.predict_proba(graphs), expected.predict_proba(graphs), rtol=1e-9)
     assert model.model_.num_graphs == 14
+    assert model.training_indices_.tolist() == kept
 
 
 def test_more_graphs_than_allowed_are_sampled_with_a_warning() -> None:

@@ -51,6 +51,7 @@ class KernelMachine(SavedModel, GraphEstimator):
     verbose: bool = False
 
     model_: KernelModel = field(init=False)
+    training_indices_: np.ndarray = field(init=False)
 
     structure = ADJACENCY
     directed = False
@@ -107,6 +108,7 @@ class KernelMachine(SavedModel, GraphEstimator):
             progress_bar=self.verbose,
         )
         self.model_ = training.model
+        self.training_indices_ = kept
         self._train_graphs = list(prepared)
         return training
 
