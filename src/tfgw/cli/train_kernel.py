@@ -19,7 +19,7 @@ from tfgw.cli.train import next_steps, run_options, write_report
 from tfgw.nn import KernelConfig
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
 from tfgw.train.graph_weights import weights_of_classes
-from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, device_of, is_discrete, train_kernel
+from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, default_alphas, device_of, is_discrete, train_kernel
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
@@ -73,6 +73,7 @@ def _train(
         in_channels=prepared.num_node_features,
         out_channels=num_outputs(prepared, task),
         discrete=is_discrete(prepared),
+        alphas=default_alphas([graph.num_nodes for graph in prepared]),
         n_starts=KernelConfig.n_starts if args.starts is None else args.starts,
     )
     weights = None
