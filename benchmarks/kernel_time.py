@@ -15,22 +15,23 @@ from tfgw import ot
 from tfgw.datasets import load, random_split
 from tfgw.estimators.distance_table import key_of
 from tfgw.nn import KernelConfig
+from tfgw.ot.graph_lists import read_graphs
 from tfgw.train import Preprocessing
 from tfgw.train.kernel_pipeline import is_discrete, refined_graphs
 
-SAMPLE, PAIRS = 300, 1500
+SAMPLE, PAIRS = 300, 2000
 
 
 def seconds_per_pair(graphs: list[Data], alpha: float, pairs: np.ndarray) -> float:
-    """CPU time of a pair, without that of reading the graphs."""
+    """CPU time of a pair, without that of reading the graphs; the better of two measurements."""
+    known = read_graphs(graphs, features_only=alpha == 0)
 
-    def measure(chosen: np.ndarray) -> float:
+    def measure() -> float:
         begin = time.process_time()
-        ot.pairwise(graphs, alpha=alpha, canonical=False, num_threads=1, pairs=chosen)
+        ot.pairwise(known, alpha=alpha, canonical=False, num_threads=1, pairs=pairs)
         return time.process_time() - begin
 
-    measure(pairs[:2])
-    return (measure(pairs) - measure(pairs[:2])) / len(pairs)
+    return min(measure(), measure()) / len(pairs)
 
 
 def main() -> None:
