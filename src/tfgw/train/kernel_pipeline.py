@@ -4,7 +4,6 @@ train_kernel: graphs ─ preprocessing ─▶ refined nodes ─ ot.pairwise ─�
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -30,10 +29,6 @@ This is about an hour of processor time per level of refinement on a CPU, and mi
 AUTO_NODES = 40_000
 """Maximum number of nodes of all training graphs for which ``tfgw train`` chooses a kernel machine. The time to compare
 all pairs grows with its square; two cores take a few minutes (docs/recipe.md)."""
-
-ONE_THREAD = 512
-"""Number of training graphs up to which kernels are decomposed on one thread. More threads save little time on small
-matrices, and cost much on a busy machine, where they wait for each other."""
 
 Distances = Callable[[list[Data], float], Tensor]
 """Function that returns the distances between all graphs with refined features, for an α."""
@@ -101,8 +96,7 @@ def train_kernel(
         refined = refined_graphs(graphs, level, discrete=config.discrete)
         for alpha in config.alphas:
             found = (distances or solved)(refined, alpha).to(device)
-            with one_thread() if len(graphs) <= ONE_THREAD else nullcontext():
-                fits.append(fit_ridge(found, targets, counted).cpu())
+            fits.append(fit_ridge(found, targets, counted).cpu())
             means.append(found.mean(0).cpu())
     left_out = torch.stack([fit.left_out for fit in fits]).mean(0)
     with one_thread():

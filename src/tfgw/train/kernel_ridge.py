@@ -9,11 +9,14 @@ With sample weights w, the machine minimises Σ w_i (y_i − f_i)² + λ ‖f‖
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+
+from tfgw.nn.threads import one_thread
 
 RATES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Candidate values of γ, relative to the median distance."""
@@ -90,6 +93,12 @@ def _typical(distances: Tensor) -> float:
 
 
 def _best(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
+    # More threads save little time on small matrices, and cost much on a busy machine, where they wait for each other.
+    with one_thread() if len(distances) <= LARGEST_SEARCH else nullcontext():
+        return _decomposed(distances, targets, roots, rate)
+
+
+def _decomposed(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
     kernel = torch.exp(-rate * distances) * roots[:, None] * roots
     values, vectors = torch.linalg.eigh((kernel + kernel.T) / 2)
     kept = values > 0
