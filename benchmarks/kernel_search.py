@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from tfgw import ot
 from tfgw.train import Preprocessing
-from tfgw.train.kernel_pipeline import is_discrete, refined_graph
+from tfgw.train.kernel_pipeline import is_discrete, refined_graphs
 from tfgw.train.kernel_ridge import fit_ridge
 
 
@@ -55,7 +55,7 @@ def main() -> None:
         discrete = is_discrete(graphs)
         scores = {}
         for level in args.levels:
-            refined = [refined_graph(graph, level, discrete=discrete) for graph in graphs]
+            refined = refined_graphs(graphs, level, discrete=discrete)
             for alpha in args.alphas:
                 found = ot.pairwise(refined, alpha=alpha, canonical=False, device=args.device)
                 scores[level, alpha] = held_out_scores(found, y)

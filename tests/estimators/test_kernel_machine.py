@@ -12,10 +12,10 @@ from torch_geometric.data import Data
 
 from tests.estimators.small import rings_and_stars
 from tfgw import load_model, ot
-from tfgw.datasets import CanonicalOrder
+from tfgw.datasets import CanonicalOrder, GraphDataset
 from tfgw.estimators import TFGWClassifier, TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.nn.refinement import refined_features
-from tfgw.train import FileError
+from tfgw.train import FileError, embeddings
 from tfgw.train.tensor_file import read_tensors, write_tensors
 
 SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}
@@ -119,6 +119,7 @@ def test_weight_zero_leaves_a_graph_out() -> None:
     expected = TFGWKernelClassifier(**SMALL).fit([graphs[i] for i in kept], classes[kept])
     np.testing.assert_allclose(model.predict_proba(graphs), expected.predict_proba(graphs), rtol=1e-9)
     assert model.model_.num_graphs == 14
+    assert model.training_indices_.tolist() == kept
 
 
 def test_more_graphs_than_allowed_are_sampled_with_a_warning() -> None:
@@ -172,10 +173,45 @@ def test_a_file_has_everything(tmp_path: Path) -> None:
         load_model(path).members  # noqa: B018
 
 
+def test_repeated_predictions_read_the_training_graphs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs, classes = molecules(12)
+    model = TFGWKernelClassifier(**SMALL).fit(graphs, classes)
+    expected = model.predict_proba(graphs[:3])
+    monkeypatch.setattr("tfgw.nn.kernel_model.read_graphs", lambda *_, **__: pytest.fail("read again"))
+    np.testing.assert_array_equal(model.predict_proba(graphs[:3]), expected)
+    with pytest.raises(pytest.fail.Exception, match="read again"):  # other tensors
+        model.model_.float()(graphs[0].x.float(), graphs[0].edge_index)
+
+
+def test_training_graphs_are_kept_in_order() -> None:
+    graphs, classes = molecules(9)
+    weighted = [Data(x=g.x, edge_index=g.edge_index, edge_weight=(g.edge_index.sum(0) + 0.5).double()) for g in graphs]
+    model = TFGWKernelClassifier(**SMALL, canonical_order=False).fit(weighted, classes)
+    for number, graph in enumerate(weighted):
+        found = model.model_.training_graph(number)
+        assert torch.equal(found.x, graph.x)
+        dense = [torch.zeros(g.num_nodes, g.num_nodes).double() for g in (found, graph)]
+        for C, g in zip(dense, (found, graph), strict=True):
+            C[tuple(g.edge_index)] = g.edge_weight
+        assert torch.equal(*dense)
+
+
+def test_the_machine_remembers_how_it_was_trained() -> None:
+    graphs, classes = molecules(13)
+    model = TFGWKernelClassifier(**SMALL).fit(graphs, classes)
+    left_out = model.classes_[model.model_.left_out.argmax(1).numpy()]
+    assert (left_out == classes).mean() == model.loo_score_
+    ordered = model.preprocessing_(GraphDataset.from_graphs(graphs, name="training"))
+    mean = embeddings(model.model_, ordered).mean(0).reshape(4, 13)
+    torch.testing.assert_close(model.model_.mean_distances, mean, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "change",
     [
         {"rates": torch.ones(3, dtype=torch.float64)},
+        {"mean_distances": torch.ones(4, 13, dtype=torch.float64)},
+        {"left_out": torch.ones(14, 3, dtype=torch.float64)},
         {"coefficients": torch.zeros(4, 13, 2, dtype=torch.float64)},
         {"graph_edge_index": torch.tensor([[0, 10**9], [1, 0]])},
         {"graph_batch": torch.zeros(5, dtype=torch.int64)},

@@ -7,9 +7,12 @@ import torch
 
 from tests.train.small import cycles_and_stars, regression_data, small_model
 from tfgw.datasets import GraphDataset
+from tfgw.nn import KernelConfig
 from tfgw.report import Page, model_report
 from tfgw.report.subjects import Subjects
-from tfgw.train import EpochRecord, Preprocessing, TrainedModel
+from tfgw.train import EpochRecord, Preprocessing, TrainedModel, num_outputs
+from tfgw.train.kernel_pipeline import is_discrete, train_kernel
+from tfgw.train.target_scaler import TargetScaler
 
 HISTORY = [EpochRecord(n, 1 / n, 0.5 + 0.1 * n, alpha=0.5, live_nodes=5.0) for n in range(1, 5)]
 
@@ -48,3 +51,30 @@ def small_page(task: str = "classification", *, name: str = "small", classes: Se
 def small_subjects() -> Subjects:
     dataset = dataset_for("classification")
     return Subjects.of(trained_on(dataset, "classification"), {"training": dataset[:14], "test": dataset[14:]})
+
+
+def kernel_trained(dataset: GraphDataset, task: Any) -> TrainedModel:
+    """A kernel machine with two levels and two α."""
+    scaler = TargetScaler.of_dataset(dataset) if task == "regression" else None
+    preprocessing = Preprocessing.fit(dataset)
+    prepared = preprocessing(dataset if scaler is None else scaler.scaled(dataset))
+    config = KernelConfig(
+        in_channels=prepared.num_node_features,
+        out_channels=num_outputs(prepared, task),
+        discrete=is_discrete(prepared),
+        levels=(0, 1),
+    )
+    return TrainedModel(
+        model=train_kernel(prepared, config, task=task).model,
+        task=task,
+        classes=dataset.classes,
+        preprocessing=preprocessing,
+        source={"dataset": dataset.name},
+        target_scaler=scaler,
+    )
+
+
+def kernel_parts(task: str = "classification") -> tuple[TrainedModel, dict[str, GraphDataset]]:
+    """A kernel machine, its 14 training graphs, and 6 test graphs."""
+    dataset = dataset_for(task)
+    return kernel_trained(dataset[:14], task), {"training": dataset[:14], "test": dataset[14:20]}

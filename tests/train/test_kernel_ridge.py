@@ -29,6 +29,26 @@ def test_coefficients_are_those_of_scikit_learn() -> None:
     np.testing.assert_allclose(kernel @ found.coefficients.numpy(), machine.predict(kernel), atol=1e-8)
 
 
+def test_equal_graphs_share_their_coefficients() -> None:
+    """Scores are those of any machine with the same sums: only these matter."""
+    rng = np.random.default_rng(3)
+    x = torch.from_numpy(rng.normal(size=(17, 3)))
+    x[[9, 12]] = x[4].clone()
+    x[15] = x[1].clone()
+    targets = torch.from_numpy(rng.normal(size=(17, 2)))
+    distances = (x[:, None] - x).square().sum(-1)
+    found = fit_ridge(distances, targets)
+    for copies in ([4, 9, 12], [1, 15]):
+        assert float(targets[copies].std(0).min()) > 0.1
+        assert torch.equal(found.coefficients[copies], found.coefficients[copies[:1]].expand(len(copies), 2))
+    assert len({tuple(row) for row in found.coefficients.tolist()}) == 14
+    kernel = torch.exp(-found.rate * distances).numpy()
+    machine = KernelRidge(alpha=found.penalty, kernel="precomputed").fit(kernel, targets.numpy())
+    new = torch.from_numpy(rng.normal(size=(5, 3)))
+    rows = torch.exp(-found.rate * (new[:, None] - x).square().sum(-1)).numpy()
+    np.testing.assert_allclose(rows @ found.coefficients.numpy(), machine.predict(rows), atol=1e-8)
+
+
 def test_leave_one_out_predictions_are_those_of_machines_without_the_graph() -> None:
     distances, targets = points()
     found = fit_ridge(distances, targets)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tfgw import __version__
 from tfgw.cli.number_arguments import alpha, count, positive, seconds, share
-from tfgw.cli.option_defaults import default_of, recipes, stream_default
+from tfgw.cli.option_defaults import default_of, module_constant, recipes, stream_default
 from tfgw.cli.paper_arguments import add_paper_commands
 
 DATASET_HELP = (
@@ -27,7 +27,7 @@ def build_parser(train_defaults: Mapping[str, Any] | None = None) -> argparse.Ar
     """Build the parser of the whole command line; ``train_defaults`` override the defaults of ``tfgw train``."""
     parser = argparse.ArgumentParser(
         prog="tfgw",
-        description="Classify graphs by their optimal transport distances to a few learned template graphs.",
+        description="Classify graphs by their optimal transport distances to learned templates or to training graphs.",
         epilog="Start with 'tfgw train': it needs no data and takes less than a minute.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
@@ -156,9 +156,14 @@ def _data_folder(group: Any) -> None:
 
 
 def _model(group: Any) -> None:
-    text = "network: templates are learned; kernel: distances to all training graphs, without epochs"
+    nodes = module_constant("train/kernel_pipeline.py", "AUTO_NODES")
+    text = (
+        "network: templates are learned; kernel: distances to all training graphs, without epochs, more accurate on"
+        f" small datasets; auto: kernel for training graphs with at most {nodes:,} nodes in total, unless an option of"
+        " networks is given"
+    )
     group.add_argument(
-        "--model", choices=["network", "kernel"], default="network", help=_with_default(text, "%(default)s")
+        "--model", choices=["auto", "network", "kernel"], default="auto", help=_with_default(text, "%(default)s")
     )
     tasks = ["classification", "regression", "multilabel"]
     _setting(group, "task", "kind of prediction", default="classification if the targets are classes", choices=tasks)

@@ -7,7 +7,9 @@ from torch import Tensor
 
 from tfgw.cli.model_inputs import find_graphs, find_model, unseen_labels
 from tfgw.cli.output import Answer, table
-from tfgw.train.diagnostics import SAME, check_model, relative
+from tfgw.nn import KernelModel
+from tfgw.train import ModelCheck, TrainedModel
+from tfgw.train.diagnostics import SAME, check_model, relative, starts_of
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -19,11 +21,11 @@ def run(args: argparse.Namespace) -> Answer:
     trained.check_encoding(graphs)
     found = check_model(trained, graphs, n_starts=args.starts, renumberings=args.renumberings, seed=args.seed)
     own, thorough = found.diagnosis, found.thorough
-    starts = trained.members[0].pool.n_starts
+    starts = starts_of(trained)
     data = {
         "dataset": graphs.name,
         "graphs": len(graphs),
-        "templates": found.distances.shape[1],
+        **_compared(trained, found),
         "canonical_order": trained.preprocessing.canonical_order,
         "starts": starts,
         "more_starts": args.starts,
@@ -41,6 +43,18 @@ def run(args: argparse.Namespace) -> Answer:
     return Answer(data, _text(data))
 
 
+def _compared(trained: TrainedModel, found: ModelCheck) -> dict[str, int]:
+    """Return the number of templates; for a kernel machine, of training graphs and kinds of distances."""
+    if not isinstance(trained.model, KernelModel):
+        return {"templates": found.distances.shape[1]}
+    kinds = len(trained.model.config.distances)
+    return {
+        "training_graphs": found.distances.shape[1] // kinds,
+        "of_training_graphs": trained.model.num_graphs,
+        "distances": kinds,
+    }
+
+
 def _share(flags: Tensor) -> float:
     return float(flags.double().mean())
 
@@ -56,7 +70,13 @@ def _text(data: dict[str, Any]) -> str:
     def both(key: str) -> str:
         return f"median {percent(f'{key}_median')}, worst {percent(f'{key}_worst')}"
 
-    graphs = f"{data['graphs']} graphs of {data['dataset']}, {data['templates']} templates"
+    graphs = f"{data['graphs']} graphs of {data['dataset']}, "
+    if "templates" in data:
+        graphs += f"{data['templates']} templates"
+    else:
+        graphs += (
+            f"{data['training_graphs']} of {data['of_training_graphs']} training graphs, {data['distances']} distances"
+        )
     order = "canonical node order" if data["canonical_order"] else "original node order"
     rows = [
         ["renumbering nodes changes", f"{percent('renumbered_changed')} of distances"],

@@ -34,6 +34,13 @@ def stream_default(option: str) -> Any:
     return _constants("train/graph_stream.py", "GraphStream")[option]
 
 
+def module_constant(path: str, name: str) -> Any:
+    """Return a constant of a module."""
+    tree = ast.parse((resources.files("tfgw") / path).read_text())
+    assignments = [node for node in tree.body if isinstance(node, ast.Assign)]
+    return ast.literal_eval(next(node.value for node in assignments if ast.unparse(node.targets[0]) == name))
+
+
 @cache
 def _defaults() -> dict[str, Any]:
     found: dict[str, Any] = {}

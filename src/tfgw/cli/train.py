@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tfgw.cli.arguments import given_options
 from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
+from tfgw.cli.model_choice import SOURCE_OPTIONS, choose_model, describe
 from tfgw.cli.output import Answer, table
 from tfgw.cli.run_folder import new_folder, resumed_folder, resumed_options, write_json
 from tfgw.cli.settings import complete, model_config, train_config, with_recipe
@@ -22,6 +23,7 @@ from tfgw.datasets.paths import data_folder
 from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
+    EpochRecord,
     Parts,
     Preprocessing,
     TrainConfig,
@@ -39,23 +41,36 @@ from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
 HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
-SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed", "smiles", "target", "id")
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Train a model, or continue an interrupted run."""
+    loaded: Parts | None = None
+    if args.resume is None and args.model == "auto":
+        chosen = run_options(args)
+        choice = choose_model(args, _source(chosen | {"validation": 0.0}))
+        print(f"tfgw: {describe(choice)}", file=sys.stderr)
+        args.model, loaded = choice.model, choice.parts
     if args.model == "kernel":
         from tfgw.cli.train_kernel import run as run_kernel
 
-        return run_kernel(args)
+        return run_kernel(args, loaded)
+    return _run_network(args, loaded)
+
+
+def _source(chosen: dict[str, Any]) -> Source:
+    known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
+    return Source(**known, values=chosen["task"] == "regression")
+
+
+def _run_network(args: argparse.Namespace, loaded: Parts | None) -> Answer:
     is_new = args.resume is None
     chosen = run_options(args) if is_new else resumed_options(args.resume, _given(args))
     if chosen.get("model") == "kernel":
         raise ValueError(f"--resume {args.resume}: a kernel machine has no checkpoints; train it again")
-    known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
-    source = Source(**known, values=chosen["task"] == "regression")
+    source = _source(chosen)
     # Load before creating the folder, so that an invalid dataset or option leaves nothing behind.
-    parts = source.parts()
+    parts = source.parts() if loaded is None else loaded
     options = complete(chosen, dataset=source.dataset, train=parts.train)
     config, architecture = train_config(options), model_config(options, parts.train)
     weighted = _weighted(parts.train, config, options.get("class_weight"))
@@ -76,7 +91,7 @@ def run(args: argparse.Namespace) -> Answer:
         write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
         write_json(folder / HISTORY_FILE, describe_records(*training.result))
         if args.report:
-            _write_report(folder, trained, parts, options, training)
+            write_report(folder, trained, parts, options, training.result.records)
     return Answer(data, _text(data, folder))
 
 
@@ -185,8 +200,8 @@ def _score(trained: TrainedModel, prepared: GraphDataset, original: GraphDataset
     return float(sums(trained.task, found, cast(Tensor, original.y)).score) / len(prepared)
 
 
-def _write_report(
-    folder: Path, trained: TrainedModel, parts: Parts, options: dict[str, Any], training: Training
+def write_report(
+    folder: Path, trained: TrainedModel, parts: Parts, options: dict[str, Any], history: Sequence[EpochRecord] = ()
 ) -> None:
     """Write the report. A failure is only a warning, because the model is already saved."""
     try:
@@ -197,7 +212,7 @@ def _write_report(
             parts_by_name(parts),
             name=Path(trained.source["dataset"]).stem,
             options=options,
-            history=training.result.records,
+            history=history,
         )
         page.write(folder / REPORT_FILE)
     except ImportError as error:
@@ -208,16 +223,21 @@ def _write_report(
 
 def _text(data: dict[str, Any], folder: Path) -> str:
     rows = [[name.replace("_", " "), value] for name, value in data.items() if name != "folder" and value is not None]
+    return f"{table(rows)}\n\n{next_steps(folder, has_test=bool(data['test_graphs']))}"
+
+
+def next_steps(folder: Path, *, has_test: bool) -> str:
+    """Return the files of a finished run, and the commands that use them."""
     files = [
         [f"{folder / MODEL_FILE}", "trained model"],
         [f"{folder / RESULTS_FILE}", "these results and all options"],
     ]
     if (folder / REPORT_FILE).is_file():
         files.append([f"{folder / REPORT_FILE}", "report, open it in a browser"])
-    next_steps = [[f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"]]
-    if data["test_graphs"]:
-        next_steps += [
+    steps = [[f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"]]
+    if has_test:
+        steps += [
             [f"tfgw evaluate {folder}", "detailed metrics on the test graphs"],
             [f"tfgw check {folder}", "reliability of the distances"],
         ]
-    return f"{table(rows)}\n\n{table(files)}\n\nNext steps:\n{table(next_steps)}"
+    return f"{table(files)}\n\nNext steps:\n{table(steps)}"

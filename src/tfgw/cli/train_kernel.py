@@ -1,4 +1,4 @@
-"""``tfgw train --model kernel``: train a kernel machine on the distances between all training graphs."""
+"""``tfgw train`` with a kernel machine: train a kernel machine on the distances between all training graphs."""
 
 import argparse
 import sys
@@ -10,33 +10,29 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from tfgw.cli.arguments import given_options
 from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
+from tfgw.cli.model_choice import KERNEL_OPTIONS, SOURCE_OPTIONS, network_options
 from tfgw.cli.output import Answer, table
 from tfgw.cli.run_folder import new_folder, write_json
 from tfgw.cli.source import Source
-from tfgw.cli.train import SOURCE_OPTIONS, run_options
+from tfgw.cli.train import next_steps, run_options, write_report
 from tfgw.nn import KernelConfig
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
 from tfgw.train.graph_weights import weights_of_classes
-from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, device_of, is_discrete, train_kernel
+from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, default_alphas, device_of, is_discrete, train_kernel
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
-OPTIONS = {*SOURCE_OPTIONS, "model", "task", "standardize", "canonical_order", "starts", "class_weight", "accelerator",
-           "output", "json", "debug", "report", "arguments", "command"}  # fmt: skip
-"""Options of ``tfgw train`` that a kernel machine supports."""
 
-
-def run(args: argparse.Namespace) -> Answer:
-    """Train a kernel machine and evaluate it on held-out graphs."""
+def run(args: argparse.Namespace, loaded: Parts | None = None) -> Answer:
+    """Train a kernel machine and evaluate it on held-out graphs, which may have been ``loaded`` already."""
     _check_options(args)
     args.validation = 0.0  # nothing is selected on validation graphs
     chosen = run_options(args)
     known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
     source = Source(**known, values=args.task == "regression")
     # Load before creating the folder, so that a wrong dataset or option leaves nothing behind.
-    parts = source.parts()
+    parts = source.parts() if loaded is None else loaded
     task: Task = args.task or ("classification" if parts.train.classes else "regression")
     if task == "multilabel":
         raise ValueError("--task multilabel: a kernel machine predicts classes or values")
@@ -49,20 +45,22 @@ def run(args: argparse.Namespace) -> Answer:
         raise ValueError(f"--class-weight: only for classification, but the task is {task}")
     device = device_of(args.accelerator or "auto")
     with new_folder(args, chosen) as folder:
-        print(f"tfgw: training a kernel machine in {folder}", file=sys.stderr)
+        print(f"tfgw: training in {folder}", file=sys.stderr)
         print(f"tfgw: node features: {parts.train.encoding}", file=sys.stderr)
         begin = time.perf_counter()
         trained, training = _train(args, source, parts, task, device)
         save_model(trained, folder / MODEL_FILE)
         data = _results(trained, parts, training) | {"seconds": round(time.perf_counter() - begin, 2)}
-        write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": chosen})
+        options = {name: value for name, value in chosen.items() if name in KERNEL_OPTIONS}
+        write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
+        if args.report:
+            write_report(folder, trained, parts, options)
     return Answer(data | {"folder": str(folder)}, _text(data, folder))
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    foreign = sorted(given_options(args.arguments).keys() - OPTIONS)
-    if foreign:
-        raise ValueError(f"--{foreign[0].replace('_', '-')}: not an option of a kernel machine (--model kernel)")
+    if foreign := network_options(args):
+        raise ValueError(f"{foreign[0]}: not an option of a kernel machine (--model kernel)")
 
 
 def _train(
@@ -75,6 +73,7 @@ def _train(
         in_channels=prepared.num_node_features,
         out_channels=num_outputs(prepared, task),
         discrete=is_discrete(prepared),
+        alphas=default_alphas([graph.num_nodes for graph in prepared]),
         n_starts=KernelConfig.n_starts if args.starts is None else args.starts,
     )
     weights = None
@@ -120,11 +119,4 @@ def _results(trained: TrainedModel, parts: Parts, training: KernelTraining) -> d
 
 def _text(data: dict[str, Any], folder: Path) -> str:
     rows = [[name.replace("_", " "), value] for name, value in data.items() if value is not None]
-    files = [
-        [f"{folder / MODEL_FILE}", "the model and its training graphs"],
-        [f"{folder / RESULTS_FILE}", "these results and all options"],
-    ]
-    steps = [[f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"]]
-    if data["test_graphs"]:
-        steps.append([f"tfgw evaluate {folder}", "detailed metrics on the test graphs"])
-    return f"{table(rows)}\n\n{table(files)}\n\nNext steps:\n{table(steps)}"
+    return f"{table(rows)}\n\n{next_steps(folder, has_test=bool(data['test_graphs']))}"

@@ -22,6 +22,9 @@ class TFGWClassifier(NeuralClassifier, TemplateNetwork):
     any type per graph, or is a 0/1 matrix with one column per label (multi-label). Node features are used as given;
     encode categories as one-hot features. Nodes without features get the constant feature 1.
 
+    For up to a few thousand graphs, :class:`TFGWKernelClassifier` is more accurate (docs/recipe.md). The network
+    predicts faster, has few templates, and learns from any number of graphs.
+
     Args:
         num_templates: Number of templates per network. They are initialised with training graphs sampled from each
             class (default: two per class, four with ``recipe="paper"``).

@@ -55,6 +55,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         model_: The trained :class:`tfgw.nn.KernelModel`.
         loo_score_: Leave-one-out accuracy: each training graph is classified by a machine trained without it. The value
             is slightly optimistic, because γ, λ and the preprocessing depend on all training graphs.
+        training_indices_: Index in ``X`` of each training graph; explanations refer to training graphs by position. Not
+            known for a machine that was loaded from a file.
         n_features_in_: Number of node features; 0 for graphs without features.
         preprocessing_: Preprocessing of the graphs.
         encoding_: As in :class:`TFGWClassifier`.

@@ -27,7 +27,7 @@ from tfgw.train.kernel_pipeline import (
     default_alphas,
     device_of,
     is_discrete,
-    refined_graph,
+    refined_graphs,
     train_kernel,
 )
 
@@ -51,13 +51,14 @@ class KernelMachine(SavedModel, GraphEstimator):
     verbose: bool = False
 
     model_: KernelModel = field(init=False)
+    training_indices_: np.ndarray = field(init=False)
 
     structure = ADJACENCY
     directed = False
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load a fitted estimator from a file written by :meth:`save` or ``tfgw train --model kernel``."""
+        """Load a fitted estimator from a file written by :meth:`save` or ``tfgw train``."""
         trained = load_model(path)
         if not isinstance(trained.model, KernelModel):
             raise ValueError(f"{path}: the model is a network, not a kernel machine")
@@ -80,7 +81,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         prepared = self._learn_preprocessing(graphs)(graphs)
         config = self._config(prepared, 1)
         for level in config.levels:
-            refined = [refined_graph(graph, level, discrete=config.discrete) for graph in prepared]
+            refined = refined_graphs(prepared, level, discrete=config.discrete)
             for alpha in config.alphas:
                 self._cached(refined, alpha)
 
@@ -107,6 +108,7 @@ class KernelMachine(SavedModel, GraphEstimator):
             progress_bar=self.verbose,
         )
         self.model_ = training.model
+        self.training_indices_ = kept
         self._train_graphs = list(prepared)
         return training
 
@@ -175,7 +177,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         for level in self.model_.config.levels:
             discrete = self.model_.config.discrete
             rows, columns = (
-                [key_of(refined_graph(graph, level, discrete=discrete)) for graph in part]
+                [key_of(graph) for graph in refined_graphs(part, level, discrete=discrete)]
                 for part in (graphs, self._train_graphs)
             )
             for alpha in self.model_.config.alphas:

@@ -22,7 +22,8 @@ class TFGWRegressor(ValueTargets, TemplateNetwork):
     >>> model.predict(other_graphs)
 
     Parameters, graphs and attributes are those of :class:`TFGWClassifier`, except ``classes_``. ``y`` contains one or
-    several numbers per graph. Targets are standardised internally.
+    several numbers per graph. Targets are standardised internally. For small datasets, see also
+    :class:`TFGWKernelRegressor`.
 
     Attributes:
         target_scaler_: The :class:`tfgw.train.target_scaler.TargetScaler` of the targets.

@@ -36,6 +36,21 @@ a plan may treat them differently, but its image under the automorphism is equal
 order, renumbering the nodes of a graph renumbers its explanation and changes nothing else.
 
 Features are the outputs of the encoder, so the contribution of a node includes information from its neighbours.
+
+**Kernel machines.** All training graphs are templates, each with D kinds of distances, and the score is
+
+    Σ_di a_di exp(−γ_d d_di),
+
+a sum of functions of one distance each. The integrated gradient of a distance is therefore
+
+    c_di = a_di (exp(−γ_d d_di) − exp(−γ_d d⁰_di)) = w_di (d_di − d⁰_di),
+
+where d⁰_di is the mean distance of all training graphs to graph i. Each distance is divided among structure, features,
+nodes and edges by the formulas above with the slope w_di, and contributions are summed over the kinds of distances.
+Features of level L describe the neighbourhood of radius L of a node (:mod:`tfgw.nn.refinement`): the feature cost of a
+node is the share of the levels 0 … L at which its neighbourhood differs from that of its match, or for real-valued
+features the squared difference of averages over these neighbourhoods. It is attributed to the node in the centre,
+although a neighbour may be the cause.
 """
 
 from tfgw.explanations.explainer_algorithm import MaskableModel, TFGWExplainer

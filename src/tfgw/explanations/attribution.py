@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from tfgw.explanations.explained_score import chosen_target, double, score_weights
 from tfgw.explanations.head_path import mean_gradients
 from tfgw.explanations.node_orbits import mean_over_orbits, node_orbits, pair_orbits
 from tfgw.explanations.plan_costs import PlanCosts, dense_structure, plan_costs
@@ -73,7 +74,7 @@ def attribute(
         p.dtype == torch.float64 and p.device.type == "cpu" for p in model.parameters()
     )
     network = model if is_ready else deepcopy(model).double().cpu().eval()
-    parts = {key: _double(value) for key, value in inputs.items() if value is not None}
+    parts = {key: double(value) for key, value in inputs.items() if value is not None}
     start = Reference.of_model(network) if reference is None else reference
     with torch.no_grad(), networks_on_one_thread():
         return _attribute(network, parts, task, target, start)
@@ -89,8 +90,8 @@ def _attribute(
     assert solved.plans is not None
     readout, start = model.readout(inputs["x"], edge_index, **graph)[0], reference.readout(model)
     outputs = model.head(torch.stack([start, readout]))
-    chosen = _target(task, outputs[1], target)
-    weights = _score_weights(task, outputs.shape[1], chosen)
+    chosen = chosen_target(task, outputs[1], target)
+    weights = score_weights(task, outputs.shape[1], chosen)
     slopes = weights @ mean_gradients(model.head, start, readout)
 
     C = dense_structure(n, edge_index, graph.get("edge_weight"), _matrix(model, inputs))
@@ -132,29 +133,9 @@ def _attribute(
     )
 
 
-def _double(value: Tensor) -> Tensor:
-    return value.detach().cpu().double() if value.is_floating_point() else value.detach().cpu()
-
-
 def _by(factors: Tensor, values: Tensor) -> Tensor:
     """Multiply the values of each template by its factor."""
     return factors.reshape(-1, *[1] * (values.dim() - 1)) * values
-
-
-def _target(task: Task, outputs: Tensor, target: int | None) -> int:
-    if target is None:
-        return int(outputs.argmax()) if task == "classification" else 0
-    if not 0 <= target < len(outputs):
-        raise ValueError(f"target: must be from 0 to {len(outputs) - 1}, got {target}")
-    return target
-
-
-def _score_weights(task: Task, count: int, target: int) -> Tensor:
-    """Return the weights of the outputs in the score: the output of a class minus the mean of the others."""
-    is_class = task == "classification" and count > 1
-    weights = torch.full((count,), -1 / (count - 1) if is_class else 0.0, dtype=torch.float64)
-    weights[target] = 1
-    return weights
 
 
 def _matrix(model: TFGWModel, inputs: dict[str, Tensor]) -> Tensor | None:

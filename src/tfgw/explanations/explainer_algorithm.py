@@ -1,6 +1,6 @@
 """The explanations as an algorithm of :mod:`torch_geometric.explain`, like GNNExplainer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,9 @@ from torch_geometric.nn import MessagePassing
 
 from tfgw.explanations.attribution import Attribution
 from tfgw.explanations.ensemble_attribution import attribute_ensemble
+from tfgw.explanations.kernel_attribution import KernelAttribution, attribute_kernel
 from tfgw.explanations.reference import Reference
-from tfgw.nn import Ensemble, TFGWModel
+from tfgw.nn import Ensemble, KernelModel, TFGWModel
 from tfgw.nn.ensemble import members_of
 from tfgw.ot.inputs import count_graphs
 
@@ -26,11 +27,13 @@ class MaskableModel(nn.Module):
     weight of an edge is multiplied by its mask, so that metrics and mask-learning explainers act on both.
 
     Args:
-        model: The network, or an ensemble.
+        model: The network, or an ensemble. Kernel machines are refused.
     """
 
-    def __init__(self, model: TFGWModel | Ensemble) -> None:
+    def __init__(self, model: TFGWModel | Ensemble | KernelModel) -> None:
         super().__init__()
+        if isinstance(model, KernelModel):
+            raise ValueError("model: is a kernel machine, whose features are labels of neighbourhoods without masks")
         structure = members_of(model)[0].config.structure
         if structure != "adjacency":
             raise ValueError(f"model: uses structure={structure!r}, whose edges cannot be masked")
@@ -47,7 +50,7 @@ class MaskableModel(nn.Module):
 
 
 class TFGWExplainer(ExplainerAlgorithm):
-    """Exact contributions (:mod:`tfgw.explanations`) as node and edge masks.
+    """Exact contributions (:mod:`tfgw.explanations`) of a network, an ensemble or a kernel machine as masks.
 
     >>> explainer = Explainer(MaskableModel(model), TFGWExplainer(), explanation_type="model",
     ...     node_mask_type="object", edge_mask_type="object",
@@ -58,7 +61,7 @@ class TFGWExplainer(ExplainerAlgorithm):
         scaled: Whether to scale masks to [0, 1], which the metrics of PyTorch Geometric expect: the lowest contribution
             becomes 0, the highest 1. Otherwise masks are the contributions.
         references: Reference of the contributions, one for each network (default: the mean of the training graphs, if
-            the network stores it).
+            the network stores it). Kernel machines use the mean of their training graphs.
     """
 
     def __init__(self, *, scaled: bool = True, references: Sequence[Reference] | None = None) -> None:
@@ -84,21 +87,27 @@ class TFGWExplainer(ExplainerAlgorithm):
         **graphs: Any,
     ) -> Explanation:
         """Compute masks of all graphs of a batch, or of those in ``index``; the masks of others are 0."""
-        members = members_of(model.model if isinstance(model, MaskableModel) else model)
-        if not all(isinstance(member, TFGWModel) for member in members):
-            raise ValueError(f"model: expected a TFGWModel or a MaskableModel, got {type(model).__name__}")
+        explained = model.model if isinstance(model, MaskableModel) else model
+        if not isinstance(explained, KernelModel) and not all(isinstance(m, TFGWModel) for m in members_of(explained)):
+            raise ValueError(
+                f"model: expected a TFGWModel, a KernelModel or a MaskableModel, got {type(model).__name__}"
+            )
         batch = torch.zeros(len(x), dtype=torch.long) if batch is None else batch
         wanted = range(count_graphs(batch)) if index is None else torch.as_tensor(index).flatten().tolist()
         nodes, edges = x.new_zeros(len(x)), x.new_zeros(edge_index.shape[1])
         for graph in wanted:
             of_nodes, of_edges = batch == graph, batch[edge_index[0]] == graph
-            found = self._attribute(members, _one_graph(x, edge_index, of_nodes, of_edges, graphs), target[graph])
+            found = self._attribute(explained, _one_graph(x, edge_index, of_nodes, of_edges, graphs), target[graph])
             nodes[of_nodes], edges[of_edges] = self._mask(found.nodes).to(x), self._mask(found.edges).to(x)
         has_nodes, has_edges = self.explainer_config.node_mask_type, self.explainer_config.edge_mask_type
         return Explanation(node_mask=nodes[:, None] if has_nodes else None, edge_mask=edges if has_edges else None)
 
-    def _attribute(self, members: list[TFGWModel], inputs: dict[str, Any], target: Tensor) -> Attribution:
-        explain = partial(attribute_ensemble, members, inputs, references=self.references)
+    def _attribute(self, model: nn.Module, inputs: dict[str, Any], target: Tensor) -> Attribution | KernelAttribution:
+        explain: Callable[..., Attribution | KernelAttribution]
+        if isinstance(model, KernelModel):
+            explain = partial(attribute_kernel, model, inputs)
+        else:
+            explain = partial(attribute_ensemble, members_of(model), inputs, references=self.references)
         if self.model_config.mode == ModelMode.regression:
             return explain(task="regression")
         if self.model_config.mode == ModelMode.binary_classification:  # one output, for the second class

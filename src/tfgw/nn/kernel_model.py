@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import Any, NamedTuple, Self, Unpack
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
 from tfgw import ot
 from tfgw.nn.models import GraphInputs
 from tfgw.nn.refinement import refined_features
+from tfgw.nn.threads import solver_threads
+from tfgw.ot.graph_lists import read_graphs
+from tfgw.ot.ragged import GraphList
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +83,15 @@ class KernelModel(nn.Module):
         rates: γ of each distance ``(num_distances,)``.
         coefficients: The coefficients a, ``(num_distances, num_graphs, out_channels)``.
         factor: The factor s, which turns class scores into logits.
+        mean_distances: Mean distance of the training graphs to each training graph ``(num_distances, num_graphs)``,
+            the reference of explanations.
+        left_out: Leave-one-out outputs for the training graphs ``(num_graphs, out_channels)``.
     """
 
     rates: Tensor
     factor: Tensor
+    mean_distances: Tensor
+    left_out: Tensor
     graph_x: Tensor
     graph_edge_index: Tensor
     graph_batch: Tensor
@@ -91,7 +99,15 @@ class KernelModel(nn.Module):
     graph_node_weights: Tensor | None
 
     def __init__(
-        self, config: KernelConfig, graphs: StackedGraphs, rates: Tensor, coefficients: Tensor, factor: Tensor
+        self,
+        config: KernelConfig,
+        graphs: StackedGraphs,
+        *,
+        rates: Tensor,
+        coefficients: Tensor,
+        factor: Tensor,
+        mean_distances: Tensor,
+        left_out: Tensor,
     ) -> None:
         super().__init__()
         self.config = config
@@ -101,24 +117,39 @@ class KernelModel(nn.Module):
         self.coefficients = nn.Parameter(coefficients, requires_grad=False)
         self.register_buffer("rates", rates)
         self.register_buffer("factor", factor)
+        self.register_buffer("mean_distances", mean_distances)
+        self.register_buffer("left_out", left_out)
         self._encoded: dict[int, ot.GraphBatch] = {}
+        self._compared: dict[tuple[int, bool], GraphList] = {}
 
     @property
     def num_graphs(self) -> int:
         """Number of training graphs."""
         return self.coefficients.shape[1]
 
+    def training_graph(self, number: int) -> Data:
+        """Return a preprocessed training graph."""
+        first, last = torch.searchsorted(self.graph_batch, self.graph_batch.new_tensor([number, number + 1])).tolist()
+        nodes, source = slice(first, last), self.graph_edge_index[0]
+        edges = (source >= first) & (source < last)
+        graph = Data(x=self.graph_x[nodes], edge_index=self.graph_edge_index[:, edges] - first)
+        if self.graph_edge_weight is not None:
+            graph.edge_weight = self.graph_edge_weight[edges]
+        if self.graph_node_weights is not None:
+            graph.node_weights = self.graph_node_weights[nodes]
+        return graph
+
     def embed(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
     ) -> Tensor:
         """Distances to the training graphs, ``(batch_size, num_distances * num_graphs)``."""
-        return torch.cat(self._distances(x, edge_index, batch, **graphs), dim=1)
+        return torch.cat(self.distances(x, edge_index, batch, **graphs), dim=1)
 
     def forward(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
     ) -> Tensor:
         """Class scores (logits) or predicted values, ``(batch_size, out_channels)``."""
-        return self.scores(self._distances(x, edge_index, batch, **graphs))
+        return self.scores(self.distances(x, edge_index, batch, **graphs))
 
     def scores(self, distances: Sequence[Tensor]) -> Tensor:
         """Outputs for known distances to the training graphs, ``(batch_size, num_graphs)`` for each kind."""
@@ -129,40 +160,51 @@ class KernelModel(nn.Module):
             total = total + scores
         return self.factor * total / len(each)
 
-    def _distances(
+    def distances(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
     ) -> list[Tensor]:
+        """Distances to the training graphs, ``(batch_size, num_graphs)`` for each kind of ``config.distances``."""
+        found = []
+        for level in self.config.levels:
+            refined = self.refined_batch(level, x, edge_index, batch, **graphs)
+            found += [
+                ot.pairwise(
+                    refined,
+                    self.compared_training_graphs(level, alpha),
+                    alpha=alpha,
+                    canonical=False,  # preprocessing does it
+                    n_starts=self.config.n_starts,
+                    num_threads=solver_threads(self.num_threads) or None,
+                )
+                for alpha in self.config.alphas
+            ]
+        return found
+
+    def refined_batch(
+        self, level: int, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
+    ) -> ot.GraphBatch:
+        """Return the inputs of :meth:`forward` with the refined features of a level."""
         if graphs.get("structure") is not None:
             raise ValueError("structure: a kernel machine compares graphs by their edges")
-        others = partial(
-            ot.GraphBatch,
+        return ot.GraphBatch(
+            self._refined(x, edge_index, level),
             batch=batch,
             batch_size=graphs.get("batch_size"),
             edge_index=edge_index,
             edge_weight=graphs.get("edge_weight"),
             node_weights=graphs.get("node_weights"),
         )
-        found = []
-        for level in self.config.levels:
-            refined = others(self._refined(x, edge_index, level))
-            found += [
-                ot.pairwise(
-                    refined,
-                    self._encoded_graphs(level),
-                    alpha=alpha,
-                    canonical=False,  # preprocessing does it
-                    n_starts=self.config.n_starts,
-                    num_threads=self.num_threads,
-                )
-                for alpha in self.config.alphas
-            ]
-        return found
 
     def _apply(self, *args: Any, **options: Any) -> Self:
-        self._encoded.clear()  # the buffers may move to another device
-        return super()._apply(*args, **options)
+        before = self.graph_x
+        moved = super()._apply(*args, **options)
+        if (self.graph_x.device, self.graph_x.dtype) != (before.device, before.dtype):
+            self._encoded.clear()
+            self._compared.clear()
+        return moved
 
-    def _encoded_graphs(self, level: int) -> ot.GraphBatch:
+    def refined_training_graphs(self, level: int) -> ot.GraphBatch:
+        """Return the training graphs with the refined features of a level."""
         if level not in self._encoded:
             self._encoded[level] = ot.GraphBatch(
                 self._refined(self.graph_x, self.graph_edge_index, level),
@@ -173,6 +215,14 @@ class KernelModel(nn.Module):
                 node_weights=self.graph_node_weights,
             )
         return self._encoded[level]
+
+    def compared_training_graphs(self, level: int, alpha: float) -> GraphList:
+        """Return the training graphs as :func:`tfgw.ot.pairwise` reads them. They are read once for many calls."""
+        features_only = alpha == 0
+        if (level, features_only) not in self._compared:
+            graphs = read_graphs(self.refined_training_graphs(level), features_only=features_only)
+            self._compared[level, features_only] = graphs
+        return self._compared[level, features_only]
 
     def _refined(self, x: Tensor, edge_index: Tensor, level: int) -> Tensor:
         refined = refined_features(x.cpu(), edge_index.cpu(), level, discrete=self.config.discrete)

@@ -11,20 +11,20 @@ from torch.utils.data import Dataset
 from tfgw.ot import _core  # the C++ extension
 from tfgw.ot.inputs import GraphBatch
 from tfgw.ot.problem import weight_tolerance
-from tfgw.ot.ragged import Part, native_graphs, sorted_edges
+from tfgw.ot.ragged import GraphList, MergedNodes, Part, native_graphs, sorted_edges
 
 
-def read_lists(graphs: Any, others: Any, *, features_only: bool) -> list[list[Part]]:
+def read_lists(graphs: Any, others: Any, *, features_only: bool) -> list[GraphList]:
     """Read one or two lists of graphs, in the given node order; ``features_only`` omits structures.
 
     Raises:
         ValueError: If a graph is invalid, or of a different kind than the first graph. The message names the graph.
     """
-    first = _read_graphs(graphs, features_only)
+    first = read_graphs(graphs, features_only=features_only)
     if others is None:
         return [first]
     try:
-        second = _read_graphs(others, features_only)
+        second = read_graphs(others, features_only=features_only)
         _check_alike(second[0], first[0], 0, "those of graphs have")
     except ValueError as error:
         raise ValueError(f"others: {str(error).removeprefix('graphs: ')}") from None
@@ -38,7 +38,13 @@ def device_of(graphs: Any) -> torch.device:
     return x.device if isinstance(x, Tensor) else torch.device("cpu")
 
 
-def _read_graphs(graphs: Any, features_only: bool) -> list[Part]:
+def read_graphs(graphs: Any, *, features_only: bool) -> GraphList:
+    """Read a list of graphs, or return one that has been read before."""
+    if isinstance(graphs, GraphList):
+        has_structure = graphs[0].edge_index is not None or graphs[0].structure is not None
+        if has_structure == features_only:
+            raise ValueError("graphs: were read for another kind of comparison, with or without structure")
+        return graphs
     if isinstance(graphs, GraphBatch):
         parts, tolerance = _from_batch(graphs), weight_tolerance(graphs.x.dtype)
     elif _is_list(graphs):
@@ -53,8 +59,9 @@ def _read_graphs(graphs: Any, features_only: bool) -> list[Part]:
         raise ValueError("edge_index: graph 0 has no structure; alpha=0 compares features only")
     native_graphs(parts).validate(tolerance)
     if features_only:
-        return [_merged(part) for part in parts]
-    return [part if part.edge_index is None else _as_set(part) for part in parts]
+        merged = [_merged(part) for part in parts]
+        return GraphList((part for part, _ in merged), [nodes for _, nodes in merged])
+    return GraphList(part if part.edge_index is None else _as_set(part) for part in parts)
 
 
 def _is_list(graphs: Any) -> bool:
@@ -182,12 +189,14 @@ def _check_alike(part: Part, first: Part, number: int, others_have: str) -> None
             raise ValueError(f"{field}: graph {number} has {has}{field}, but {others_have} {have}")
 
 
-def _merged(part: Part) -> Part:
+def _merged(part: Part) -> tuple[Part, MergedNodes]:
     """Merge nodes with equal features. Without structure, they are interchangeable, and only their weight counts."""
-    if part.x.shape[1] == 0:
-        return part._replace(x=part.x[:1], node_weights=part.node_weights.sum(keepdims=True))
-    x, place = np.unique(part.x, axis=0, return_inverse=True)
-    return part._replace(x=x, node_weights=np.bincount(place.reshape(-1), part.node_weights))
+    x, place = part.x[:1], np.zeros(part.num_nodes, dtype=np.int64)
+    if part.x.shape[1] > 0:
+        x, place = np.unique(part.x, axis=0, return_inverse=True)
+        place = place.reshape(-1)
+    weights = np.bincount(place, part.node_weights)
+    return part._replace(x=x, node_weights=weights), MergedNodes(place, part.node_weights)
 
 
 def _as_set(part: Part) -> Part:

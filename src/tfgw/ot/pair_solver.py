@@ -146,6 +146,15 @@ class PairSolver:
             parts.append(found)
         return np.concatenate(parts)
 
+    def details(self, pairs: np.ndarray) -> dict[str, np.ndarray]:
+        """Return arrays about each pair by name, and the entries of the plans, pair after pair.
+
+        Rows of a plan are nodes of the graph of higher rank, columns are nodes of the template.
+        """
+        chunks = self._chunks(_ordered(pairs))
+        found = [self._native.details(chunk, **self._options) for chunk in chunks]
+        return {name: np.concatenate([arrays[name] for arrays in found]) for name in found[0]}
+
     def _chunks(self, pairs: np.ndarray) -> list[np.ndarray]:
         entries = np.cumsum(self._sizes[pairs].prod(axis=1)) // ENTRIES
         return np.split(pairs, np.flatnonzero(np.diff(entries)) + 1)

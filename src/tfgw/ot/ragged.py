@@ -7,7 +7,8 @@ The rank of a graph is its position in the set. Graphs are sorted by size, then 
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,33 @@ class Part(NamedTuple):
         return Part(self.x[order], self.node_weights[order], edge_index, edge_weight, structure)
 
 
+class MergedNodes(NamedTuple):
+    """The original nodes of a graph whose nodes with equal features have been merged."""
+
+    place: np.ndarray
+    """Merged node of each original node, ``(n,)``"""
+    weights: np.ndarray
+    """Weight of each original node, ``(n,)``"""
+
+
+class GraphList(list[Part]):
+    """Valid graphs, in the given order. :func:`tfgw.ot.graph_lists.read_graphs` creates one, to be compared often.
+
+    Args:
+        parts: The graphs.
+        merged: The original nodes of each graph; ``None`` if no nodes were merged.
+    """
+
+    def __init__(self, parts: Iterable[Part], merged: Sequence[MergedNodes] | None = None) -> None:
+        super().__init__(parts)
+        self.merged = merged
+
+    @cached_property
+    def digests(self) -> list[bytes]:
+        """Digest of each graph."""
+        return [part.digest() for part in self]
+
+
 class RaggedSet(NamedTuple):
     """The different graphs of one or two lists, by rank, and the rank of each graph of the lists."""
 
@@ -71,13 +99,15 @@ class RaggedSet(NamedTuple):
         return np.array([part.num_nodes for part in self.parts])
 
 
-def ragged_set(lists: Sequence[list[Part]], *, canonical: bool) -> RaggedSet:
+def ragged_set(lists: Sequence[GraphList], *, canonical: bool) -> RaggedSet:
     """Collect the graphs of one or two lists; ``canonical`` puts their nodes in canonical order."""
     lengths = [len(graphs) for graphs in lists]
     parts = [part for graphs in lists for part in graphs]
     if canonical:
         parts = _in_canonical_order(parts)
-    digests = [part.digest() for part in parts]
+        digests = [part.digest() for part in parts]
+    else:
+        digests = [digest for graphs in lists for digest in graphs.digests]
     different = dict(zip(digests, parts, strict=True))
     order = sorted(different, key=lambda digest: (different[digest].num_nodes, digest))
     rank = {digest: number for number, digest in enumerate(order)}

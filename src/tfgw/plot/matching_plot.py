@@ -55,7 +55,7 @@ def solved_plans(model: AnyModel, prepared: Data) -> SolvedPlans:
     inputs = {key: prepared[key] for key in INPUTS if key in prepared}
     distances, plans = [], []
     with torch.inference_mode(), networks_on_one_thread():
-        for network in model.members:
+        for network in model.networks:
             own = network.pool.template_weights
             typed = {key: value.to(own if value.is_floating_point() else own.device) for key, value in inputs.items()}
             encoded = network.encoder(typed.pop("x"), typed["edge_index"])

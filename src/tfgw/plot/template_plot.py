@@ -59,15 +59,15 @@ def templates(
 
 def num_templates(model: AnyModel) -> int:
     """Return the total number of templates of all networks."""
-    return sum(member.config.num_templates for member in model.members)
+    return sum(member.config.num_templates for member in model.networks)
 
 
 def template_of(model: AnyModel, number: int) -> tuple[TFGWModel, int]:
     """Return the network of a template, and its index in the network."""
-    each = model.members[0].config.num_templates
+    each = model.networks[0].config.num_templates
     if not 0 <= number < num_templates(model):
         raise ValueError(f"template: must be from 0 to {num_templates(model) - 1}, got {number}")
-    return model.members[number // each], number % each
+    return model.networks[number // each], number % each
 
 
 def live_nodes(model: AnyModel, number: int) -> np.ndarray:
@@ -98,12 +98,13 @@ def node_looks(model: AnyModel, features: Sequence[np.ndarray] = ()) -> NodeLook
     if not rows:
         rows = [
             raw_features(m, m.pool.template_features.detach().cpu().double().flatten(0, 1).numpy())
-            for m in model.members
+            for m in model.networks
         ]
     return NodeLooks(model, np.concatenate(rows))
 
 
 def all_distances(model: AnyModel, prepared: Any) -> np.ndarray:
-    """Compute the distances of preprocessed graphs to all templates, ``(graphs, templates)``."""
+    """Compute the distances of preprocessed graphs to all templates or training graphs, ``(graphs, templates)``."""
+    models = model.networks if model.kernel is None else [model.kernel]
     with torch.inference_mode(), networks_on_one_thread():
-        return np.concatenate([embeddings(m, prepared).double().cpu().numpy() for m in model.members], axis=1)
+        return np.concatenate([embeddings(m, prepared).double().cpu().numpy() for m in models], axis=1)

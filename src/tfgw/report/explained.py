@@ -89,8 +89,7 @@ def _part(subjects: Subjects, number: int, why: str, drawings: Drawings, referen
         subjects.model._replace(preprocessing=None, classes=(), takes_any_graph=False),
     )
     found = explain(opened, graph, reference=references)
-    name, truth = subjects.names[number], subjects.truth(number)
-    title = f"Graph {name}: {subjects.values(number)}" + ("" if truth is None else f", true: {truth}") + f" – {why}"
+    name = subjects.names[number]
     drawing, prefix = drawings[number], section_name(number)
     target = subjects.class_names[found.target]
     most = int(found.templates.abs().argmax())
@@ -101,17 +100,25 @@ def _part(subjects: Subjects, number: int, why: str, drawings: Drawings, referen
     drawn = _draw_plan(subjects, drawing, found, most, drawings.looks)
     blocks: list[Table | Plot | Text] = [
         Plot(
-            f"{prefix}-nodes", _draw_nodes(drawing, found), f"Graph {name}. {nodes}", nodes, _node_table(drawing, found)
+            f"{prefix}-nodes", draw_nodes(drawing, found), f"Graph {name}. {nodes}", nodes, _node_table(drawing, found)
         ),
         Plot(f"{prefix}-bars", _draw_bars(found), f"Graph {name}. {bars}", bars, _template_table(found)),
         Plot(f"{prefix}-plan", drawn, f"Graph {name}. {plan}", plan),
         _sums(found, target),
     ]
-    return Section(prefix, title, blocks)
+    return Section(prefix, part_title(subjects, number, why), blocks)
+
+
+def part_title(subjects: Subjects, number: int, why: str) -> str:
+    """Return the title of the explanation of a graph."""
+    truth = subjects.truth(number)
+    known = "" if truth is None else f", true: {truth}"
+    return f"Graph {subjects.names[number]}: {subjects.values(number)}{known} – {why}"
 
 
 @styled
-def _draw_nodes(drawing: DrawnGraph, found: Explanation) -> "Figure":
+def draw_nodes(drawing: DrawnGraph, found: Explanation) -> "Figure":
+    """Draw the contributions of nodes and edges."""
     figure, axes = bare_figure(1, width=3.6, height=3.2)
     links = {(int(a), int(b)): float(value) for (a, b), value in zip(found.edge_index.T, found.edge_mask, strict=True)}
     values = np.array([links.get((a, b), 0) + links.get((b, a), 0) for a, b in drawing.links.T.tolist()])

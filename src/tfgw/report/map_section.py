@@ -1,4 +1,4 @@
-"""The map of all graphs by their distances to templates, and the distances by class."""
+"""The map of all graphs by their distances to templates or training graphs, and the distances by class."""
 
 from collections.abc import Mapping
 
@@ -31,21 +31,26 @@ def map_section(subjects: Subjects, links: Mapping[int, str], *, method: Method 
         for i, (x, y) in enumerate(plane.points)
     ]
     numbers = Table(["graph", "part", "true", "predicted", *plane.axes], rows)
-    alt = f"Map of {len(subjects)} graphs by their distances to the templates."
-    caption = "Test graphs have an outline. Nearby graphs have similar distances to all templates."
-    blocks = [Plot("map", figure, alt, caption, numbers, points=points)]
-    return Section("map", "Map of the graphs", [*blocks, *_by_class(subjects)])
+    kernel = subjects.kernel
+    compared = "the templates" if kernel is None else f"{len(kernel.landmarks)} training graphs"
+    kind = "" if kernel is None else f" (level {kernel.level}, α = {kernel.alpha:g})"
+    alt = f"Map of {len(subjects)} graphs by their distances to {compared}."
+    caption = f"Test graphs have an outline. Nearby graphs have similar distances to {compared}{kind}."
+    block = Plot("map", figure, alt, caption, numbers, points=points)
+    return Section("map", "Map of the graphs", [block, *(_by_class(subjects) if kernel is None else [])])
 
 
 def _about(subjects: Subjects, number: int) -> str:
-    nearest = int(subjects.distances[number].argmin())
-    truth = subjects.truth(number)
+    truth, kernel = subjects.truth(number), subjects.kernel
+    left_out = kernel is not None and subjects.part[number] == kernel.training_part
     lines = [
         f"graph {subjects.names[number]} ({subjects.part[number]})",
-        f"predicted: {subjects.values(number)}",
+        f"predicted{' (leave-one-out)' if left_out else ''}: {subjects.values(number)}",
         *([] if truth is None else [f"true: {truth}"]),
-        f"nearest template: {nearest + 1} (distance {subjects.distances[number, nearest]:.3g})",
     ]
+    if kernel is None:
+        nearest = int(subjects.distances[number].argmin())
+        lines.append(f"nearest template: {nearest + 1} (distance {subjects.distances[number, nearest]:.3g})")
     return "\n".join(lines)
 
 

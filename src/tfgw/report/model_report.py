@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 
 from tfgw.datasets import GraphDataset
+from tfgw.nn import KernelModel
 from tfgw.plot.embedding_plot import Method
 from tfgw.plot.template_plot import node_looks
 from tfgw.report.explained import chosen_graphs, explained, section_name
+from tfgw.report.influence_section import influence_section
+from tfgw.report.kernel_explained import kernel_explained
 from tfgw.report.map_section import map_section
 from tfgw.report.overview import overview, training
 from tfgw.report.page import Page, Tile
@@ -32,7 +35,7 @@ def model_report(
     graphs: Sequence[str] = (),
     method: Method = "pca",
 ) -> Page:
-    """Create the report of a model.
+    """Create the report of a model: networks or a kernel machine.
 
     Args:
         trained: The model.
@@ -49,23 +52,36 @@ def model_report(
     looks = node_looks(subjects.model, [subjects.graph(int(number)).x.double().numpy() for number in sample])
     drawings = Drawings(subjects, looks)
     quality, tiles = performance(subjects)
-    count = subjects.distances.shape[1]
-    networks = len(subjects.model.members)
-    tiles += [
-        Tile(f"{len(subjects):,}", "graphs", name),
-        Tile(str(count), "templates", f"of {networks} networks" if networks > 1 else ""),
-    ]
-    return Page(
-        title=f"TFGW report: {name}",
-        lead=f"A {trained.task} model that compares graphs with {count} learned templates by optimal transport.",
-        tiles=tiles,
-        sections=[
+    tiles.append(Tile(f"{len(subjects):,}", "graphs", name))
+    links = {number: section_name(number) for number in chosen}
+    shown = {} if options is None else options
+    if isinstance(trained.model, KernelModel):
+        tiles.append(Tile(f"{trained.model.num_graphs:,}", "training graphs"))
+        compared = f"all {trained.model.num_graphs} training graphs"
+        sections = [
+            quality,
+            influence_section(subjects, drawings),
+            kernel_explained(subjects, chosen, drawings),
+            map_section(subjects, links, method=method),
+            trust(subjects),
+            overview(subjects, shown),
+        ]
+    else:
+        count, networks = subjects.distances.shape[1], len(subjects.model.members)
+        tiles.append(Tile(str(count), "templates", f"of {networks} networks" if networks > 1 else ""))
+        compared = f"{count} learned templates"
+        sections = [
             quality,
             template_section(subjects, drawings),
             explained(subjects, chosen, drawings),
-            map_section(subjects, {number: section_name(number) for number in chosen}, method=method),
+            map_section(subjects, links, method=method),
             training(history),
             trust(subjects),
-            overview(subjects, {} if options is None else options),
-        ],
+            overview(subjects, shown),
+        ]
+    return Page(
+        title=f"TFGW report: {name}",
+        lead=f"A {trained.task} model that compares graphs with {compared} by optimal transport.",
+        tiles=tiles,
+        sections=sections,
     )

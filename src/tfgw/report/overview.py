@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tfgw.nn import KernelModel
 from tfgw.plot import curves
 from tfgw.report.page import Plot, Section, Table, Text
 from tfgw.report.subjects import Subjects
@@ -17,15 +18,8 @@ def overview(subjects: Subjects, options: Mapping[str, Any]) -> Section:
     for name, dataset in subjects.parts.items():
         nodes = np.diff(dataset.compact().slices["x"].numpy())
         rows.append([name, len(dataset), f"{nodes.min()} to {nodes.max()}", float(nodes.mean())])
-    config, pool = subjects.model.members[0].config, subjects.model.members[0].pool
-    alphas = np.concatenate([m.pool.alpha.detach().cpu().reshape(-1).numpy() for m in subjects.model.members])
-    model = [
-        ["templates", subjects.distances.shape[1]],
-        ["nodes per template", config.template_nodes],
-        ["structure", f"{config.structure.replace('_', ' ')}, {pool.n_starts} solver start(s)"],
-        ["α (0: features, 1: structure)", f"{alphas.mean():.3f}" + (", learned" if pool.learn_alpha else ", fixed")],
-        ["GIN layers", "custom encoder" if subjects.model.members[0].has_own_encoder else config.num_layers],
-        ["head reads", config.readout],
+    model = _network(subjects) if subjects.kernel is None else _kernel_machine(subjects)
+    model += [
         ["node features", str(subjects.trained.encoding or "as given")],
         ["canonical node order", "yes" if subjects.trained.preprocessing.canonical_order else "no"],
         ["parameters", sum(p.numel() for p in subjects.trained.model.parameters())],
@@ -38,6 +32,32 @@ def overview(subjects: Subjects, options: Mapping[str, Any]) -> Section:
     if chosen:
         tables.append(Table(["option", "value"], chosen, "Training options"))
     return Section("what", "Overview", tables)
+
+
+def _network(subjects: Subjects) -> list[list[object]]:
+    config, pool = subjects.model.members[0].config, subjects.model.members[0].pool
+    alphas = np.concatenate([m.pool.alpha.detach().cpu().reshape(-1).numpy() for m in subjects.model.members])
+    return [
+        ["templates", subjects.distances.shape[1]],
+        ["nodes per template", config.template_nodes],
+        ["structure", f"{config.structure.replace('_', ' ')}, {pool.n_starts} solver start(s)"],
+        ["α (0: features, 1: structure)", f"{alphas.mean():.3f}" + (", learned" if pool.learn_alpha else ", fixed")],
+        ["GIN layers", "custom encoder" if subjects.model.members[0].has_own_encoder else config.num_layers],
+        ["head reads", config.readout],
+    ]
+
+
+def _kernel_machine(subjects: Subjects) -> list[list[object]]:
+    model = subjects.trained.model
+    assert isinstance(model, KernelModel)
+    refined = "Weisfeiler–Lehman labels" if model.config.discrete else "averages over neighbours"
+    return [
+        ["kind", "kernel ridge regression on exp(−γ FGW)"],
+        ["training graphs", model.num_graphs],
+        ["levels of refinement", f"{', '.join(map(str, model.config.levels))} ({refined})"],
+        ["α (0: features, 1: structure)", ", ".join(f"{alpha:g}" for alpha in model.config.alphas)],
+        ["structure", f"adjacency, {model.config.n_starts} solver start(s)"],
+    ]
 
 
 def training(history: Sequence[EpochRecord]) -> Section:

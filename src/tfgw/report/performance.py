@@ -10,6 +10,8 @@ from tfgw.report.page import Plot, Section, Table, Text, Tile
 from tfgw.report.subjects import TEST, TRAINING, Subjects
 from tfgw.train.metrics import classification_metrics, regression_metrics
 
+ACCURACY = ["", "accuracy", "95 % interval (Wilson)", "correct"]
+"""Header of a table of accuracies."""
 Z = 1.959964
 """Quantile of the normal distribution for 95 % intervals."""
 
@@ -24,11 +26,38 @@ def wilson_interval(right: int, count: int) -> tuple[float, float]:
 
 def performance(subjects: Subjects) -> tuple[Section, list[Tile]]:
     """Return the section and its most important numbers."""
-    part = "test graphs" if (subjects.part == TEST).any() else "given graphs"
+    part = _part_name(subjects)
     if subjects.y is None:
         return Section("performance", "Performance", [Text("The graphs have no targets.")]), []
     blocks, tiles = (_values if subjects.trained.task == "regression" else _shares)(subjects, part)
-    return Section("performance", "Performance", blocks), tiles
+    more, more_tiles = _left_out(subjects)
+    return Section("performance", "Performance", [*blocks[:1], *more, *blocks[1:]]), [*tiles, *more_tiles]
+
+
+def _part_name(subjects: Subjects) -> str:
+    if (subjects.part == TEST).any():
+        return "test graphs"
+    only_training = subjects.kernel is not None and list(subjects.parts) == [subjects.kernel.training_part]
+    return "training graphs, leave-one-out" if only_training else "given graphs"
+
+
+def _left_out(subjects: Subjects) -> tuple[list[Table], list[Tile]]:
+    """Return the leave-one-out performance of a kernel machine, if other graphs are evaluated besides."""
+    if subjects.kernel is None or subjects.kernel.training_part is None or len(subjects.parts) == 1:
+        return [], []
+    assert subjects.y is not None
+    chosen, right = subjects.part == subjects.kernel.training_part, subjects.right
+    caption = f"Leave-one-out on {int(chosen.sum())} training graphs: each is predicted by a machine without it"
+    if right is None:
+        found = regression_metrics(subjects.y[chosen], subjects.predicted_values[chosen])
+        header = ["", "mean absolute error", "root mean squared error", "R²"]
+        return [Table(header, [["this model", *found.values()]], caption)], [
+            Tile(f"{found['mae']:.3g}", "leave-one-out mean absolute error")
+        ]
+    table = Table(ACCURACY, [_accuracy_row("this model", right[chosen])], caption)
+    low, high = wilson_interval(int(right[chosen].sum()), int(chosen.sum()))
+    note = f"95 % interval {100 * low:.0f} % to {100 * high:.0f} %"
+    return [table], [Tile(f"{100 * right[chosen].mean():.1f} %", "leave-one-out accuracy", note)]
 
 
 def _values(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], list[Tile]]:
@@ -60,9 +89,7 @@ def _shares(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], l
     for name, known in _easy(subjects).items():
         rows.append(_accuracy_row(name, known))
         tiles.append(Tile(f"{100 * known.mean():.1f} %", name))
-    blocks: list[Table | Plot | Text] = [
-        Table(["", "accuracy", "95 % interval (Wilson)", "correct"], rows, f"On {count} {part}")
-    ]
+    blocks: list[Table | Plot | Text] = [Table(ACCURACY, rows, f"On {count} {part}")]
     probabilities, names = subjects.probabilities[chosen], subjects.class_names
     is_class = subjects.trained.task == "classification"
     if is_class:

@@ -11,9 +11,11 @@ from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset
 from tfgw.estimators.any_model import AnyModel, open_model
+from tfgw.nn import KernelModel
 from tfgw.nn.models import ROOT_OFFSET
 from tfgw.nn.threads import networks_on_one_thread
 from tfgw.plot.drawn_graph import DrawnGraph, NodeLooks, drawn_graph
+from tfgw.report.kernel_view import KernelView, read_kernel
 from tfgw.train import TrainedModel, probabilities
 from tfgw.train.evaluate import evaluation_mode, readouts
 
@@ -30,8 +32,10 @@ class Subjects:
         prepared: Preprocessed graphs, by part.
         part: Name of the part of each graph.
         outputs: Outputs of the model, ``(graphs, outputs)``.
-        distances: Distances to all templates, ``(graphs, templates)``.
+        distances: Distances to all templates, or to the landmarks of a kernel machine, ``(graphs, templates)``.
         y: Targets, ``(graphs,)`` class indices or ``(graphs, values)``; ``None`` if a part has none.
+        kernel: Training graphs of a kernel machine; ``None`` for networks. The outputs for the training graphs of a
+            kernel machine are those of leave-one-out.
     """
 
     trained: TrainedModel
@@ -41,6 +45,7 @@ class Subjects:
     outputs: np.ndarray
     distances: np.ndarray
     y: np.ndarray | None
+    kernel: KernelView | None = None
 
     @classmethod
     def of(cls, trained: TrainedModel, parts: Mapping[str, GraphDataset]) -> "Subjects":
@@ -52,15 +57,21 @@ class Subjects:
         }
         prepared = {name: trained.preprocessing(dataset) for name, dataset in known.items()}
         targets = [dataset.y for dataset in prepared.values()]
-        read = [_outputs_and_distances(open_model(trained), dataset) for dataset in prepared.values()]
+        kernel = None
+        if isinstance(trained.model, KernelModel):
+            outputs, distances, kernel = read_kernel(trained.model, prepared, trained.task)
+        else:
+            read = [_outputs_and_distances(open_model(trained), dataset) for dataset in prepared.values()]
+            outputs, distances = [found for found, _ in read], [distances for _, distances in read]
         return cls(
             trained=trained,
             parts=parts,
             prepared=prepared,
             part=np.repeat(list(parts), [len(dataset) for dataset in parts.values()]),
-            outputs=np.concatenate([found for found, _ in read]),
-            distances=np.concatenate([distances for _, distances in read]),
+            outputs=np.concatenate(outputs),
+            distances=np.concatenate(distances),
             y=_stacked(targets, is_class=trained.task == "classification"),
+            kernel=kernel,
         )
 
     def __len__(self) -> int:

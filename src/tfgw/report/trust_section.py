@@ -29,9 +29,10 @@ def trust(subjects: Subjects) -> Section:
         ["spread over starts (median, worst)", _two(spread), "of the distance", ""],
         ["distance to the global minimum, at most (median, worst)", _two(thorough.worst_excess), "of the distance", ""],
     ]  # fmt: skip
+    others = "template" if subjects.kernel is None else "training graph, for each kind of distance"
     text = (
         f"Distances are local minima of a non-convex problem. The checks use {len(graphs)} {part} graphs,"
-        f" {pairs} pairs of graph and template; tfgw check uses all graphs."
+        f" {pairs} pairs of graph and {others}; tfgw check uses all graphs."
     )
     return Section(
         "trust", "Reliability of the distances", [Text(text), Table(["check", "result", "", "as expected"], rows)]

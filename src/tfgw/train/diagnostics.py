@@ -10,10 +10,11 @@ from torch_geometric.data import Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.canonical import reordered
-from tfgw.nn import TFGWModel
+from tfgw.nn import KernelModel, TFGWModel
 from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.batches import Batch
 from tfgw.train.evaluate import BATCH_SIZE, embeddings, evaluation_mode, store_for
+from tfgw.train.kernel_diagnostics import joined, kernel_diagnosis
 from tfgw.train.model_file import TrainedModel
 
 SAME = 1e-9
@@ -22,6 +23,9 @@ SAME = 1e-9
 
 class ModelCheck(NamedTuple):
     """Results of :func:`check_model` for B graphs and K templates, all ``(B, K)``.
+
+    The templates of a kernel machine are some of its training graphs, once for each kind of distance
+    (:func:`tfgw.train.kernel_diagnostics.kernel_diagnosis`).
 
     Attributes:
         distances: Distances as the model computes them.
@@ -54,19 +58,25 @@ def check_model(
         seed: Random seed for the node orders.
     """
     prepared = trained.preprocessing(dataset)
-    distances = embeddings(trained.model, prepared).double().cpu()
+    distances = _distances(trained, prepared)
     rng = np.random.default_rng(seed)
     changes = torch.zeros_like(distances)
     for _ in range(renumberings):
         others = GraphDataset.from_graphs([_renumbered(graph, rng) for graph in dataset], name=dataset.name)
-        change = trained.embed(others).double().cpu() - distances
+        change = _distances(trained, trained.preprocessing(others)) - distances
         changes = torch.maximum(changes, relative(change.abs(), distances))
     return ModelCheck(
         distances=distances,
         renumbered=changes,
-        diagnosis=_diagnose(trained, prepared, trained.members[0].pool.n_starts),
+        diagnosis=_diagnose(trained, prepared, starts_of(trained)),
         thorough=_diagnose(trained, prepared, n_starts),
     )
+
+
+def starts_of(trained: TrainedModel) -> int:
+    """Return the number of solver starts of a model."""
+    model = trained.model
+    return model.config.n_starts if isinstance(model, KernelModel) else trained.members[0].pool.n_starts
 
 
 def relative(difference: Tensor, distances: Tensor) -> Tensor:
@@ -78,20 +88,22 @@ def _renumbered(graph: Data, rng: np.random.Generator) -> Data:
     return reordered(graph.clone(), torch.from_numpy(rng.permutation(graph.num_nodes)))
 
 
+def _distances(trained: TrainedModel, prepared: GraphDataset) -> Tensor:
+    if isinstance(trained.model, KernelModel):
+        return kernel_diagnosis(trained.model, prepared, starts_of(trained), lower_bounds=False).distances
+    return embeddings(trained.model, prepared).double().cpu()
+
+
 def _diagnose(trained: TrainedModel, prepared: GraphDataset, n_starts: int) -> ot.Diagnosis:
+    if isinstance(trained.model, KernelModel):
+        return kernel_diagnosis(trained.model, prepared, n_starts)
     with evaluation_mode(trained.model), networks_on_one_thread():
         batches = list(store_for(trained.model, prepared).in_order(BATCH_SIZE))
-        parts = [
-            _joined([_diagnose_batch(model, batch, n_starts) for batch in batches], 0) for model in trained.members
-        ]
-    return _joined(parts, 1)
+        parts = [joined([_diagnose_batch(model, batch, n_starts) for batch in batches], 0) for model in trained.members]
+    return joined(parts, 1)
 
 
 def _diagnose_batch(model: TFGWModel, batch: Batch, n_starts: int) -> ot.Diagnosis:
     inputs = dict(batch.inputs)
     x = model.encoder(inputs.pop("x"), inputs["edge_index"])
     return model.pool.diagnose(x, n_starts=n_starts, **inputs)
-
-
-def _joined(parts: list[ot.Diagnosis], dim: int) -> ot.Diagnosis:
-    return ot.Diagnosis(*(torch.cat(columns, dim) for columns in zip(*parts, strict=True)))

@@ -21,12 +21,15 @@ def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
         *(tensors[f"graph_{name}"] for name in ("x", "edge_index", "batch")),
         *(tensors.get(f"graph_{name}") for name in ("edge_weight", "node_weights")),
     )
-    rates, coefficients, factor = (tensors[name] for name in ("rates", "coefficients", "factor"))
+    fitted = {name: tensors[name] for name in ("rates", "coefficients", "factor", "mean_distances", "left_out")}
+    coefficients = fitted["coefficients"]
     count, nodes, edges = len(config.distances), len(graphs.batch), graphs.edge_index.shape[-1]
     expected = {
         "coefficients": (count, *coefficients.shape[1:2], config.out_channels),
         "rates": (count,),
         "factor": (),
+        "mean_distances": (count, *coefficients.shape[1:2]),
+        "left_out": (*coefficients.shape[1:2], config.out_channels),
         "graph_x": (nodes, config.in_channels),
         "graph_edge_index": (2, edges),
         "graph_batch": (nodes,),
@@ -41,4 +44,4 @@ def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
         raise RuntimeError("graphs without nodes or coefficients")
     if edges and not 0 <= int(graphs.edge_index.min()) <= int(graphs.edge_index.max()) < nodes:
         raise ValueError("an edge to a node that is not there")
-    return KernelModel(config, graphs, rates, coefficients, factor)
+    return KernelModel(config, graphs, **fitted)

@@ -3,7 +3,7 @@
 train_kernel: graphs ─ preprocessing ─▶ refined nodes ─ ot.pairwise ─▶ distances ─ kernel_ridge ─▶ KernelModel
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.nn.kernel_model import KernelConfig, KernelModel, StackedGraphs
 from tfgw.nn.refinement import refined_features
+from tfgw.nn.threads import one_thread
 from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, sharpness
 from tfgw.train.tasks import Task
 
@@ -24,6 +25,10 @@ STRUCTURE_WORK = 1e12
 """Structures are compared by default if Σ (n m)^1.5 over all pairs of graphs is at most this value.
 
 This is about an hour of processor time per level of refinement on a CPU, and minutes on a GPU."""
+
+AUTO_NODES = 40_000
+"""Maximum number of nodes of all training graphs for which ``tfgw train`` chooses a kernel machine. The time to compare
+all pairs grows with its square; two cores take a few minutes (docs/recipe.md)."""
 
 Distances = Callable[[list[Data], float], Tensor]
 """Function that returns the distances between all graphs with refined features, for an α."""
@@ -86,23 +91,27 @@ def train_kernel(
 
     targets = _targets(graphs.y, config.out_channels, task).to(device)
     counted = None if weights is None else weights.double().to(device)
-    fits = []
+    fits, means = [], []
     for level in config.levels:
-        refined = [refined_graph(graph, level, discrete=config.discrete) for graph in graphs]
+        refined = refined_graphs(graphs, level, discrete=config.discrete)
         for alpha in config.alphas:
             found = (distances or solved)(refined, alpha).to(device)
             fits.append(fit_ridge(found, targets, counted).cpu())
+            means.append(found.mean(0).cpu())
     left_out = torch.stack([fit.left_out for fit in fits]).mean(0)
-    factor = sharpness(left_out, graphs.y) if task == "classification" else 1.0
+    with one_thread():
+        factor = sharpness(left_out, graphs.y) if task == "classification" else 1.0
     model = KernelModel(
         config,
         _stacked(list(graphs)),
-        torch.tensor([fit.rate for fit in fits], dtype=torch.float64),
-        torch.stack([fit.coefficients for fit in fits]),
-        torch.tensor(factor, dtype=torch.float64),
+        rates=torch.tensor([fit.rate for fit in fits], dtype=torch.float64),
+        coefficients=torch.stack([fit.coefficients for fit in fits]),
+        factor=torch.tensor(factor, dtype=torch.float64),
+        mean_distances=torch.stack(means),
+        left_out=factor * left_out,
     )
     model.num_threads = num_threads
-    return KernelTraining(model.eval(), factor * left_out, graphs.y, fits)
+    return KernelTraining(model.eval(), model.left_out, graphs.y, fits)
 
 
 def _targets(y: Tensor, channels: int, task: Task) -> Tensor:
@@ -133,6 +142,12 @@ def default_alphas(sizes: Sequence[int]) -> tuple[float, ...]:
 def is_discrete(graphs: GraphDataset) -> bool:
     """Whether all node features are 0 or 1, so that each row is a label."""
     return all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in graphs)
+
+
+def refined_graphs(graphs: Iterable[Data], level: int, *, discrete: bool) -> list[Data]:
+    """Return all graphs with the refined features of a level."""
+    with one_thread():  # each operation is on a few nodes
+        return [refined_graph(graph, level, discrete=discrete) for graph in graphs]
 
 
 def refined_graph(graph: Data, level: int, *, discrete: bool) -> Data:

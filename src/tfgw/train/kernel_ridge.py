@@ -9,16 +9,21 @@ With sample weights w, the machine minimises Σ w_i (y_i − f_i)² + λ ‖f‖
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from tfgw.nn.threads import one_thread
+
 RATES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Candidate values of γ, relative to the median distance."""
 PENALTIES = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 10.0)
 """Candidate values of λ."""
+SAME = 1e-15
+"""Distance, relative to the median, up to which two graphs are equal."""
 LARGEST_SEARCH = 1000
 """Maximum number of graphs, evenly spaced, to select γ. The cost of a decomposition is cubic in their number."""
 
@@ -62,7 +67,23 @@ def fit_ridge(
     few = slice(None, None, step)
     searched = [_best(distances[few, few], targets[few], roots[few], rate / scale) for rate in rates]
     best = min(searched, key=lambda found: found.error)
-    return best if step == 1 else _best(distances, targets, roots, best.rate)
+    if step > 1:
+        best = _best(distances, targets, roots, best.rate)
+    return best._replace(coefficients=_shared(best.coefficients, distances <= SAME * scale))
+
+
+def _shared(coefficients: Tensor, is_same: Tensor) -> Tensor:
+    """Divide coefficients evenly among equal graphs. Only their sum matters; rounding decides about their differences.
+
+    Args:
+        coefficients: ``(n, num_targets)``.
+        is_same: Whether two graphs are equal, ``(n, n)``.
+    """
+    count = len(coefficients)
+    numbers = torch.arange(count, dtype=torch.int32, device=coefficients.device)
+    first = torch.where(is_same, numbers[:, None], count).amin(0).minimum(numbers).long()  # of each graph's copies
+    sums = torch.zeros_like(coefficients).index_add_(0, first, coefficients)
+    return (sums / torch.bincount(first, minlength=count).clamp_min(1)[:, None])[first]
 
 
 def _typical(distances: Tensor) -> float:
@@ -72,6 +93,12 @@ def _typical(distances: Tensor) -> float:
 
 
 def _best(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
+    # More threads save little time on small matrices, and cost much on a busy machine, where they wait for each other.
+    with one_thread() if len(distances) <= LARGEST_SEARCH else nullcontext():
+        return _decomposed(distances, targets, roots, rate)
+
+
+def _decomposed(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
     kernel = torch.exp(-rate * distances) * roots[:, None] * roots
     values, vectors = torch.linalg.eigh((kernel + kernel.T) / 2)
     kept = values > 0

@@ -74,8 +74,7 @@ class TrainedModel:
         """The networks of the ensemble, or the single network. A kernel machine has none and raises an error."""
         if isinstance(self.model, KernelModel):
             raise ValueError(
-                "the model is a kernel machine, which has no learned templates: to show or explain templates, train a"
-                " network"
+                "the model is a kernel machine, which compares graphs with its training graphs and has no networks"
             )
         return members_of(self.model)
 

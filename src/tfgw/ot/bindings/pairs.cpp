@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "graph_set.hpp"
@@ -48,17 +49,59 @@ class GivenGraphs {
   std::optional<Doubles> edge_weight_, structure_;
 };
 
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> as_array(std::vector<T> values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+// One array per field; those of the plans have one entry per entry of a plan, pair after pair.
+nb::dict as_arrays(const std::vector<PairDetails>& found) {
+  std::vector<double> distances, gaps, spreads, mass;
+  std::vector<int32_t> status, local_minima, counts, rows, columns;
+  for (const PairDetails& one : found) {
+    distances.push_back(one.result.distance);
+    gaps.push_back(one.result.gap);
+    spreads.push_back(one.result.spread);
+    status.push_back(int32_t(one.result.status));
+    local_minima.push_back(one.is_local_minimum);
+    counts.push_back(one.plan.count());
+    rows.insert(rows.end(), one.plan.row.begin(), one.plan.row.end());
+    columns.insert(columns.end(), one.plan.col.begin(), one.plan.col.end());
+    mass.insert(mass.end(), one.plan.mass.begin(), one.plan.mass.end());
+  }
+  nb::dict arrays;
+  arrays["distances"] = as_array(std::move(distances));
+  arrays["gaps"] = as_array(std::move(gaps));
+  arrays["spreads"] = as_array(std::move(spreads));
+  arrays["status"] = as_array(std::move(status));
+  arrays["local_minima"] = as_array(std::move(local_minima));
+  arrays["plan_counts"] = as_array(std::move(counts));
+  arrays["plan_rows"] = as_array(std::move(rows));
+  arrays["plan_columns"] = as_array(std::move(columns));
+  arrays["plan_mass"] = as_array(std::move(mass));
+  return arrays;
+}
+
 class BoundGraphSet {
  public:
   BoundGraphSet(const GivenGraphs& given, double alpha, int node_cost, int threads)
       : given_(given), threads_(threads), set_(given_.input(), alpha, NodeCost(node_cost), threads) {}
 
   void distances(Pairs pairs, int max_iter, double tol, int n_starts, int start_kinds, Values out) {
-    SolveOptions options;
-    options.max_iter = max_iter, options.tol = tol, options.starts = n_starts, options.kinds = start_kinds;
+    const SolveOptions options = solve_options(max_iter, tol, n_starts, start_kinds);
     run(pairs, [&](const auto& list, Interrupt& interrupt) {
       return set_.distances(list, options, threads_, interrupt, out.data());
     });
+  }
+  nb::dict details(Pairs pairs, int max_iter, double tol, int n_starts, int start_kinds) {
+    const SolveOptions options = solve_options(max_iter, tol, n_starts, start_kinds);
+    std::vector<PairDetails> found(pairs.shape(0));
+    run(pairs, [&](const auto& list, Interrupt& interrupt) {
+      return set_.details(list, options, threads_, interrupt, found.data());
+    });
+    return as_arrays(found);
   }
   void lower_bounds(Pairs pairs, Values out) {
     run(pairs, [&](const auto& list, Interrupt& interrupt) {
@@ -72,6 +115,12 @@ class BoundGraphSet {
   }
 
  private:
+  static SolveOptions solve_options(int max_iter, double tol, int n_starts, int start_kinds) {
+    SolveOptions options;
+    options.max_iter = max_iter, options.tol = tol, options.starts = n_starts, options.kinds = start_kinds;
+    return options;
+  }
+
   template <class Compute>
   static void run(const Pairs& pairs, Compute compute) {
     PythonSignals signals;
@@ -104,6 +153,8 @@ void bind_pairs(nb::module_& module) {
            nb::arg("node_cost"), nb::arg("threads"))
       .def("distances", &BoundGraphSet::distances, nb::arg("pairs"), nb::kw_only(), nb::arg("max_iter"), nb::arg("tol"),
            nb::arg("n_starts"), nb::arg("start_kinds"), nb::arg("out"))
+      .def("details", &BoundGraphSet::details, nb::arg("pairs"), nb::kw_only(), nb::arg("max_iter"), nb::arg("tol"),
+           nb::arg("n_starts"), nb::arg("start_kinds"))
       .def("lower_bounds", &BoundGraphSet::lower_bounds, nb::arg("pairs"), nb::kw_only(), nb::arg("out"))
       .def("marginal_bounds", &BoundGraphSet::marginal_bounds, nb::arg("pairs"), nb::kw_only(), nb::arg("out"));
 }

@@ -92,8 +92,10 @@ bool GraphSet::for_each_pair(const std::vector<GraphPair>& pairs, Purpose purpos
   return !interrupt.stopped();
 }
 
-bool GraphSet::distances(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads,
-                         Interrupt& interrupt, double* out) {
+// Solves each pair and calls use(solver, result, index of the pair).
+template <class Use>
+bool GraphSet::solve_pairs(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads,
+                           Interrupt& interrupt, Use use) {
   const auto make_worker = [&] {
     return [&, solver = std::make_shared<FgwSolver>(), costs = std::vector<double>()](int64_t p) mutable {
       const Graph& graph = graphs_[pairs[p].graph];
@@ -105,10 +107,30 @@ bool GraphSet::distances(const std::vector<GraphPair>& pairs, const SolveOptions
       }
       PairResult result;
       if (solver->solve(graph, templates_[pairs[p].tmpl]->prepared, linear, options, nullptr, 0, interrupt, result))
-        out[p] = result.distance;
+        use(*solver, result, p);
     };
   };
   return for_each_pair(pairs, Purpose::solve, threads, interrupt, make_worker);
+}
+
+bool GraphSet::distances(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads,
+                         Interrupt& interrupt, double* out) {
+  return solve_pairs(pairs, options, threads, interrupt,
+                     [&](FgwSolver&, const PairResult& result, int64_t p) { out[p] = result.distance; });
+}
+
+bool GraphSet::details(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads,
+                       Interrupt& interrupt, PairDetails* out) {
+  const auto write = [&](FgwSolver& solver, const PairResult& result, int64_t p) {
+    TemplatesInput shape{};
+    shape.nodes = graphs_[pairs[p].tmpl].n;
+    PairOutput plan;
+    plan.plan = &out[p].plan;
+    solver.write(shape, 0, plan);
+    out[p].is_local_minimum = solver.is_local_minimum(result);
+    out[p].result = result;
+  };
+  return solve_pairs(pairs, options, threads, interrupt, write);
 }
 
 // The cost between each node of the graph and each node of the template, in input order.

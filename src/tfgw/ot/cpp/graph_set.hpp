@@ -17,6 +17,13 @@ struct GraphPair {
   int64_t tmpl, graph;
 };
 
+// The solution of a pair, and what is known about its quality.
+struct PairDetails {
+  PairResult result;
+  bool is_local_minimum = false;
+  SparsePlan plan;  // row by row; columns are nodes of the template
+};
+
 enum class NodeCost { squared_euclidean, euclidean, hamming };  // the last two without structure only
 
 class GraphSet {
@@ -35,6 +42,8 @@ class GraphSet {
   // All write one value per pair, in the order of the pairs. They return false if interrupted.
   bool distances(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads, Interrupt& interrupt,
                  double* out);
+  bool details(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads, Interrupt& interrupt,
+               PairDetails* out);
   bool lower_bounds(const std::vector<GraphPair>& pairs, int threads, Interrupt& interrupt, double* out);
   bool marginal_bounds(const std::vector<GraphPair>& pairs, int threads, Interrupt& interrupt, double* out);
 
@@ -52,6 +61,9 @@ class GraphSet {
   void prepare_templates(const std::vector<int64_t>& needed, Purpose purpose, int threads);
   Template as_template(int64_t b) const;
   int64_t entries(int64_t b) const;  // stored for a template
+  template <class Use>
+  bool solve_pairs(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads, Interrupt& interrupt,
+                   Use use);
   void node_costs(const GraphPair& pair, std::vector<double>& out) const;
 
   const BatchInput in_;
