@@ -69,7 +69,7 @@ class DistanceKernel(ClassicalBaseline):
         """
         self.cache = self.cache if cache is None else cache
         if self.cache is None:
-            raise ValueError("cache: missing; distances are kept in a folder")
+            raise ValueError("cache: missing; give the folder that stores the distances")
         graphs = self._as_graphs(X)
         for comparison in self._comparisons(graphs):
             self._table(graphs, comparison)
