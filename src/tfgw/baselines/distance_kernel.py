@@ -36,7 +36,8 @@ class DistanceKernel(ClassicalBaseline):
 
     Attributes:
         classes_: Class labels.
-        C_, gamma_: Selected values.
+        C_: Selected cost parameter.
+        gamma_: Selected γ.
         comparison_: Selected distance.
         inner_score_: Accuracy of the selected values in cross-validation; ``None`` if there was nothing to select.
     """

@@ -33,7 +33,8 @@ class WL(ClassicalBaseline):
 
     Attributes:
         classes_: Class labels.
-        C_, num_iterations_: Selected values.
+        C_: Selected cost parameter.
+        num_iterations_: Selected number of iterations.
         inner_score_: Accuracy of the selected values in cross-validation; ``None`` if there was nothing to select.
     """
 
