@@ -81,7 +81,7 @@ class DistanceKernel(ClassicalBaseline):
 
     def _fit(self, graphs: list[Data], labels: np.ndarray) -> None:
         keys = [key_of(graph) for graph in graphs]
-        comparisons, gammas, costs = self._comparisons(graphs), values(self.gamma), values(self.C)
+        comparisons, gammas, costs = self._comparisons(graphs), values("gamma", self.gamma), values("C", self.C)
         tables = [self._table(graphs, comparison) for comparison in comparisons]
         if len(comparisons) * len(gammas) * len(costs) == 1:
             choice = Choice((0, gammas[0]), costs[0], None)
@@ -131,9 +131,9 @@ class DistanceKernel(ClassicalBaseline):
         return None if self.cache is None else Path(self.cache) / comparison.name
 
 
-def values(parameter: float | Sequence[float]) -> list[Any]:
+def values(name: str, parameter: float | Sequence[float]) -> list[Any]:
     """Return the value or values of a parameter as a list."""
     found = [parameter] if np.isscalar(parameter) else list(parameter)  # type: ignore[arg-type]
     if not found:
-        raise ValueError("a list of parameter values must not be empty")
+        raise ValueError(f"{name}: the list of values is empty")
     return found

@@ -35,10 +35,11 @@ class FGWKernel(DistanceKernel):
     def _comparisons(self, graphs: Sequence[Data]) -> list[Comparison]:
         if self.structure not in ("adjacency", "shortest_path"):
             raise ValueError(f"structure: must be 'adjacency' or 'shortest_path', got {self.structure!r}")
-        for alpha in values(self.alpha):
+        alphas = values("alpha", self.alpha)
+        for alpha in alphas:
             if not 0 <= alpha <= 1:
                 raise ValueError(f"alpha: must lie in [0, 1], got {alpha}")
-        return [FGWComparison(alpha, self.structure, num_threads=self.num_threads) for alpha in values(self.alpha)]
+        return [FGWComparison(alpha, self.structure, num_threads=self.num_threads) for alpha in alphas]
 
 
 @dataclass(frozen=True)

@@ -49,10 +49,10 @@ class WWL(DistanceKernel):
         return "discrete" if all(bool(((g.x == 0) | (g.x == 1)).all()) for g in graphs) else "continuous"
 
     def _comparisons(self, graphs: Sequence[Data]) -> list[Comparison]:
-        for iterations in values(self.num_iterations):
+        version, steps = self._version(graphs), values("num_iterations", self.num_iterations)
+        for iterations in steps:
             if iterations < 0:
                 raise ValueError(f"num_iterations: must not be negative, got {iterations}")
-        version, steps = self._version(graphs), values(self.num_iterations)
         return [WWLComparison(number, version, num_threads=self.num_threads) for number in steps]
 
     def _is_indefinite(self) -> bool:
