@@ -20,7 +20,7 @@ from tfgw.baselines.fgw_kernel import FGWComparison
 from tfgw.baselines.wwl import WWLComparison
 from tfgw.estimators.distance_table import Comparison, all_pairs, key_of
 
-BARS = {("MUTAG", "fgw"): 10.0, ("ENZYMES", "fgw"): 240.0, ("MUTAG", "wwl"): 3.0}
+TARGETS = {("MUTAG", "fgw"): 10.0, ("ENZYMES", "fgw"): 240.0, ("MUTAG", "wwl"): 3.0}
 """Seconds that a matrix may take on two cores."""
 
 
@@ -58,14 +58,14 @@ def measure(name: str, graphs: list[Any], comparison: Comparison, peer: Callable
         small, large = sorted((graphs[i], graphs[j]), key=lambda graph: (graph.num_nodes, key_of(graph)))
         prepared = comparison.prepare(large), comparison.prepare(small)
         times.append(seconds(lambda large, small: theirs.append(peer(large, small)), *prepared))
-    bar = BARS.get((name, comparison.name.split("-")[0]))
+    target = TARGETS.get((name, comparison.name.split("-")[0]))
     return [
         name,
         comparison.name,
         f"{pairs:,}",
         f"{wall:.2f}",
         f"{cpu:.2f}",
-        f"{bar:.0f}" if bar else "",
+        f"{target:.0f}" if target else "",
         f"{1e6 * wall / pairs:.1f}",
         f"{1e6 * statistics.mean(times):.1f}",
         f"{statistics.mean(times) * pairs / wall:.0f}×",
@@ -90,7 +90,7 @@ def main() -> None:
         ):
             rows.append(measure(name, graphs, comparison, peer, args))
     print(f"{args.threads} threads, POT one on {args.sample} pairs; load of the machine {os.getloadavg()[0]:.1f}\n")
-    header = "dataset, distance, pairs, seconds, processor s, bar, µs/pair, POT µs/pair, faster, value/POT"
+    header = "dataset, distance, pairs, seconds, CPU s, target, µs/pair, POT µs/pair, faster, value/POT"
     table(header.split(", "), rows)
 
 

@@ -62,7 +62,7 @@ def measured(run: Any) -> tuple[Any, float, float]:
 
 
 def some_pairs(rows: list[Data], columns: list[Data], distances: np.ndarray, args: Any) -> tuple[float, float, float]:
-    """Largest difference from pairs solved alone, processor seconds of POT for one, and mean value relative to POT."""
+    """Largest difference from pairs solved alone, CPU seconds of POT for one, and mean value relative to POT."""
     pot_alone(rows[0], columns[1], args.alpha)  # which loads POT
     rng = np.random.default_rng(args.seed)
     ours, theirs, one_by_one, times = [], [], [], []
@@ -184,10 +184,10 @@ def main() -> None:
     rows, near = zip(*(measure(name, args) for name in args.datasets), strict=True)
     what = f"{args.graphs} graphs" if args.graphs else "all graphs"
     print(f"{what}, α = {args.alpha}, {args.threads} threads; load of the machine {os.getloadavg()[0]:.1f}\n")
-    header = "dataset, pairs, seconds, processor s, µs/pair, whole dataset, POT µs/pair, POT whole, faster"
+    header = "dataset, pairs, seconds, CPU s, µs/pair, whole dataset, POT µs/pair, POT whole, faster"
     table([*header.split(", "), "difference", "value/POT"], list(rows))
     print(f"\n{args.top} nearest neighbours\n")
-    header = "dataset, graphs, pairs, solved, seconds, processor s, faster than all pairs, compared, same neighbours"
+    header = "dataset, graphs, pairs, solved, seconds, CPU s, faster than all pairs, compared, same neighbours"
     table([*header.split(", "), "marginal bound, µs", "third bound, µs"], list(near))
 
 

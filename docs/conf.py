@@ -35,6 +35,7 @@ napoleon_use_ivar = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 add_module_names = False
+strip_signature_backslash = True  # without it, the underscore of attributes such as "classes_" is lost
 toc_object_entries_show_parents = "hide"
 
 sphinx_gallery_conf = {

@@ -36,7 +36,7 @@ def as_data(atoms: str, bonds: list[tuple[int, int]]) -> Data:
 
 
 # %%
-# Where bounds tell that a molecule is too far, its distance is not computed.
+# ``nearest`` skips molecules that lower bounds already rule out.
 query, names = "phenol", list(library)
 molecules = [as_data(*library[name]) for name in names]
 found = ot.nearest([as_data(*library[query])], molecules, top=5, alpha=0.5, n_starts=8)

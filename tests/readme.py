@@ -5,7 +5,9 @@ It imports nothing of the tests, so that it can also run where only a wheel is i
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -14,10 +16,10 @@ def blocks(text: str, language: str) -> list[str]:
     return [block for name, block in fenced if name == language]
 
 
-def run_blocks(path: Path) -> None:
-    """Run the Python blocks of a file, each with the names of those before it."""
+def run_blocks(path: Path, given: Mapping[str, object] = MappingProxyType({})) -> None:
+    """Run the Python blocks of a file, each with the names of those before it; ``given`` are there from the start."""
     text = path.read_text(encoding="utf-8")
-    names: dict[str, object] = {"__name__": path.stem, "__file__": str(path)}
+    names: dict[str, object] = {"__name__": path.stem, "__file__": str(path), **given}
     for block in blocks(text, "python"):
         line = text[: text.index(block)].count("\n")
         exec(compile("\n" * line + block, path, "exec"), names)  # errors name the line of the file

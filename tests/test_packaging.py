@@ -61,13 +61,6 @@ def test_pre_commit_runs_the_pinned_linter() -> None:
     assert f"rev: v{pinned} " in (ROOT / ".pre-commit-config.yaml").read_text()
 
 
-def test_workflows_test_the_oldest_supported_versions() -> None:
-    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
-    oldest = dict(re.findall(r"^([\w-]+)>=([\d.]+)$", "\n".join(PROJECT["project"]["dependencies"]), re.MULTILINE))
-    for package in ("torch", "torch-geometric", "scikit-learn", "scipy", "numpy"):
-        assert f"{package}=={oldest[package]}." in workflow
-
-
 @pytest.mark.parametrize("path", [".github", "CITATION.cff", ".pre-commit-config.yaml"])
 def test_yaml_files_are_valid(path: str) -> None:
     files = [ROOT / path] if (ROOT / path).is_file() else sorted((ROOT / path).rglob("*.yml"))

@@ -92,7 +92,9 @@ def test_version_follows_the_features() -> None:
         (WWL(version="other"), "version: must be 'discrete', 'continuous' or None"),
         (FGWKernel(alpha=1.5), r"alpha: must lie in \[0, 1\], got 1\.5"),
         (FGWKernel(structure="precomputed"), "structure"),
-        (FGWKernel(alpha=()), "needs at least one"),
+        (FGWKernel(alpha=()), "alpha: the list of values is empty"),
+        (WWL(gamma=()), "gamma: the list of values is empty"),
+        (WL(C=()), "C: the list of values is empty"),
     ],
 )
 def test_errors(model: WL | WWL | FGWKernel, message: str) -> None:

@@ -3,6 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
+from tests.nn.compiling import traces_named_tuples
 from tfgw.nn import TFGWPooling
 from tfgw.nn.batch_norm import BatchNorm
 from tfgw.nn.padding import Rows, current_padding, use_padding
@@ -80,6 +81,7 @@ def test_padding_is_that_of_its_thread() -> None:
         assert other.submit(current_padding).result() is None
 
 
+@traces_named_tuples
 def test_padding_is_known_where_a_module_is_compiled() -> None:
     norm, x = BatchNorm(3), torch.randn(5, 3)
     compiled = torch.compile(norm, backend="eager", fullgraph=True)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.nn.compiling import traces_named_tuples
 from tests.nn.graphs import random_batch
 from tests.nn.layers import K, make_layer
 from tfgw.nn import TFGWPooling, project_after_step
@@ -92,7 +93,7 @@ def trained_weights(*, ask: bool, compiled: bool = False, **options: Any) -> dic
     return copy.deepcopy(layer.state_dict())
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=traces_named_tuples)])
 def test_a_loop_that_forgets_the_projection_trains_as_one_that_asks_for_it(compiled: bool) -> None:
     expected = trained_weights(ask=True, alpha_per_template=True)
     found = trained_weights(ask=False, compiled=compiled, alpha_per_template=True)

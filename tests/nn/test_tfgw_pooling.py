@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils import parametrize
 
+from tests.nn.compiling import traces_named_tuples
 from tests.nn.graphs import CHANNELS, SIZES, random_batch, random_structure
 from tests.nn.layers import K, M, make_layer
 from tfgw import ot
@@ -134,6 +135,7 @@ def test_entries_get_the_gradient_of_all_their_places(structure: str, directed: 
     torch.testing.assert_close(layer.structure_entries.grad, expected[:, rows, cols], rtol=1e-14, atol=0)
 
 
+@traces_named_tuples
 def test_compiled_as_one_graph() -> None:
     data, layer = random_batch(), make_layer()
 

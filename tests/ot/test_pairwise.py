@@ -311,6 +311,12 @@ def changed(number: int, kind: str = "weighted", **attributes: Any) -> list[Data
     return graphs
 
 
+def batch_of(edge_index: Any = ((0,), (1,)), **given: Any) -> GraphBatch:
+    """Three graphs of 3, 2 and 2 nodes."""
+    edges = None if edge_index is None else torch.tensor(edge_index)
+    return GraphBatch(torch.ones(7, 3), batch=torch.tensor([0, 0, 0, 1, 1, 2, 2]), edge_index=edges, **given)
+
+
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no list": ({"graphs": torch.zeros(3)}, r"graphs: expected a list of graphs or a GraphBatch, got Tensor"),
     "one graph": ({"graphs": random_graphs()[0]}, r"graphs: expected a list of graphs or a GraphBatch, got Data"),
@@ -326,6 +332,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "sparse": ({"graphs": changed(2, x=torch.eye(11).to_sparse())}, r"x: graph 2 has a tensor of .*sparse_coo where"),
     "NaN": ({"graphs": changed(4, x=torch.full((6, 3), torch.nan))}, r"x: graph 4 has a feature that is not finite"),
     "NaN in others": ({"others": changed(4, x=torch.full((6, 3), torch.nan))}, r"others: x: graph 4 has a feature"),
+    "flat features": ({"graphs": changed(2, x=torch.ones(11))}, r"x: graph 2 has features of shape \(11,\), expected"),
     "columns": ({"graphs": changed(1, x=torch.ones(4, 5))}, r"x: graph 1 has 5 features per node, but graph 0 has 3"),
     "other columns": (
         {"others": [Data(x=torch.ones(2, 4), edge_index=torch.zeros(2, 0, dtype=torch.int64))]},
@@ -337,11 +344,33 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"graphs": changed(1, "sparse", edge_index=torch.tensor([[0], [4]]))},
         r"edge_index: graph 1 has an edge to a node outside 0 to 3",
     ),
+    "real edges": (
+        {"graphs": changed(1, edge_index=torch.zeros(2, 5))},
+        r"edge_index: graph 1 has torch.float32 of shape \(2, 5\), expected torch.int64 of shape \(2, num_edges\)",
+    ),
+    "edges in rows": (
+        {"graphs": changed(1, edge_index=torch.zeros(5, 2, dtype=torch.int64))},
+        r"edge_index: graph 1 has torch.int64 of shape \(5, 2\)",
+    ),
+    "empty graph of a batch": ({"graphs": batch_of(batch_size=4)}, r"batch: graph 3 has no nodes"),
+    "edge out of a batch": (
+        {"graphs": batch_of(edge_index=[[0], [7]])}, r"edge_index: points to a node outside 0 to 6"
+    ),
+    "edge between graphs": (
+        {"graphs": batch_of(edge_index=[[0, 1], [1, 5]])}, r"edge_index: edge 1 joins graph 0 and graph 2"
+    ),
+    "structure of a batch": (
+        {"graphs": batch_of(edge_index=None, structure=torch.ones(20))},
+        r"structure: has 20 entries, but graphs of these sizes need 17",
+    ),
     "edge weights": (
         {"graphs": changed(2, edge_weight=torch.ones(2))}, r"edge_weight: graph 2 has 2 weights for \d+ edges"
     ),
     "some weights": (
         {"graphs": changed(2, edge_weight=None)}, r"edge_weight: graph 2 has no edge_weight, but graph 0 has one"
+    ),
+    "number of node weights": (
+        {"graphs": changed(1, node_weights=torch.full((3,), 0.25))}, r"node_weights: graph 1 has 3 weights for 4 nodes"
     ),
     "node weights": (
         {"graphs": changed(1, node_weights=torch.full((4,), 0.3))}, r"node_weights: the weights of graph 1 sum to 1.2"

@@ -86,9 +86,10 @@ def test_forward_mode_with_repeated_edges_and_empty_graphs() -> None:
     graphs = problem.graphs
     edges = torch.cat([graphs.edge_index, graphs.edge_index[:, ::2]], 1)
     weights = torch.cat([graphs.edge_weight, graphs.edge_weight[::2] / 3])
+    batch_size = len(problem.sizes) + 2
 
     def distances(weight: Tensor) -> Tensor:
-        fields = {"edge_index": edges, "edge_weight": weight, "batch_size": len(problem.sizes) + 2}
+        fields = {"edge_index": edges, "edge_weight": weight, "batch_size": batch_size}
         templates = Templates(
             *(t * (1 + weight[0] / 7) for t in (problem.templates.features, problem.templates.structure))
         )

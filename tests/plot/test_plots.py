@@ -108,6 +108,18 @@ def test_names_are_text_whatever_they_are() -> None:
     figure.savefig("/dev/null", format="svg")
 
 
+def test_labels_may_be_tensors() -> None:
+    """As ``dataset.y`` is: the names are those of the values."""
+    true, predicted = torch.tensor([3, 5, 5]), np.array([3, 5, 3])
+    figure = plot.confusion(true, predicted)
+    assert [text for text in texts(figure) if text != "0"] == ["1", "1", "1"]
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["3", "5"]
+
+    graphs, _ = rings_and_stars(3, seed=4)
+    (legend,) = [axis.get_legend() for axis in plot.embedding(fitted(epochs=1), graphs, true).axes]
+    assert [text.get_text() for text in legend.get_texts()] == ["3", "5"]
+
+
 MOLECULE = NodeEncoding(
     features="labels", vocabulary=((0, 1, 2, 3, 4, 5, 6),), edges=EdgeEncoding(vocabulary=((0, 1, 2, 3),))
 )

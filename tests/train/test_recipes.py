@@ -190,7 +190,7 @@ def test_only_classes_have_labels_to_smooth() -> None:
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_setting_of_a_recipe_is_known(name: str) -> None:
     assert recipe_of(dict(RECIPES[name])) == RECIPES[name]
-    with pytest.raises(ValueError, match="recipe: has 'weigth_decay', which is no setting"):
+    with pytest.raises(ValueError, match="recipe: 'weigth_decay' is not a setting"):
         recipe_of({**RECIPES[name], "weigth_decay": 0.1})
 
 

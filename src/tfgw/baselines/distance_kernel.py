@@ -21,24 +21,25 @@ COSTS = tuple(10.0**power for power in range(-3, 5))
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DistanceKernel(ClassicalBaseline):
-    """Base of the kernels on distances. Where a parameter has several values, the best ones are chosen by
-    cross-validation inside the training graphs.
+    """Base class of the kernels on distances. If a parameter has several values, the best ones are selected by
+    cross-validation on the training graphs.
 
     Args:
-        C: Cost of errors of the support vector machine: one value or several.
+        C: Cost parameter of the support vector machine: one value or several.
         gamma: γ of exp(−γ distance): one value or several.
-        inner_folds: Folds of the cross-validation that chooses; classes with fewer graphs lower it.
-        cache: Folder in which distances are kept; ``None``: nowhere. What is in it is used wherever the same graphs
-            are compared again.
-        num_threads: Threads of the solver; ``None`` follows :func:`torch.get_num_threads`.
-        random_state: Seed of the folds.
+        inner_folds: Number of folds of the inner cross-validation, reduced for classes with fewer graphs.
+        cache: Folder that stores distances, so that they are reused when the same graphs are compared again. ``None``
+            stores none.
+        num_threads: Number of solver threads; ``None`` follows :func:`torch.get_num_threads`.
+        random_state: Random seed for the folds.
         verbose: Whether to show a progress bar while distances are computed.
 
     Attributes:
-        classes_: The labels.
-        C_, gamma_: The values that were chosen.
-        comparison_: The distance that was chosen.
-        inner_score_: Accuracy of the choice in cross-validation; ``None`` if there was nothing to choose.
+        classes_: Class labels.
+        C_: Selected cost parameter.
+        gamma_: Selected γ.
+        comparison_: Selected distance.
+        inner_score_: Accuracy of the selected values in cross-validation; ``None`` if there was nothing to select.
     """
 
     C: float | Sequence[float] = COSTS
@@ -49,38 +50,38 @@ class DistanceKernel(ClassicalBaseline):
     verbose: bool = False
 
     def _as_graphs(self, X: Any) -> list[Data]:
-        """In canonical order isomorphic graphs are equal: their distances are too, and are computed once."""
+        """Put graphs into canonical order, so that isomorphic graphs are equal and compared once."""
         plain = [Data(x=graph.x, edge_index=graph.edge_index) for graph in super()._as_graphs(X)]
         return [CanonicalOrder()(graph) for graph in plain]
 
     def _comparisons(self, graphs: Sequence[Data]) -> list[Comparison]:
-        """The distances to choose from, for these graphs."""
+        """Return the distances to select from for these graphs."""
         raise NotImplementedError
 
     def _is_indefinite(self) -> bool:
-        """Whether the machine is one for indefinite kernels; see :class:`KernelSVM`."""
+        """Whether the kernel may be indefinite; see :class:`KernelSVM`."""
         return False
 
     def precompute(self, X: Any, cache: str | os.PathLike[str] | None = None) -> None:
-        """Compare all pairs of the graphs ``X``, which need no labels, and keep the distances in ``cache``.
+        """Compute the distances between all graphs ``X`` and store them in the folder ``cache``. No labels are needed.
 
-        Whatever is fitted on some of these graphs, here or in another process with the same ``cache``, finds
-        them there.
+        Estimators that are fitted on some of these graphs with the same ``cache``, in this process or another, reuse
+        the distances.
         """
         self.cache = self.cache if cache is None else cache
         if self.cache is None:
-            raise ValueError("cache: missing; distances are kept in a folder")
+            raise ValueError("cache: missing; give the folder that stores the distances")
         graphs = self._as_graphs(X)
         for comparison in self._comparisons(graphs):
             self._table(graphs, comparison)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Distances to the margins; of two classes ``(num_graphs,)``."""
+        """Distances to the margins; ``(num_graphs,)`` for two classes."""
         return self.machine_.decision_function(self._kernel(self._read_graphs(X)))
 
     def _fit(self, graphs: list[Data], labels: np.ndarray) -> None:
         keys = [key_of(graph) for graph in graphs]
-        comparisons, gammas, costs = self._comparisons(graphs), values(self.gamma), values(self.C)
+        comparisons, gammas, costs = self._comparisons(graphs), values("gamma", self.gamma), values("C", self.C)
         tables = [self._table(graphs, comparison) for comparison in comparisons]
         if len(comparisons) * len(gammas) * len(costs) == 1:
             choice = Choice((0, gammas[0]), costs[0], None)
@@ -108,7 +109,7 @@ class DistanceKernel(ClassicalBaseline):
         return self.machine_.predict(self._kernel(graphs))
 
     def _kernel(self, graphs: list[Data]) -> np.ndarray:
-        """exp(−γ distance) of graphs to the training graphs."""
+        """Return exp(−γ distance) between graphs and the training graphs."""
         return np.exp(-self.gamma_ * self._distances(graphs))
 
     def _distances(self, graphs: list[Data]) -> np.ndarray:
@@ -130,9 +131,9 @@ class DistanceKernel(ClassicalBaseline):
         return None if self.cache is None else Path(self.cache) / comparison.name
 
 
-def values(parameter: float | Sequence[float]) -> list[Any]:
-    """A parameter that has one value or several, as a list."""
+def values(name: str, parameter: float | Sequence[float]) -> list[Any]:
+    """Return the value or values of a parameter as a list."""
     found = [parameter] if np.isscalar(parameter) else list(parameter)  # type: ignore[arg-type]
     if not found:
-        raise ValueError("a parameter with several values needs at least one")
+        raise ValueError(f"{name}: the list of values is empty")
     return found

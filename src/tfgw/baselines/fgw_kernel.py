@@ -19,12 +19,14 @@ from tfgw.nn.tfgw_pooling import Structure
 class FGWKernel(DistanceKernel):
     """Support vector machine with the kernel exp(−γ FGW), on pairwise distances from this package's solver.
 
-    The kernel is not positive definite. As its authors do, it is given to the machine as it is, as a noisy
-    observation of one that is. :class:`~tfgw.baselines.distance_kernel.DistanceKernel` documents the other parameters.
+    The kernel is not positive definite. Like its authors, we pass it to the support vector machine unchanged, as a
+    noisy observation of a positive definite kernel. :class:`~tfgw.baselines.distance_kernel.DistanceKernel` documents
+    the other parameters.
 
     Args:
-        alpha: Trade-off between features (0) and structure (1); of several, the best in cross-validation is taken.
-        structure: What graphs are compared by: ``"adjacency"`` or ``"shortest_path"``.
+        alpha: Trade-off between features (0) and structure (1). If several are given, the best one is selected by
+            cross-validation.
+        structure: Structure matrix of the graphs: ``"adjacency"`` or ``"shortest_path"``.
     """
 
     alpha: float | Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -33,15 +35,16 @@ class FGWKernel(DistanceKernel):
     def _comparisons(self, graphs: Sequence[Data]) -> list[Comparison]:
         if self.structure not in ("adjacency", "shortest_path"):
             raise ValueError(f"structure: must be 'adjacency' or 'shortest_path', got {self.structure!r}")
-        for alpha in values(self.alpha):
+        alphas = values("alpha", self.alpha)
+        for alpha in alphas:
             if not 0 <= alpha <= 1:
                 raise ValueError(f"alpha: must lie in [0, 1], got {alpha}")
-        return [FGWComparison(alpha, self.structure, num_threads=self.num_threads) for alpha in values(self.alpha)]
+        return [FGWComparison(alpha, self.structure, num_threads=self.num_threads) for alpha in alphas]
 
 
 @dataclass(frozen=True)
 class FGWComparison(Comparison):
-    """FGW distances between graphs with nodes of equal weight."""
+    """FGW distances between graphs with uniform node weights."""
 
     alpha: float
     structure: Structure

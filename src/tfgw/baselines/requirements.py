@@ -5,7 +5,7 @@ from types import ModuleType
 
 
 def require(package: str) -> ModuleType:
-    """Import a package, or raise an error that tells how to install it."""
+    """Import a package, or raise an error that says how to install it."""
     try:
         return importlib.import_module(package)
     except ImportError as error:

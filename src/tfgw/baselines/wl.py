@@ -33,7 +33,8 @@ class WL(ClassicalBaseline):
 
     Attributes:
         classes_: Class labels.
-        C_, num_iterations_: Selected values.
+        C_: Selected cost parameter.
+        num_iterations_: Selected number of iterations.
         inner_score_: Accuracy of the selected values in cross-validation; ``None`` if there was nothing to select.
     """
 
@@ -50,14 +51,15 @@ class WL(ClassicalBaseline):
 
     def _fit(self, graphs: list[Data], labels: np.ndarray) -> None:
         inputs = [_as_grakel(graph) for graph in graphs]
-        refinements, costs = [_refinement(steps) for steps in values(self.num_iterations)], values(self.C)
+        iterations, costs = values("num_iterations", self.num_iterations), values("C", self.C)
+        refinements = [_refinement(steps) for steps in iterations]
         kernels = [kernel.fit_transform(inputs) for kernel in refinements]
         if len(kernels) * len(costs) == 1:
             choice = Choice(0, costs[0], None)
         else:
             choice = choose(enumerate(kernels), labels, costs=costs, folds=self.inner_folds, seed=self._seed())
         self.refinement_ = refinements[choice.kernel]
-        self.num_iterations_ = values(self.num_iterations)[choice.kernel]
+        self.num_iterations_ = iterations[choice.kernel]
         self.C_, self.inner_score_ = choice.cost, choice.score
         self.machine_ = KernelSVM(self.C_).fit(kernels[choice.kernel], labels)
 

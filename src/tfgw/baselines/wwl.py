@@ -1,4 +1,4 @@
-"""Wasserstein Weisfeiler–Lehman kernel: optimal transport between nodes that carry their surroundings.
+"""Wasserstein Weisfeiler–Lehman kernel: optimal transport between node neighbourhoods.
 
 Togninalli, Ghisu, Llinares-López, Rieck, Borgwardt: Wasserstein Weisfeiler–Lehman Graph Kernels. NeurIPS 2019.
 """
@@ -20,15 +20,17 @@ Version = Literal["discrete", "continuous"]
 class WWL(DistanceKernel):
     """Support vector machine with the kernel exp(−γ D) of Wasserstein distances D between Weisfeiler–Lehman sequences.
 
-    Discrete: every row of features is a label, a node is the sequence of its refined labels, and the cost of two nodes
-    is the share of the sequence in which they differ (Hamming). This kernel is positive definite. Continuous: a
-    node's features are averaged with the mean of its neighbours', again and again, all concatenated, and the cost is
-    the Euclidean distance. That kernel may be indefinite, and as its authors do, the machine is then solved in a Kreĭn
-    space. :class:`~tfgw.baselines.distance_kernel.DistanceKernel` documents the other parameters.
+    In the discrete version, every row of features is a label. A node is represented by the sequence of its refined
+    labels, and the cost between two nodes is the share of the sequence in which they differ (Hamming). This kernel is
+    positive definite. In the continuous version, the features of a node are repeatedly averaged with the mean of its
+    neighbours. The results of all iterations are concatenated, and the cost is the Euclidean distance. This kernel may
+    be indefinite; like its authors, we then train the support vector machine in a Kreĭn space.
+    :class:`~tfgw.baselines.distance_kernel.DistanceKernel` documents the other parameters.
 
     Args:
-        num_iterations: Steps of refinement; of several, the best in cross-validation is taken.
-        version: ``"discrete"`` or ``"continuous"``; ``None``: discrete if all features of the graphs are 0 or 1.
+        num_iterations: Number of refinement iterations. If several are given, the best one is selected by
+            cross-validation.
+        version: ``"discrete"`` or ``"continuous"``. If ``None``, discrete if all features of the graphs are 0 or 1.
     """
 
     num_iterations: int | Sequence[int] = (1, 2, 3, 4)
@@ -47,10 +49,10 @@ class WWL(DistanceKernel):
         return "discrete" if all(bool(((g.x == 0) | (g.x == 1)).all()) for g in graphs) else "continuous"
 
     def _comparisons(self, graphs: Sequence[Data]) -> list[Comparison]:
-        for iterations in values(self.num_iterations):
+        version, steps = self._version(graphs), values("num_iterations", self.num_iterations)
+        for iterations in steps:
             if iterations < 0:
                 raise ValueError(f"num_iterations: must not be negative, got {iterations}")
-        version, steps = self._version(graphs), values(self.num_iterations)
         return [WWLComparison(number, version, num_threads=self.num_threads) for number in steps]
 
     def _is_indefinite(self) -> bool:

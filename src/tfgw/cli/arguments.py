@@ -270,7 +270,7 @@ def _streaming(parser: argparse.ArgumentParser) -> None:
 
 
 def _gpu(parser: argparse.ArgumentParser) -> None:
-    text = "most template nodes to make ready; fewer classes take less time"
+    text = "size classes to prepare, as the largest number of template nodes; fewer take less time"
     classes = (16, 32, 64, 128, 256, 512)
     help_text = _with_default(text, "all: 16 32 64 128 256 512")
     parser.add_argument("--classes", type=int, nargs="+", choices=classes, default=classes, help=help_text)

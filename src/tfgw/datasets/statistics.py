@@ -67,6 +67,6 @@ def _is_connected(graph: Data) -> bool:
     from scipy.sparse import coo_array  # slow to import
     from scipy.sparse.csgraph import connected_components
 
-    source, target = graph.edge_index.numpy()
+    source, target = graph.edge_index.int().numpy()  # the oldest supported SciPy requires 32-bit indices
     adjacency = coo_array((np.ones(len(source)), (source, target)), shape=(graph.num_nodes, graph.num_nodes))
     return int(connected_components(adjacency, directed=True, connection="weak", return_labels=False)) == 1

@@ -27,6 +27,8 @@ def shortest_paths(edge_index: Tensor, num_nodes: int, *, edge_weight: Tensor | 
         lengths = _checked_weights(edge_weight)
         source, target, lengths = _shortest_parallel(source, target, lengths)
     graph = csr_array((lengths, (source, target)), shape=(num_nodes, num_nodes))
+    # Algorithms of the oldest supported SciPy require 32-bit indices.
+    graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
     distances = shortest_path(graph, method="D", unweighted=edge_weight is None)
     unreachable = np.isinf(distances)
     distances[unreachable] = distances[~unreachable].max() + 1

@@ -1,4 +1,4 @@
-"""Optimal transport distances between all pairs of graphs, which a table knows by what is in them.
+"""Optimal transport distances between all pairs of graphs, in a table that identifies graphs by their content.
 
 graphs ─ unique ones ─ prepared by a comparison ─▶ ot.pairwise ─▶ table ─▶ disk
 """
@@ -17,28 +17,28 @@ from tfgw import ot
 
 @dataclass(frozen=True)
 class Comparison(ABC):
-    """A distance between graphs, from a solver with ``num_threads`` threads."""
+    """A distance between graphs, computed with ``num_threads`` solver threads."""
 
     num_threads: int | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Says which distance it is, with all parameters that matter, as part of a path."""
+        """Name of the distance with all its parameters, usable as part of a path."""
 
     @abstractmethod
     def prepare(self, graph: Data) -> Data:
-        """What :func:`tfgw.ot.pairwise` is to compare for a graph."""
+        """Return the graph in the form that :func:`tfgw.ot.pairwise` compares."""
 
     @property
     @abstractmethod
     def options(self) -> dict[str, Any]:
-        """What that function is told besides."""
+        """Further arguments of :func:`tfgw.ot.pairwise`."""
 
     def distances(
         self, graphs: Sequence[Data], others: Sequence[Data] | None = None, *, progress_bar: bool = False
     ) -> np.ndarray:
-        """All distances, ``(num_graphs, num_others)``; without others, between the graphs themselves."""
+        """Compute all distances, ``(num_graphs, num_others)``; without ``others``, between ``graphs`` themselves."""
         found = ot.pairwise(
             [self.prepare(graph) for graph in graphs],
             None if others is None else [self.prepare(graph) for graph in others],
@@ -51,7 +51,7 @@ class Comparison(ABC):
 
 
 def key_of(graph: Data) -> str:
-    """A hash of everything that a comparison sees of a graph: its features and its edges."""
+    """Return a hash of the content of a graph that a comparison uses: its features and edges."""
     source, target = graph.edge_index.numpy()
     order = np.lexsort((target, source))
     content = hashlib.sha256(str(tuple(graph.x.shape)).encode())
@@ -62,7 +62,7 @@ def key_of(graph: Data) -> str:
 
 @dataclass(frozen=True)
 class DistanceTable:
-    """Distances between graphs that are known by their keys."""
+    """Distances between graphs, which are identified by their keys."""
 
     keys: np.ndarray
     matrix: np.ndarray
@@ -72,13 +72,13 @@ class DistanceTable:
         return set(keys) <= set(self.keys.tolist())
 
     def between(self, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
-        """The distances of each row to each column."""
+        """Return the distances between the graphs of ``rows`` and those of ``columns``."""
         place = {key: number for number, key in enumerate(self.keys.tolist())}
         return self.matrix[np.ix_([place[key] for key in rows], [place[key] for key in columns])]
 
 
 def all_pairs(graphs: Sequence[Data], comparison: Comparison, *, progress_bar: bool = False) -> DistanceTable:
-    """The distances between all pairs of different graphs."""
+    """Compute the distances between all different graphs."""
     unique = {key_of(graph): graph for graph in graphs}
     matrix = comparison.distances(list(unique.values()), progress_bar=progress_bar)
     return DistanceTable(np.array(list(unique)), matrix)

@@ -19,34 +19,34 @@ from tfgw.train import Preprocessing
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FGWDistances(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
-    """Fused Gromov–Wasserstein distances of graphs to all graphs of ``fit``, or a kernel of them.
+    """Fused Gromov–Wasserstein distances to all graphs of ``fit``, or a kernel of these distances.
 
     >>> make_pipeline(FGWDistances(gamma=1.0), SVC(kernel="precomputed")).fit(graphs, labels)
     >>> make_pipeline(FGWDistances(), KNeighborsClassifier(metric="precomputed")).fit(graphs, labels)
 
-    Distances are those of :func:`tfgw.ot.pairwise`. Between the graphs of ``fit`` they are symmetric, with 0 on the
-    diagonal. exp(−γ FGW) is not positive definite; support vector machines take it as it is, as in
-    :class:`tfgw.baselines.FGWKernel`. Graphs are in any form that :func:`tfgw.estimators.as_graphs` takes.
+    Distances are computed by :func:`tfgw.ot.pairwise`. The matrix between the graphs of ``fit`` is symmetric, with 0
+    on the diagonal. exp(−γ FGW) is not positive definite; it can be passed to a support vector machine unchanged, as in
+    :class:`tfgw.baselines.FGWKernel`. :func:`tfgw.estimators.as_graphs` describes the supported forms of graphs.
 
     Args:
         alpha: Trade-off between features (0) and structure (1).
-        gamma: γ of the kernel exp(−γ distance); ``None``: distances.
-        structure: As in :class:`TFGWClassifier`, like ``directed``, ``n_starts``, ``start_kinds``, ``canonical_order``,
-            ``standardize`` and ``num_threads``.
-        directed: Whether the structures of graphs may be asymmetric.
-        n_starts: Starts of the solver for each pair.
-        start_kinds: What these may be.
+        gamma: γ of the kernel exp(−γ distance). If ``None``, distances are returned.
+        structure: Structure matrix of the graphs: ``"adjacency"``, ``"shortest_path"`` or ``"precomputed"``.
+        directed: Whether structures may be asymmetric.
+        n_starts: Number of starts of the solver per pair; the best result is kept.
+        start_kinds: Kinds of starts.
         canonical_order: Whether isomorphic graphs get the same distances.
-        standardize: Whether features are brought to mean 0 and variance 1; ``None``: unless all are 0 or 1.
-        checkpoint: Folder that keeps distances: a search over ``gamma`` and over parameters of later steps computes
-            them once per fold, and continues after a crash. ``None`` keeps none.
-        num_threads: Threads of the solver.
+        standardize: Whether to scale features to mean 0 and variance 1 over the graphs of ``fit``. If ``None``,
+            features are scaled unless all are 0 or 1.
+        checkpoint: Folder that stores distances. A search over ``gamma`` and parameters of later steps then computes
+            them once per fold, and continues after a crash. ``None`` stores none.
+        num_threads: Number of solver threads; ``None`` follows :func:`torch.get_num_threads`.
         verbose: Whether to show a progress bar.
 
     Attributes:
-        graphs_: The graphs of ``fit``, as they are compared.
-        n_features_in_: Features per node; 0 for graphs without.
-        preprocessing_: What is done to graphs before they are compared.
+        graphs_: The preprocessed graphs of ``fit``.
+        n_features_in_: Number of node features; 0 for graphs without features.
+        preprocessing_: Preprocessing of the graphs.
     """
 
     alpha: float = TFGWConfig.alpha_init
@@ -64,7 +64,7 @@ class FGWDistances(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
     graphs_: list[Data] = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> "FGWDistances":
-        """Remember the graphs ``X``; ``y`` is ignored."""
+        """Store the graphs ``X``; ``y`` is ignored."""
         self._check_parameters()
         dataset = self._stack(self._learn_input(X))
         self.preprocessing_ = self._learn_preprocessing(dataset)
@@ -72,11 +72,11 @@ class FGWDistances(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Distances, or kernel values, to the graphs of ``fit``, ``(num_graphs, num_fitted)``."""
+        """Compute distances, or kernel values, to the graphs of ``fit``, ``(num_graphs, num_fitted)``."""
         return self._matrix(list(self._read_input(X)), self.graphs_)
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> np.ndarray:
-        """The same as ``fit(X).transform(X)`` in half the time."""
+        """Equivalent to ``fit(X).transform(X)``, in half the time."""
         self.fit(X, y)
         return self._matrix(self.graphs_, None)
 

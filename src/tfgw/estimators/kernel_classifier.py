@@ -77,7 +77,7 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         check_classification_targets(y)
         self.classes_, numbers = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y: needs graphs of at least two classes, all are {self.classes_[0]!r}")
+            raise ValueError(f"y: at least two classes are required, but all labels are {self.classes_[0]!r}")
         classes = tuple(self.classes_.tolist())
         training = self._train(
             X,

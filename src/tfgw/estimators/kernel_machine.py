@@ -147,7 +147,7 @@ class KernelMachine(SavedModel, GraphEstimator):
     def _cached(self, graphs: list[Data], alpha: float) -> Tensor:
         """Return distances between refined graphs from the cache. If they are missing, compute and store them."""
         if any("edge_weight" in graph or "node_weights" in graph for graph in graphs):
-            raise ValueError("cache: knows graphs by features and edges, not by weights; leave it out")
+            raise ValueError("cache: identifies graphs by features and edges, so it does not support weighted graphs")
         keys = [key_of(graph) for graph in graphs]
         table = read_table(self._folder(alpha), keys)
         if table is None:

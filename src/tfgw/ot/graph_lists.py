@@ -112,7 +112,8 @@ def _read_edges(graph: Any, nodes: int) -> tuple[np.ndarray | None, np.ndarray |
     if edge_index is None:
         return None, None
     if edge_index.dtype != torch.int64 or edge_index.dim() != 2 or len(edge_index) != 2:
-        raise ValueError("edge_index: has edges that are no int64 tensor of shape (2, num_edges)")
+        found = f"{edge_index.dtype} of shape {tuple(edge_index.shape)}"
+        raise ValueError(f"edge_index: has {found}, expected torch.int64 of shape (2, num_edges)")
     ends = edge_index.numpy()
     if ends.size and (ends.min() < 0 or ends.max() >= nodes):
         raise ValueError(f"edge_index: has an edge to a node outside 0 to {nodes - 1}")

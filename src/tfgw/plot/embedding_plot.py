@@ -36,7 +36,7 @@ def embedding(
     """
     opened = open_model(model)
     distances = all_distances(opened, opened.prepare(opened.graphs(graphs)))
-    names = ["graph"] * len(distances) if labels is None else [str(label) for label in labels]
+    names = ["graph"] * len(distances) if labels is None else [str(label) for label in np.asarray(labels).tolist()]
     if len(names) != len(distances):
         raise ValueError(f"labels: got {len(names)} labels for {len(distances)} graphs")
     figure, axes = new_figure(width=5.2, height=4.2)

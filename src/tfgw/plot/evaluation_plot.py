@@ -25,8 +25,9 @@ def confusion(y_true: Sequence[Any], y_pred: Sequence[Any], *, labels: Sequence[
     from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix
     from sklearn.utils.multiclass import unique_labels
 
-    known = list(unique_labels(y_true, y_pred)) if labels is None else list(labels)
-    counts = confusion_matrix([str(y) for y in y_true], [str(y) for y in y_pred], labels=[str(y) for y in known])
+    true, predicted = np.asarray(y_true).tolist(), np.asarray(y_pred).tolist()  # plain values, also of tensors
+    known = list(unique_labels(true, predicted)) if labels is None else np.asarray(labels).tolist()
+    counts = confusion_matrix([str(y) for y in true], [str(y) for y in predicted], labels=[str(y) for y in known])
     side = min(6.0, 2.4 + 0.35 * len(known))
     figure, axes = new_figure(width=side + 0.6, height=side)
     display = ConfusionMatrixDisplay(counts, display_labels=[shortened(name) for name in known])

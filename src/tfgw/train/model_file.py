@@ -247,7 +247,7 @@ def save_model(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
 
 
 def _architecture(trained: TrainedModel) -> dict[str, Any]:
-    """What a model is besides its tensors."""
+    """Return the description of a model without its tensors."""
     if isinstance(trained.model, KernelModel):
         return {"kernel_machine": asdict(trained.model.config)}
     model = trained.members[0]

@@ -1,9 +1,9 @@
-"""Recipes: how networks are trained and what their heads are, as data, the same for every network of the package.
+"""Recipes: training settings and heads as data, the same for every network of the package.
 
-A recipe gives values to settings: fields of :class:`TrainConfig`, arguments of :func:`tfgw.nn.heads.prediction_head`,
-fields of :class:`tfgw.nn.TFGWConfig`, and :data:`OTHERS`. A network takes those that it knows; what a user sets comes
-first. Settings that neither has keep the defaults of these classes, which are the paper's. docs/recipe.md tells how the
-default was found.
+A recipe sets values of settings: fields of :class:`TrainConfig`, arguments of :func:`tfgw.nn.heads.prediction_head`,
+fields of :class:`tfgw.nn.TFGWConfig`, and :data:`OTHERS`. A network uses those that apply to it. Values set by the user
+take precedence. Other settings keep the defaults of these classes, which are those of the paper. docs/recipe.md
+describes how the default recipe was selected.
 """
 
 from collections.abc import Mapping
@@ -41,23 +41,24 @@ RECIPES: dict[str, Recipe] = {
     "paper": {},
 }
 """Epochs depend on the number of training graphs. ``fewest_steps``: small datasets, which have few batches, are trained
-for more epochs, up to this number of steps. ``largest_work``: large ones are trained for fewer, such that epochs ×
-graphs × networks are at most this number; where :data:`FEWEST_EPOCHS` would exceed it, there are fewer networks."""
+for more epochs, up to this number of steps. ``largest_work``: large datasets are trained for fewer epochs, so that
+epochs × graphs × networks is at most this number. If :data:`FEWEST_EPOCHS` would exceed it, fewer networks are trained.
+"""
 
 RULES = ("fewest_steps", "largest_work")
 OTHERS = ("n_estimators", "templates_per_class")
-"""Settings that are neither of a network nor of its training: how many networks are trained and averaged, and how many
-templates each has for every class."""
+"""Settings outside the network and its training: the number of networks in the ensemble, and of templates per class in
+each network."""
 FEWEST_EPOCHS = 20
-TEMPLATES_PER_CLASS = 4  # where a recipe has no number of its own, as the paper's
+TEMPLATES_PER_CLASS = 4  # if a recipe sets none, like the paper's
 
 
 def recipe_of(recipe: str | Recipe) -> Recipe:
-    """A recipe by its name; one that is given as settings stays as it is."""
+    """Return a recipe by name; a mapping of settings is checked and returned unchanged."""
     if isinstance(recipe, Mapping):
         unknown = sorted(recipe.keys() - _known())
         if unknown:
-            raise ValueError(f"recipe: has {unknown[0]!r}, which is no setting of training or of a network")
+            raise ValueError(f"recipe: {unknown[0]!r} is not a setting of a network or its training")
         return recipe
     if not isinstance(recipe, str) or recipe not in RECIPES:
         raise ValueError(f"recipe: must be one of {', '.join(RECIPES)}, or a mapping of settings, got {recipe!r}")
@@ -67,15 +68,15 @@ def recipe_of(recipe: str | Recipe) -> Recipe:
 def complete(
     chosen: Mapping[str, Any], recipe: str | Recipe, *, num_graphs: int, task: Task = "classification"
 ) -> dict[str, Any]:
-    """The chosen settings, and those of the recipe where one is missing or ``None``.
+    """Return the chosen settings, with values of the recipe for those that are missing or ``None``.
 
-    Settings that neither has are left out: they keep the defaults of the classes that they are fields of.
+    Settings in neither of them are omitted and keep the defaults of their classes.
 
     Args:
-        chosen: Settings that come before those of the recipe.
+        chosen: Settings that take precedence over the recipe.
         recipe: Name of a recipe, or its settings.
         num_graphs: Number of training graphs.
-        task: What is learned; only classes have labels to smooth.
+        task: Kind of prediction. Label smoothing applies to classification only.
     """
     settings = dict(recipe_of(recipe))
     given = {name: value for name, value in chosen.items() if value is not None}
@@ -96,8 +97,7 @@ def complete(
 
 
 def num_templates(settings: Mapping[str, Any], num_classes: int) -> int:
-    """The number of templates of a network that complete settings describe; one of values has as many as for two
-    classes."""
+    """Return the number of templates of a network with these complete settings; regression counts as two classes."""
     chosen: int | None = settings.get("num_templates")
     if chosen is not None:
         return chosen
