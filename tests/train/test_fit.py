@@ -183,27 +183,6 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_a_sentence() -> None:
         fit(small_model(data, outputs=1), data, config=TrainConfig(task="regression", accelerator="cpu"))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"epochs": 0},
-        {"batch_size": 0},
-        {"lr": 0.0},
-        {"template_lr": -1.0},
-        {"patience": 0},
-        {"seed": -1},
-        {"task": "ranking"},
-        {"precision": "float16"},
-        {"devices": 0},
-        {"weight_decay": -0.1},
-        {"label_smoothing": 1.0},
-    ],
-)
-def test_a_wrong_setting_is_named(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        TrainConfig(**wrong)
-
-
 def test_graphs_without_targets_or_features_cannot_be_learned() -> None:
     graphs = [graph.clone() for graph in cycles_and_stars()]
     model = small_model(cycles_and_stars())
@@ -261,8 +240,3 @@ def test_every_step_has_the_learning_rate_of_its_schedule() -> None:
     steps = len(found)
     assert steps == 3 * 4
     assert found == pytest.approx([0.02 * lr_factor("one_cycle", step, steps) for step in range(steps)])
-
-
-def test_defaults_are_the_papers() -> None:
-    config = TrainConfig()
-    assert (config.epochs, config.batch_size, config.lr, config.validate_every) == (500, 128, 0.01, 5)
