@@ -224,6 +224,11 @@ def test_wrong_splits_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "splits.json"
     with pytest.raises(ValueError, match="fold 0: contains a graph outside 0 to 99"):
         read_splits(write_splits(path, folds), num_graphs=100)
+    with pytest.raises(ValueError, match="contains a graph outside 0 to 118"):
+        read_splits(path, num_graphs=119)
+    negative = folds[0]._replace(test=np.array([-1, *folds[0].test[1:]]))
+    with pytest.raises(ValueError, match="fold 0: contains a graph outside 0 to 119"):
+        read_splits(write_splits(path, [negative, *folds[1:]]), num_graphs=120)
     with pytest.raises(ValueError, match="expected 10 folds, found 9"):
         read_splits(write_splits(path, folds[:9]), num_graphs=120)
     twice = folds[4]._replace(validation=folds[4].test)
