@@ -144,6 +144,54 @@ def test_python_code_runs_in_processes_where_there_are_many_cores(
     assert torch.equal(distances(found), trained.embed(trained.load(source)))
 
 
+@pytest.mark.parametrize(
+    ("name", "workers", "expected"),
+    [
+        ("trees.jsonl", 3, (3, False)),
+        ("trees.jsonl", 4, (4, True)),
+        ("folder", 4, (4, False)),  # parsed by native code, which threads do not slow down
+        ("trees.jsonl", 0, (0, False)),
+        ("folder", None, (6, False)),
+        ("trees.jsonl", None, (6, True)),
+    ],
+)
+def test_more_than_three_workers_parse_json_in_processes(
+    name: str,
+    workers: int | None,
+    expected: tuple[int, bool],
+    trained: TrainedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[tuple[int, bool]] = []
+
+    def note(function: Any, items: Any, *, workers: int, processes: bool) -> Any:
+        found.append((workers, processes))
+        return map(function, items)
+
+    monkeypatch.setattr(graph_stream, "ordered_map", note)
+    monkeypatch.setattr("os.cpu_count", lambda: 6)
+    list(trained.stream(WRITERS[name](TABLES, tmp_path / name), workers=workers))
+    assert found == [expected]
+
+
+def test_a_tally_is_what_has_been_read(trained: TrainedModel, tmp_path: Path) -> None:
+    """Graphs, their nodes and the lines of the file, chunk by chunk; nothing is unknown here."""
+    stream = trained.stream(write_json_lines(TABLES, tmp_path / "trees.jsonl"), batch_size=20, workers=0)
+    counts = TABLES.node_counts
+    for last, _ in zip((20, 40, GRAPHS), stream, strict=True):
+        assert (stream.tally.records, stream.tally.graphs) == (last, last)
+        assert stream.tally.nodes == int(counts[:last].sum())
+    assert (stream.unseen, stream.tally.skipped, stream.name) == (None, None, "trees")
+    assert StreamTally.from_dict({}) == StreamTally()
+    assert StreamTally.from_dict(stream.tally.as_dict()) == stream.tally
+
+
+def test_any_iterable_has_a_name_and_may_not_be_empty(trained: TrainedModel) -> None:
+    with pytest.raises(ValueError, match=r"^graphs: no graphs$"):
+        list(trained.stream(iter([])))
+
+
 def test_files_out_of_order_are_read_whole(trained: TrainedModel, tmp_path: Path) -> None:
     folder = write_tu(TABLES, tmp_path / "folder")
     path = folder / "trees_A.txt"
@@ -270,7 +318,8 @@ def test_a_pool_is_ordered_and_bounded() -> None:
 
     found = ordered_map(lambda number: number * number, items(), workers=3, processes=False)
     assert [next(found) for _ in range(5)] == [0, 1, 4, 9, 16]
-    assert len(read) < 40
+    # Two in work for each of three workers and one more, three that wait, and one in the hands of the reader.
+    assert len(read) <= 5 + 2 * 3 + 1 + 3 + 1
     found.close()  # type: ignore[attr-defined]
     assert not [thread for thread in threading.enumerate() if thread.name == "tfgw-reader"]
 
