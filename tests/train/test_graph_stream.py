@@ -109,6 +109,11 @@ def test_tables_of_molecules(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="3 of 9 rows cannot be read"):
         embedded = joined(trained.embed_stream(path, columns=columns, batch_size=2))
     assert torch.equal(distances(embedded), expected)
+    own = dataclasses.replace(trained, columns=columns)  # the columns of the table that it was trained on
+    with pytest.warns(UserWarning, match="cannot be read"):
+        assert joined(own.embed_stream(path, batch_size=3)) == embedded
+    with pytest.warns(UserWarning, match="cannot be read"):
+        assert torch.equal(own.embed(own.load(path)), expected)
     path.write_text("smiles,name\n!,a\n")
     with pytest.raises(ValueError, match="molecules: no graphs; 1 of 1 rows cannot be read"):
         list(trained.embed_stream(path, columns=columns))
@@ -185,6 +190,15 @@ def test_a_tally_is_what_has_been_read(trained: TrainedModel, tmp_path: Path) ->
     assert (stream.unseen, stream.tally.skipped, stream.name) == (None, None, "trees")
     assert StreamTally.from_dict({}) == StreamTally()
     assert StreamTally.from_dict(stream.tally.as_dict()) == stream.tally
+
+
+def test_a_name_is_looked_up_in_the_folder_of_datasets(trained: TrainedModel, tmp_path: Path) -> None:
+    whole = trained.load(write_tu(TABLES, tmp_path / "folder" / "trees"))
+    assert torch.equal(trained.embed(trained.load("trees", data_dir=tmp_path / "folder")), trained.embed(whole))
+    found = joined(trained.embed_stream("trees", data_dir=tmp_path / "folder"))
+    assert torch.equal(distances(found), trained.embed(whole))
+    with pytest.raises(ValueError, match="train it again"):
+        dataclasses.replace(trained, encoding=None).load("trees", data_dir=tmp_path / "folder")
 
 
 def test_any_iterable_has_a_name_and_may_not_be_empty(trained: TrainedModel) -> None:

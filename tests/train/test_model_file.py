@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import shutil
 import subprocess
@@ -11,8 +12,8 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
-from tfgw.datasets import GraphDataset
-from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.datasets import GraphDataset, NodeEncoding, TableColumns
+from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
     FileError,
@@ -296,3 +297,83 @@ def test_a_crafted_header_is_refused(saved: tuple[Path, TrainedModel], tmp_path:
     save_file(load_file(saved[0]), tmp_path / "crafted.safetensors", metadata={"tfgw": header})
     with pytest.raises(FileError):
         load_model(tmp_path / "crafted.safetensors")
+
+
+def test_all_that_a_model_knows_about_its_data_is_saved(tmp_path: Path) -> None:
+    data = regression_data(2)
+    encoding = NodeEncoding(features="both", num_attributes=2, vocabulary=((7,),))
+    steps = Preprocessing(in_channels=3, canonical_order=False, mean=(0.5, 1.0, 2.0), scale=(1.0, 3.0, 4.0))
+    columns = TableColumns(smiles="structure", target="value", identifier="name")
+    trained = TrainedModel(
+        model=small_model(data),
+        task="regression",
+        classes=(),
+        preprocessing=steps,
+        source={"dataset": "values", "seed": 3},
+        encoding=encoding,
+        target_scaler=TargetScaler(mean=(1.0, -2.0), scale=(3.0, 0.5)),
+        columns=columns,
+    )
+    path = tmp_path / "all.safetensors"
+    save_model(trained, path)
+    loaded = load_model(path)
+    for name in ("task", "classes", "preprocessing", "source", "encoding", "target_scaler", "columns"):
+        assert getattr(loaded, name) == getattr(trained, name), name
+    assert not loaded.model.training
+    bare = dataclasses.replace(trained, target_scaler=None)
+    torch.testing.assert_close(
+        loaded.outputs(list(data)), bare.outputs(list(data)) * torch.tensor([3.0, 0.5]) + torch.tensor([1.0, -2.0])
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_a_model_keeps_its_precision(dtype: torch.dtype, tmp_path: Path) -> None:
+    trained = TrainedModel(
+        model=small_model(cycles_and_stars()).to(dtype),
+        task="classification",
+        classes=("star", "cycle"),
+        preprocessing=Preprocessing(in_channels=3),
+        source={},
+    )
+    save_model(trained, tmp_path / "model.safetensors")
+    loaded = load_model(tmp_path / "model.safetensors")
+    assert {parameter.dtype for parameter in loaded.model.parameters()} == {dtype}
+    assert same_weights(loaded.model, trained.model)
+
+
+def test_graphs_whose_class_is_not_known_are_not_measured(saved: tuple[Path, TrainedModel]) -> None:
+    """Also if their dataset has the classes of the model in another order."""
+    data, trained = cycles_and_stars(seed=1), saved[1]
+    graphs = [graph.clone() for graph in data]
+    for graph in graphs:
+        graph.y = 1 - graph.y
+    for graph in graphs[:4]:
+        graph.y = torch.tensor([-1])
+    other = GraphDataset.from_graphs(graphs, name="partly", classes=("cycle", "star"))
+    assert trained.with_own_classes(other).y.tolist() == [-1] * 4 + data.y.tolist()[4:]
+    measured = trained.measure(other)
+    assert measured["graphs"] == 20
+    assert measured == trained.measure(data[4:])
+    with pytest.raises(ValueError, match=r"^dataset: no graph has a target$"):
+        trained.measure(other[:4])
+
+
+def test_one_member_of_an_ensemble_that_does_not_fit_is_noticed(tmp_path: Path) -> None:
+    data = cycles_and_stars()
+    for sizes in ((5, 5), (5, 6), (6, 5)):
+        members = [
+            TFGWModel(TFGWConfig(in_channels=3, out_channels=2, num_templates=2, template_nodes=size, num_layers=1))
+            for size in sizes
+        ]
+        path = tmp_path / f"{sizes}.safetensors"
+        first = dataclasses.replace(members[0].config)
+        trained = TrainedModel(
+            model=Ensemble(members), task="classification", classes=data.classes,
+            preprocessing=Preprocessing(in_channels=3), source={},
+        )  # fmt: skip
+        save_model(trained, path)
+        if sizes == (5, 5):
+            assert [member.config for member in load_model(path).members] == [first, first]
+        else:
+            with pytest.raises(FileError, match="the weights do not match the architecture"):
+                load_model(path)

@@ -24,6 +24,8 @@ def test_the_one_cycle_schedule_rises_for_a_tenth_and_falls_along_a_cosine() -> 
     assert all(later < earlier for earlier, later in pairwise(factors[9:]))
     assert factors[54] == pytest.approx(0.5, abs=0.02)  # half way down
     assert 0 < factors[-1] < 1e-3
+    falling = factors[10:]
+    assert [one + other for one, other in zip(falling, reversed(falling), strict=True)] == pytest.approx([1.0] * 90)
     assert [lr_factor("constant", step, 7) for step in range(7)] == [1.0] * 7
     assert all(0 < lr_factor("one_cycle", step, steps) <= 1 for steps in (1, 2, 3) for step in range(steps))
 
@@ -52,6 +54,18 @@ def test_a_rate_that_is_a_tensor_is_changed_in_place() -> None:
         assert all(group["lr"] is tensor for group, tensor in zip(recorded.param_groups, tensors, strict=True))
         assert [float(tensor) for tensor in tensors] == [group["lr"] for group in plain.param_groups]
         assert plain.param_groups[0]["lr"] == 0.5 * lr_factor("one_cycle", 7 * (epoch - 1) + step, 28)
+
+
+def test_the_optimiser_has_the_settings_of_the_run() -> None:
+    model = small_model(cycles_and_stars(8))
+    config = TrainConfig(lr=0.2, betas=(0.5, 0.75), weight_decay=0.125)
+    networks, templates = new_optimizer(model, config).param_groups
+    assert (networks["lr"], networks["weight_decay"], networks["betas"]) == (0.2, 0.125, (0.5, 0.75))
+    assert (templates["lr"], templates["weight_decay"], templates["betas"]) == (0.2, 0.0, (0.5, 0.75))
+    assert {id(p) for p in templates["params"]} == {id(p) for p in model.pool.parameters()}
+    assert len(networks["params"]) + len(templates["params"]) == len(list(model.parameters()))
+    (only,) = new_optimizer(nn.Linear(2, 3), config).param_groups
+    assert len(only["params"]) == 2
 
 
 def test_networks_decay_and_templates_do_not() -> None:
