@@ -1,4 +1,6 @@
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +16,7 @@ from tfgw.train.batch_statistics import refresh_statistics
 from tfgw.train.batches import GraphStore
 from tfgw.train.config import config_from
 from tfgw.train.optimizer import LearningRates, new_optimizer
-from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, RULES, complete, num_templates, recipe_of
+from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, RULES, TEMPLATES_PER_CLASS, complete, num_templates, recipe_of
 from tfgw.train.schedules import lr_factor
 
 
@@ -269,3 +271,31 @@ def labelled(count: int) -> tuple[list, list[int]]:
 def _summed(inputs: dict) -> torch.Tensor:
     source, target = inputs["edge_index"]
     return torch.zeros_like(inputs["x"]).index_add(0, target, inputs["x"][source])
+
+
+def test_the_docs_tell_what_the_recipes_are() -> None:
+    """The table of docs/recipe.md, with the numbers of the code."""
+    text = (Path(__file__).parents[2] / "docs/recipe.md").read_text()
+    rows = dict(re.findall(r"^\| ([\w ]+) \| (.*) \|$", text, re.MULTILINE))
+    recipe, paper, network = RECIPES["default"], TrainConfig(), TFGWConfig(**SIZES)
+    words = {1: "one", 2: "two", 3: "three", 4: "four"}
+    assert rows["networks"].startswith(words[recipe["n_estimators"]] + ", ")
+    templates = (f"{words[recipe['templates_per_class']]} per class", f"{words[TEMPLATES_PER_CLASS]} per class")
+    assert [part.removesuffix(" in each network") for part in rows["templates"].split(" | ")] == [*templates]
+    assert rows["GIN"].startswith(f"{recipe['num_layers']} layers of {recipe['width']} features, each ends with a ReLU")
+    assert rows["GIN"].endswith(f"{network.num_layers} layers of {network.width} without it")
+    assert f"weight decay {recipe['weight_decay']} on the networks" in rows["optimiser"]
+    assert f"up to {recipe['lr']} in a tenth of all steps" in rows["learning rate"]
+    assert rows["learning rate"].endswith(f"| {paper.schedule} {paper.lr}")
+    assert (recipe["schedule"], paper.schedule) == ("one_cycle", "constant")
+    limits = f"below {recipe['fewest_steps']} steps; fewer where epochs × graphs × networks exceed"
+    assert f"{recipe['epochs']}; more where that is {limits} {recipe['largest_work']:,}" in rows["epochs"]
+    assert f"but at least {FEWEST_EPOCHS}, " in rows["epochs"]
+    assert rows["epochs"].endswith(f"| {paper.epochs}")
+    assert rows["batch"] == f"{recipe['batch_size']} graphs | {paper.batch_size} graphs"
+    assert f"label smoothing {recipe['label_smoothing']} |" in rows["loss"]
+    assert rows["statistics of batch normalisation"].startswith("computed anew")
+    assert (recipe["fresh_statistics"], recipe["activation"], recipe["normalize"]) == (True, True, True)
+    assert rows["head"] == f"{words[recipe['hidden_layers']]} hidden layer of 128, dropout {recipe['dropout']} | " + (
+        f"{words[network.hidden_layers]} hidden layers of 128"
+    )
