@@ -88,8 +88,8 @@ class _Place:
 def _places(node: ast.AST, function: str = "", lines: range = range(0)) -> Iterator[tuple[_Place, str, range]]:
     """All places below ``node`` that are worth a change, with the function or class and the lines around them."""
     for field, value in ast.iter_fields(node):
-        if field in UNTOUCHED_FIELDS:
-            continue
+        if field in UNTOUCHED_FIELDS or (field == "keywords" and isinstance(node, ast.ClassDef)):
+            continue  # types and options of types decide nothing
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if not isinstance(child, ast.AST) or _is_untouched(child):
                 continue
