@@ -11,6 +11,7 @@ from tfgw.ot import START_KINDS, GraphBatch, Templates, diagnose, fgw, linear_tr
 from tfgw.ot.backends import cpu
 from tfgw.ot.operators import solve
 from tfgw.ot.problem import DIAGNOSIS, PLANS, RESULTS, Problem, Solution
+from tfgw.ot.starts import start_bits
 
 OPTIONS: dict[str, Any] = {"max_iter": 17, "tol": 0.125, "n_starts": 5, "num_threads": 3}
 DEFAULTS: dict[str, Any] = {"max_iter": 1000, "tol": 1e-9, "n_starts": 1, "num_threads": 0}
@@ -68,6 +69,16 @@ def test_options_that_are_not_given(function: Any, changes: dict[str, Any], solv
     assert fields(found, *DEFAULTS) == DEFAULTS | changes
     assert found.start_kinds == 2 ** len(START_KINDS) - 1
     assert found.initial_plans is None
+
+
+def test_a_problem_without_options_has_one_uniform_start_on_all_threads() -> None:
+    found = Problem._field_defaults
+    assert {name: found[name] for name in ("n_starts", "start_kinds", "num_threads", "padded_nodes")} == {
+        "n_starts": 1,
+        "start_kinds": start_bits(["uniform"]),
+        "num_threads": 0,
+        "padded_nodes": False,
+    }
 
 
 def test_only_what_is_wanted_is_computed(solved: list[tuple[Problem, int]]) -> None:
