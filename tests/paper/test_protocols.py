@@ -38,6 +38,20 @@ def test_registry() -> None:
         get_protocol("kfold")
 
 
+def test_what_protocols_do() -> None:
+    """Splits from a file, preprocessing, cells one after the other, deviations over folds, results that take epochs."""
+    flags = ("takes_splits", "preprocesses", "runs_alone", "shows_fold_deviation", "depends_on_epochs")
+    found = {name: [flag for flag in flags if getattr(one, flag)] for name, one in PROTOCOLS.items()}
+    assert found == {
+        "fair": ["takes_splits", "preprocesses", "depends_on_epochs"],
+        "paper": ["preprocesses", "shows_fold_deviation", "depends_on_epochs"],
+        "synthetic": ["depends_on_epochs"],
+        "sweep": ["preprocesses", "depends_on_epochs"],
+        "timing": ["runs_alone"],
+        "train-all": ["takes_splits", "preprocesses", "depends_on_epochs"],
+    }
+
+
 def test_a_sweep_shares_the_selection_of_fair(tmp_path: Path) -> None:
     """A figure that sweeps a grid and a table that selects from it run these cells once."""
     mine = experiment(tmp_path, GRID, protocol='fair", "sweep')

@@ -298,3 +298,15 @@ def test_a_pack_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
     left.write_text("{")
     assert records.pack() == 1
     assert not left.exists()
+
+
+def test_records_do_not_depend_on_the_order_of_their_fields(tmp_path: Path) -> None:
+    one = record(cell())
+    turned = dict(reversed(one.items()))
+    paths = [tmp_path / name / "deep" for name in ("one", "turned")]
+    for path, content in zip(paths, (one, turned), strict=True):
+        Records(path).put(content)
+    files = [next(path.rglob("[!.]*.json")) for path in paths]
+    assert files[0].read_text() == files[1].read_text()
+    files[0].write_text(json.dumps(dict(reversed(json.loads(files[0].read_text()).items()))))
+    assert Records(paths[0]).get(cell()) == one

@@ -134,3 +134,25 @@ def test_what_is_missing_is_told_before_any_cell_runs(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="expected 10 folds, found 0"):
         check_inputs([replace(one, splits="0a")], context)
     check_inputs([replace(one, splits="0a")], replace(context, splits=None))  # told by the cell itself
+
+
+def test_distances_and_templates_are_recorded_if_asked_for(tmp_path: Path) -> None:
+    (series,) = plan(experiment(tmp_path, f'{TFGW}collect = "embedding"\n'), Options(preset="smoke"))
+    one = series.first_cells()[0]
+    found = result(one, tmp_path)
+    sizes = {part: found[f"{part}_graphs"] for part in ("train", "validation", "test")}
+    assert {part: len(rows) for part, rows in found["embedding"]["distances"].items()} == sizes
+    assert {part: len(labels) for part, labels in found["embedding"]["labels"].items()} == sizes
+    assert "embedding" not in result(replace(one, collect=None), tmp_path)
+
+
+@pytest.mark.parametrize("protocol", ["fair", "timing"])
+def test_datasets_are_looked_up_in_their_folder(tmp_path: Path, protocol: str) -> None:
+    model = CYCLES.replace("CycleFinder", "SizedCycleFinder")
+    (series,) = plan(experiment(tmp_path, model, protocol=protocol), Options(preset="smoke"))
+    one = replace(series.first_cells()[0], dataset="shapes")
+    context = RunContext(results=tmp_path / "results", data_dir=tmp_path, accelerator="cpu")
+    check_inputs([one], context)
+    assert run_cell(one, context)["status"] == "done"
+    with pytest.raises(FileNotFoundError, match="shapes"):
+        check_inputs([one], replace(context, data_dir=tmp_path / "results"))

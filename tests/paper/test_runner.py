@@ -154,13 +154,19 @@ def test_cells_that_are_run_again(tmp_path: Path) -> None:
     assert [record["status"] for record in known([series, series], records)] == ["done", "failed", "failed"]
 
 
-def test_failed_cells_are_told_and_not_run_again_unless_asked_for(tmp_path: Path) -> None:
+def test_failed_cells_are_told_and_not_run_again_unless_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     wrong = f'{CYCLES}fixed = {{ error = "no luck" }}\n'
     series = plan(experiment(tmp_path, wrong, presets="folds = 2"), SMOKE)
-    for retry, done in ((False, 0), (False, 0), (True, 0)):
-        outcome = run(series, context(tmp_path), ONE, retry_failed=retry)
-        assert (outcome.done, outcome.missing, outcome.total) == (done, 0, 8)
+    times = []
+    for options in ({}, {}, {"retry_failed": True}):
+        outcome = run(series, context(tmp_path), ONE, **options)
+        assert (outcome.done, outcome.missing, outcome.total) == (0, 0, 8)
         assert [record["error"] for record in outcome.failed] == ["ValueError: no luck"] * 8
+        times.append([record["run"]["seconds"] for record in outcome.failed])
+    assert times[0] == times[1] != times[2]
+    assert capsys.readouterr().err == ""
     (record, *_) = outcome.failed
     assert "raise ValueError(self.error)" in record["traceback"]
 
