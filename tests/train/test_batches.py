@@ -96,3 +96,17 @@ def test_an_epoch_is_the_same_in_every_version() -> None:
     assert found[1].seed == 235725461354084615
     assert found[0].seed != found[1].seed
     assert EpochPlan.of(4, config, store, rank=1, processes=2).seed != found[1].seed
+
+
+def test_an_epoch_seeds_the_generators_of_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU that of the CPU, too; other GPUs keep theirs."""
+    plan = EpochPlan(epoch=1, batches=[], seed=17)
+    expected = torch.Generator().manual_seed(17).get_state()
+    gpus = [torch.Generator() for _ in range(3)]
+    monkeypatch.setattr(torch.cuda, "default_generators", gpus)
+    with torch.random.fork_rng(devices=[]):
+        for device in ("cpu", "cuda:1"):
+            torch.default_generator.manual_seed(0)
+            plan.seed_generators(torch.device(device))
+            assert torch.get_rng_state().equal(expected)
+    assert [bool(generator.get_state().equal(expected)) for generator in gpus] == [False, True, False]

@@ -15,7 +15,8 @@ import torch
 from tests.train.run_in_folder import train
 from tests.train.small import cycles_and_stars, same_weights, small_model
 from tfgw.train import FileError, TrainConfig, fit
-from tfgw.train.checkpoint import FILE_NAME, KIND, Progress, save_checkpoint, training_seconds
+from tfgw.train.checkpoint import FILE_NAME, KIND, Progress, load_checkpoint, save_checkpoint, training_seconds
+from tfgw.train.optimizer import new_optimizer
 from tfgw.train.tensor_file import read_tensors, write_tensors
 
 ROOT = Path(__file__).parents[2]
@@ -178,3 +179,15 @@ def test_settings_that_do_not_change_what_was_trained_may_differ(tmp_path: Path)
     other = replace(constant, checkpoint_seconds=8.0, epochs=3)
     result = fit(small_model(data), data, config=other, folder=tmp_path / "constant", resume=True)
     assert [record.epoch for record in result.records] == [1, 2, 3]
+
+
+def test_checkpoints_of_older_versions_have_no_times(tmp_path: Path) -> None:
+    data, config = cycles_and_stars(), TrainConfig(epochs=2, accelerator="cpu")
+    fit(small_model(data), data, config=config, folder=tmp_path)
+    tensors, about = read_tensors(tmp_path / FILE_NAME, kind=KIND)
+    del about["seconds"]
+    write_tensors(tmp_path / FILE_NAME, tensors, about, kind=KIND)
+    assert training_seconds(tmp_path) == 0
+    model = small_model(data)
+    progress = load_checkpoint(tmp_path, model, new_optimizer(model, config), config)
+    assert (progress.seconds, progress.epoch) == (0, 2)

@@ -55,3 +55,4 @@ def test_graphs_have_the_precision_of_the_model(dtype: torch.dtype) -> None:
     model = small_model(data).to(dtype)
     (batch,) = store_for(model, data).in_order(5)
     assert batch.inputs["x"].dtype == outputs(model, data).dtype == dtype
+    assert store_for(model.to("meta"), data).device.type == "meta"

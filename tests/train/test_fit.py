@@ -1,4 +1,5 @@
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -240,3 +241,31 @@ def test_every_step_has_the_learning_rate_of_its_schedule() -> None:
     steps = len(found)
     assert steps == 3 * 4
     assert found == pytest.approx([0.02 * lr_factor("one_cycle", step, steps) for step in range(steps)])
+
+
+def test_the_log_says_why_a_run_is_not_recorded(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="tfgw")
+    data = cycles_and_stars(12)
+    for precision in ("float64", "bf16"):
+        fit(small_model(data), data, config=replace(SHORT, precision=precision, epochs=1))
+    told = [record for record in caplog.records if record.name == "tfgw"]
+    assert {record.levelno for record in told} == {logging.DEBUG}  # nobody expects it on a CPU
+    assert [record.message for record in told] == [
+        "tfgw: steps are not recorded as CUDA graphs: the graphs are not on a GPU",
+        "tfgw: steps are not recorded as CUDA graphs: the precision is bf16",
+    ]
+
+
+def test_a_bar_is_shown_only_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    data = cycles_and_stars()
+    fit(small_model(data), data, config=SHORT)
+    assert capsys.readouterr().err == ""
+    fit(small_model(data), data, config=SHORT, progress_bar=True)
+    assert "6/6" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_run_is_made_if_there_is_none(tmp_path: Path) -> None:
+    data = cycles_and_stars()
+    for folder in (tmp_path, tmp_path / "of" / "runs"):
+        fit(small_model(data), data, config=SHORT, folder=folder)
+        assert [path.name for path in folder.iterdir() if path.is_file()] == ["checkpoint.safetensors"]

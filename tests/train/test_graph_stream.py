@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -347,3 +348,24 @@ def test_errors_of_reader_and_workers_reach_the_caller() -> None:
         list(ordered_map(str, items(), workers=2, processes=False))
     with pytest.raises(ZeroDivisionError):
         list(ordered_map(lambda number: 1 // number, [2, 1, 0], workers=2, processes=False))
+
+
+def test_what_has_not_begun_is_dropped_when_the_caller_stops() -> None:
+    begun, go_on = [], threading.Event()
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number:
+            go_on.wait(timeout=60)
+        return number
+
+    found = ordered_map(work, range(9), workers=1, processes=False)
+    assert next(found) == 0
+    while len(begun) < 2:
+        time.sleep(0.01)
+    found.close()  # type: ignore[attr-defined]
+    go_on.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("tfgw_"):
+            thread.join(timeout=60)
+    assert begun == [0, 1]

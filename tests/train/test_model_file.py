@@ -26,7 +26,7 @@ from tfgw.train import (
 )
 from tfgw.train.model_file import KIND
 from tfgw.train.target_scaler import TargetScaler
-from tfgw.train.tensor_file import read_tensors, write_tensors
+from tfgw.train.tensor_file import content_digest, read_tensors, write_tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -165,6 +165,22 @@ def test_values_are_measured_where_they_are_known() -> None:
         trained.evaluate(bare)
     with pytest.raises(ValueError, match=r"^dataset: the graphs have no targets y"):
         TargetScaler.of_dataset(bare)
+
+
+def test_several_values_are_measured_together() -> None:
+    """A graph counts if all of its values are known; the loss is the mean over graphs and values."""
+    data = regression_data(2)
+    trained = TrainedModel(
+        model=small_model(data), task="regression", classes=(), preprocessing=Preprocessing(in_channels=3), source={}
+    )
+    graphs, found = [graph.clone() for graph in data][:6], trained.outputs(data[:6])
+    for graph, row in zip(graphs, found, strict=True):
+        graph.y = (row + torch.tensor([1.0, -3.0])).reshape(1, 2)
+    graphs[4].y[0, 1] = torch.nan
+    measured = trained.measure(GraphDataset.from_graphs(graphs, name="values"))
+    assert measured["graphs"] == 5
+    assert measured["loss"] == pytest.approx((1 + 9) / 2, rel=1e-5)
+    assert (measured["mae"], measured["rmse"]) == (pytest.approx(2.0), pytest.approx(5**0.5))
 
 
 def test_labels_of_which_several_may_hold_are_measured() -> None:
@@ -377,3 +393,31 @@ def test_one_member_of_an_ensemble_that_does_not_fit_is_noticed(tmp_path: Path) 
         else:
             with pytest.raises(FileError, match="the weights do not match the architecture"):
                 load_model(path)
+
+
+def test_a_description_may_be_in_any_order() -> None:
+    tensors = {"a": torch.zeros(2), "b": torch.ones(3)}
+    turned = dict(reversed(tensors.items()))
+    assert content_digest(tensors, {"x": 1, "y": 2}) == content_digest(turned, {"y": 2, "x": 1})
+    others = [tensors | {"a": torch.ones(2)}, tensors | {"a": torch.zeros(1, 2)}, tensors | {"a": torch.zeros(2).int()}]
+    digests = {content_digest(other, {"x": 1}) for other in [tensors, *others, {"c": tensors["a"], "b": tensors["b"]}]}
+    assert len(digests) == 5
+
+
+def test_heads_with_many_layers(tmp_path: Path) -> None:
+    """Their tensors are named by numbers, of which 12 comes after 9."""
+    config = TFGWConfig(in_channels=3, out_channels=2, num_templates=2, template_nodes=5, num_layers=0, hidden_layers=4)
+    model = TFGWModel(config)
+    assert any(name.startswith("head.12.") for name in model.state_dict())
+    trained = TrainedModel(
+        model=model, task="classification", classes=(3, "b"), preprocessing=Preprocessing(in_channels=3), source={}
+    )
+    save_model(trained, tmp_path / "deep.safetensors")
+    assert same_weights(load_model(tmp_path / "deep.safetensors").model, model)
+
+
+def test_classes_that_a_model_does_not_know_are_named_in_order(saved: tuple[Path, TrainedModel]) -> None:
+    data = cycles_and_stars()
+    other = type(data).from_graphs(list(data), name="other", classes=("tree", 3))
+    with pytest.raises(ValueError, match=r"contains classes that the model does not know: 3, tree$"):
+        saved[1].evaluate(other)

@@ -29,6 +29,8 @@ def test_the_one_cycle_schedule_rises_for_a_tenth_and_falls_along_a_cosine() -> 
     falling = factors[10:]
     assert [one + other for one, other in zip(falling, reversed(falling), strict=True)] == pytest.approx([1.0] * 90)
     assert [lr_factor("constant", step, 7) for step in range(7)] == [1.0] * 7
+    # A tenth of three steps is less than one: the first has the full rate.
+    assert [lr_factor("one_cycle", step, 3) for step in range(3)] == pytest.approx([1.0, 0.75, 0.25])
     assert all(0 < lr_factor("one_cycle", step, steps) <= 1 for steps in (1, 2, 3) for step in range(steps))
 
 
