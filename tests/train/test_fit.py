@@ -269,3 +269,12 @@ def test_the_folder_of_a_run_is_made_if_there_is_none(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "of" / "runs"):
         fit(small_model(data), data, config=SHORT, folder=folder)
         assert [path.name for path in folder.iterdir() if path.is_file()] == ["checkpoint.safetensors"]
+
+
+def test_a_model_is_trained_in_training_mode_whatever_its_mode_was() -> None:
+    """With dropout and the statistics of each batch; the mode is not part of what is learned."""
+    data = cycles_and_stars()
+    models = [small_model(data, dropout=0.5).train(mode) for mode in (True, False)]
+    for model in models:
+        fit(model, data, config=SHORT)
+    assert same_weights(*models)

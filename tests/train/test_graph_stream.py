@@ -2,7 +2,11 @@
 
 import dataclasses
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -15,6 +19,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from tests.paper.small import wait_until
+from tests.paper.test_runner import processes_of
 from tests.streams import random_trees, small_trained, write_json_lines, write_tu, write_tu_zip
 from tfgw.datasets import GraphDataset, TableColumns, load, save
 from tfgw.datasets.files import open_files
@@ -337,6 +343,30 @@ def test_a_pool_is_ordered_and_bounded() -> None:
     assert len(read) <= 5 + 2 * 3 + 1 + 3 + 1
     found.close()  # type: ignore[attr-defined]
     assert not [thread for thread in threading.enumerate() if thread.name == "tfgw-reader"]
+
+
+def test_a_process_ends_after_its_workers_have_worked() -> None:
+    code = "from tfgw.train.ordered_pool import ordered_map as m; print(*m(str, [3, 5], workers=1, processes=True))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "3 5\n"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
+def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    work = f"import pathlib, time; pathlib.Path({str(tmp_path / 'begun')!r}).touch(); time.sleep(600)"
+    code = f"""
+from tfgw.train.ordered_pool import ordered_map
+list(ordered_map(exec, [{work!r}], workers=1, processes=True))
+"""
+    running = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    try:
+        wait_until((tmp_path / "begun").exists, seconds=200)
+        running.kill()
+        running.wait()
+        wait_until(lambda: not processes_of(running.pid), seconds=30)
+    finally:
+        for process in processes_of(running.pid):
+            os.kill(process, signal.SIGKILL)
 
 
 def test_errors_of_reader_and_workers_reach_the_caller() -> None:

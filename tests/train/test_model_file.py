@@ -13,6 +13,7 @@ from torch_geometric.nn import GCN
 
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.datasets import GraphDataset, NodeEncoding, TableColumns
+from tfgw.estimators import TFGWKernelClassifier
 from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
@@ -140,6 +141,11 @@ def test_graphs_without_targets_are_not_measured(saved: tuple[Path, TrainedModel
         saved[1].measure(bare)
     measured = saved[1].measure(data)
     assert (measured["loss"], measured["accuracy"]) == saved[1].evaluate(data)
+
+
+def test_values_are_no_classes(saved: tuple[Path, TrainedModel]) -> None:
+    with pytest.raises(ValueError, match=r"^dataset: the graphs have no classes$"):
+        saved[1].evaluate(regression_data(1))
 
 
 def test_values_are_measured_where_they_are_known() -> None:
@@ -421,3 +427,13 @@ def test_classes_that_a_model_does_not_know_are_named_in_order(saved: tuple[Path
     other = type(data).from_graphs(list(data), name="other", classes=("tree", 3))
     with pytest.raises(ValueError, match=r"contains classes that the model does not know: 3, tree$"):
         saved[1].evaluate(other)
+
+
+def test_a_kernel_machine_has_no_networks(tmp_path: Path) -> None:
+    data = cycles_and_stars(8)
+    machine = TFGWKernelClassifier().fit(list(data), data.y.numpy())
+    machine.save(tmp_path / "kernel.safetensors")
+    loaded = load_model(tmp_path / "kernel.safetensors")
+    assert len(loaded.predict(data)) == 8
+    with pytest.raises(ValueError, match="the model is a kernel machine, which has no learned templates"):
+        _ = loaded.members

@@ -279,7 +279,7 @@ def test_the_docs_tell_what_the_recipes_are() -> None:
     """The table of docs/recipe.md, with the numbers of the code."""
     text = (Path(__file__).parents[2] / "docs/recipe.md").read_text()
     rows = dict(re.findall(r"^\| ([\w ]+) \| (.*) \|$", text, re.MULTILINE))
-    recipe, paper, network = RECIPES["default"], TrainConfig(), TFGWConfig(**SIZES)
+    recipe, paper, network = recipe_of("default"), TrainConfig(), TFGWConfig(**SIZES)
     words = {1: "one", 2: "two", 3: "three", 4: "four"}
     assert rows["networks"].startswith(words[recipe["n_estimators"]] + ", ")
     templates = (f"{words[recipe['templates_per_class']]} per class", f"{words[TEMPLATES_PER_CLASS]} per class")

@@ -19,9 +19,17 @@ def test_columns_are_scaled_and_constants_only_centred() -> None:
     assert scaler.scale[1] == 1.0
 
 
-def test_what_varies_a_little_is_scaled() -> None:
-    values = np.array([[1.0], [1.0 + 1e-6]])
-    np.testing.assert_allclose(TargetScaler.fit(values).transform(values), [[-1.0], [1.0]], rtol=1e-6)
+@pytest.mark.parametrize("values", [(1.0, 1.0 + 1e-6), (1e-9, 3e-9), (1e12, 1e12 + 1000)])
+def test_what_varies_a_little_is_scaled(values: tuple[float, float]) -> None:
+    y = np.array(values)[:, None]
+    np.testing.assert_allclose(TargetScaler.fit(y).transform(y), [[-1.0], [1.0]], rtol=1e-6)
+
+
+def test_what_varies_by_rounding_only_is_constant() -> None:
+    """The last digit of a large number, which is as large as a small number."""
+    y = np.array([[1e12], [1e12 + 2**-13]])
+    assert y[0] != y[1]
+    assert TargetScaler.fit(y).scale == (1.0,)
 
 
 def test_outputs_are_scaled_back() -> None:
