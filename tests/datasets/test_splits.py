@@ -54,3 +54,26 @@ def test_parts_that_cannot_hold_all_classes() -> None:
     with pytest.raises(ValueError, match="class 5 has only one graph"):
         random_split(few, val=0, test=0.3)
     assert len(random_split(few, val=0, test=0).train) == 10
+
+
+def test_a_tenth_is_held_out_for_each_part_by_default() -> None:
+    dataset = make_dataset([0, 1] * 30)
+    found, expected = random_split(dataset), random_split(dataset, val=0.1, test=0.1, seed=0)
+    assert [len(part) for part in found] == [48, 6, 6]
+    assert all(one.equal(other) for one, other in zip(found, expected, strict=True))
+
+
+def test_fewest_graphs_of_a_class() -> None:
+    """As many held-out graphs as classes are enough, and two graphs of a class are: one for each of two parts."""
+    dataset = make_dataset([3, 5, 5, 3])
+    split = random_split(dataset, val=0, test=0.5)
+    assert dataset[split.train].y.sort().values.tolist() == dataset[split.test].y.sort().values.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="validation: 1 of 40 graphs cannot include all 2 classes"):
+        random_split(make_dataset([0, 1] * 20), val=0.025, test=0.25)
+
+
+def test_shares_are_of_all_graphs() -> None:
+    """The validation graphs are a share of all graphs, not of those that are left after the test graphs."""
+    split = random_split(make_dataset([0.5] * 100), val=0.3, test=0.4)
+    assert [len(part) for part in split] == [30, 30, 40]
+    assert all(part.equal(part.sort().values) for part in split)

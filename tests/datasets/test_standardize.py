@@ -1,3 +1,4 @@
+import pytest
 import torch
 from torch_geometric.data import Data
 
@@ -36,3 +37,15 @@ def test_constant_column_stays_finite_also_where_it_varies_outside_training() ->
     assert result.x.isfinite().all()
     torch.testing.assert_close(result[3].x[:, 3], torch.ones(13), atol=1e-2, rtol=0)
     assert result.x.dtype == dataset.x.dtype
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [((1e12, 1e12 + 2**-13), False), ((1e12, 1e12 + 1000), True), ((1e-9, 3e-9), True), ((-1e12, -1e12), False)],
+)
+def test_columns_that_vary_by_rounding_only_are_constant(values: tuple[float, float], expected: bool) -> None:
+    """The last digit of a large number is as large as a small number."""
+    x = torch.tensor(values, dtype=torch.float64)[:, None]
+    graph = Data(x=x, edge_index=torch.zeros(2, 0, dtype=torch.long))
+    fitted = Standardize().fit(GraphDataset.from_graphs([graph], name="columns"), [0])
+    assert fitted.scale.tolist() == [pytest.approx((values[1] - values[0]) / 2, rel=1e-3) if expected else 1.0]

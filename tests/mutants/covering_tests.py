@@ -58,7 +58,8 @@ def covering(recorded: RecordedTests, module: str, lines: Iterable[int]) -> list
     """The tests that run one of the lines: first those of its part of the package, in the order of their time.
 
     For a line that runs while the module is imported, and if the module has changed since, all that run any of its
-    lines. For a line that never ran here, first of all those that start processes, which may run it there.
+    lines, and those of files that import it, which may only read its constants. For a line that never ran here, first
+    of all those that start processes, which may run it there.
     """
     by_line = _tests_by_line(str(Path(ROOT, module).absolute()))
     is_known = recorded.digests[str(Path(ROOT, module))] == _digest(Path(ROOT, module))
@@ -66,7 +67,7 @@ def covering(recorded: RecordedTests, module: str, lines: Iterable[int]) -> list
     folder = f"tests/{module.partition('/')[0]}/"
     elsewhere = {test for test in recorded.starting_processes if test.startswith(folder)}
     is_elsewhere = is_known and not any(line in by_line for line in lines)
-    found = direct or {test for tests in by_line.values() for test in tests}
+    found = direct or {test for tests in by_line.values() for test in tests} | _importing(recorded, module)
     sharing = {test.partition("::")[0] for test in found if _shares_results(test.partition("::")[0])}
     found |= elsewhere | {test for test in recorded.seconds if test.partition("::")[0] in sharing}
 
@@ -84,11 +85,20 @@ def _tests_by_line(file: str) -> dict[int, set[str]]:
     return {line: {test.partition("|")[0] for test in tests} - {""} for line, tests in contexts.items()}
 
 
+def _importing(recorded: RecordedTests, module: str) -> set[str]:
+    name = f"from tfgw.{module.removesuffix('.py').replace('/', '.')} import"
+    return {test for test in recorded.seconds if name in _text(test.partition("::")[0])}
+
+
+@cache
+def _text(file: str) -> str:
+    return Path(file).read_text() if Path(file).exists() else ""
+
+
 @cache
 def _shares_results(file: str) -> bool:
     """Whether what one test computes is looked at by others, so that all of them count."""
-    text = Path(file).read_text() if Path(file).exists() else ""
-    return "scope=" in text or "@cache" in text
+    return "scope=" in _text(file) or "@cache" in _text(file)
 
 
 def _digest(file: Path) -> str:

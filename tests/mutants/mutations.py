@@ -88,8 +88,8 @@ class _Place:
 def _places(node: ast.AST, function: str = "", lines: range = range(0)) -> Iterator[tuple[_Place, str, range]]:
     """All places below ``node`` that are worth a change, with the function or class and the lines around them."""
     for field, value in ast.iter_fields(node):
-        if field in UNTOUCHED_FIELDS:
-            continue
+        if field in UNTOUCHED_FIELDS or (field == "keywords" and isinstance(node, ast.ClassDef)):
+            continue  # types and options of types decide nothing
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if not isinstance(child, ast.AST) or _is_untouched(child):
                 continue
@@ -157,11 +157,17 @@ def _changes(node: Any) -> Iterator[tuple[str, ast.AST]]:
         case ast.Raise() | ast.Expr(value=ast.Call()) | ast.AugAssign():
             yield "statement", ast.Pass()
         case ast.Call(func=func, args=args, keywords=keywords):
-            if len(args) >= 2 and not any(isinstance(argument, ast.Starred) for argument in args[:2]):
+            starred = any(isinstance(argument, ast.Starred) for argument in args[:2])
+            if len(args) >= 2 and not starred and not _is_extremum(func):
                 yield "order", ast.Call(func, [args[1], args[0], *args[2:]], keywords)
             for number, keyword in enumerate(keywords):
                 if keyword.arg is not None and not _is_untouched(keyword):
                     yield "argument", ast.Call(func, args, keywords[:number] + keywords[number + 1 :])
+
+
+def _is_extremum(function: ast.AST) -> bool:
+    """Whether the order of the arguments never matters: the largest or smallest of some numbers."""
+    return isinstance(function, ast.Name) and function.id in ("max", "min")
 
 
 def _is_equality(node: ast.AST) -> bool:

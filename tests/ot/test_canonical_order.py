@@ -158,3 +158,57 @@ def test_template_order_changes_nothing(alpha: float, symmetric: bool) -> None:
         assert torch.equal(before.distances, after.distances)
         if not symmetric:
             assert torch.equal(before.plans[..., order], after.plans)
+
+
+def test_signs_of_zeros_tell_no_nodes_apart() -> None:
+    path = edges_of(nx.path_graph(6))
+    x = torch.tensor([0.0, -0.0, 0.0, 0.0, -0.0, -0.0])[:, None]
+    signed, plain = (ot.canonical_order(ot.GraphBatch(value, edge_index=path)).order for value in (x, x.abs()))
+    assert torch.equal(signed, plain)
+
+
+def test_matrices_beside_the_edges_tell_nodes_apart() -> None:
+    """A ring is symmetric; with a marked node and a marked pair next to it, no symmetry is left."""
+    ring = edges_of(nx.cycle_graph(6))
+    marks = torch.zeros(6, 6)
+    marks[2, 2], marks[2, 3] = 5, 7
+    turned = marks.roll((1, 1), (0, 1))
+    for edges in (ring, (ring + 1) % 6):
+        graphs = ot.GraphBatch(torch.zeros(6, 0), edge_index=edges)
+        first, second = (ot.canonical_order(graphs, structure=matrix).order for matrix in (marks, turned))
+        assert torch.equal((first + 1) % 6, second)
+        assert torch.equal(ot.canonical_order(graphs, structure=marks.flatten()).order, first)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("columns", [0, 1, 3])
+def test_weights_and_attributes_tell_edges_apart(weighted: bool, columns: int) -> None:
+    """One direction of one edge of a ring is marked in the last of them, so that no symmetry is left."""
+    ring = edges_of(nx.cycle_graph(6))
+    marked = ((ring[0] == 2) & (ring[1] == 3)).double()
+    weights = marked if columns == 0 else torch.ones(12) if weighted else None
+    attr = torch.cat([torch.zeros(12, columns - 1), marked[:, None]], 1) if columns else None
+    orders = [
+        ot.canonical_order(ot.GraphBatch(torch.zeros(6, 0), edge_index=edges, edge_weight=weights), edge_attr=attr)
+        for edges in (ring, (ring + 1) % 6)
+    ]
+    assert torch.equal((orders[0].order + 1) % 6, orders[1].order)
+
+
+def test_bad_edges_are_named_in_a_batch() -> None:
+    x, batch = torch.zeros(5, 1), torch.tensor([0, 0, 1, 1, 2])
+    edges = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 4]])
+    with pytest.raises(ValueError, match="edge_index: edge 3 joins graph 1 and graph 2"):
+        ot.canonical_order(ot.GraphBatch(x, batch=batch, edge_index=edges))
+    with pytest.raises(ValueError, match="edge_index: points to a node outside 0 to 4"):
+        ot.canonical_order(ot.GraphBatch(x, edge_index=torch.tensor([[0], [-1]])))
+    none = ot.canonical_order(ot.GraphBatch(x, batch=batch, edge_index=torch.zeros(2, 0, dtype=torch.int64)))
+    assert (none.exact.tolist(), none.order.sort().values.tolist()) == ([True] * 3, [0, 1, 2, 3, 4])
+
+
+def test_sizes_of_matrices_are_those_of_the_graphs() -> None:
+    x, batch = torch.zeros(5, 0), torch.tensor([0, 0, 1, 1, 1])
+    found = ot.canonical_order(ot.GraphBatch(x, batch=batch), structure=torch.eye(13)[0])
+    assert found.exact.tolist() == [True, True]
+    with pytest.raises(ValueError, match="structure: has 25 entries, which does not fit the sizes of the graphs"):
+        ot.canonical_order(ot.GraphBatch(x, batch=batch), structure=torch.zeros(5, 5))

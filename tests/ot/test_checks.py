@@ -100,6 +100,44 @@ def test_what_is_not_plain(changes: dict[str, Any]) -> None:
     assert not _core.is_plain(problem(**changes))
 
 
+ENTRIES = torch.rand(7, 3).double()
+INVALID: list[tuple[dict[str, Any], str]] = [
+    ({"x": X.long()}, r"^x: expected a floating-point dtype, got torch.int64"),
+    ({"x": X[0]}, r"^x: expected shape \(num_nodes, num_features\), got \(5,\)"),
+    ({"x": X[:19]}, r"^batch: has 20 entries, but x has 19"),
+    ({"x": X[:, :4]}, r"^x: graphs have 4 features per node, template_features has 5"),
+    ({"x": X.to("meta")}, r"^batch: is on cpu, but x is on meta"),
+    ({"batch": torch.zeros(20).int()}, r"^batch: expected dtype torch.int64, got torch.int32"),
+    ({"edge_index": torch.zeros(3, 41).long()}, r"^edge_index: has 3 entries"),
+    ({"edge_index": None}, r"^edge_index: missing, but the templates have a structure"),
+    ({"edge_weight": torch.ones(40).double()}, r"^edge_weight: has 40 entries, but edge_index has 41"),
+    ({"structure": torch.zeros(138).double()}, r"^structure: give either edge_index or structure, not both"),
+    ({"alpha": torch.ones(6).double()}, r"^alpha: expected a scalar or one value for each of 7 templates"),
+    ({"alpha": torch.ones(7).long()}, r"^alpha: expected a floating-point dtype"),
+    ({"alpha": torch.ones(7, device="meta")}, r"^alpha: is on meta, but template_features is on cpu"),
+    ({"template_structure": None}, r"^template_structure: missing, but the graphs have a structure"),
+    ({"template_structure": ENTRIES.long()}, r"^template_structure: expected a floating-point dtype"),
+    ({"template_structure": ENTRIES[0]}, r"^template_structure: expected shape \(num_templates, num_entries\)"),
+    ({"template_structure": ENTRIES.to("meta")}, r"^template_structure: is on meta, but template_features is on cpu"),
+    (
+        DENSE | {"template_structure": torch.zeros(7, 11, 10).double()},
+        r"^template_structure: expected shape \(7, 11, 11",
+    ),
+    (DENSE | {"edge_index": None}, r"^edge_index: missing"),
+    ({"template_weights": torch.ones(7, 10).double()}, r"^template_weights: expected shape \(7, 11\)"),
+    ({"template_features": torch.zeros(7, 5).double()}, r"^template_features: expected shape"),
+    ({"batch_size": 0}, r"^batch_size: must be at least 1, got 0"),
+    ({"batch_size": 3.0}, r"^batch_size: expected an integer, got 3.0"),
+    ({"max_iter": 0}, r"^max_iter: must be at least 1"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), INVALID)
+def test_invalid_problems_of_layers_are_told_in_words(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        checked(problem(**changes))
+
+
 def test_fields_are_found_by_name() -> None:
     """Native code looks up the place of each; without one, it says which."""
     code = """

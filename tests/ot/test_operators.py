@@ -11,7 +11,7 @@ from tests.ot.problems import STRUCTURES, linear_problems, random_problem
 from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import GraphBatch, Templates, fgw, linear_transport
 from tfgw.ot.operators import fgw_backward_op, fgw_op, solve
-from tfgw.ot.problem import NUM_OPERATOR_FIELDS, Problem, Results
+from tfgw.ot.problem import DIFFERENTIABLE, NUM_OPERATOR_FIELDS, Problem, Results
 
 KINDS = ("none", *STRUCTURES)
 
@@ -254,6 +254,19 @@ def test_nothing_is_differentiable_without_gradients() -> None:
         assert not fgw(graphs, problem.templates, 0.5).distances.requires_grad
 
 
+def test_nothing_is_prepared_for_gradients_that_nobody_asks_for() -> None:
+    still = operator_arguments(random_problem(0, "weighted"), requires_grad=False)
+    assert not still.needs_grad()
+    assert solve(still, 0).state is None
+    for name in DIFFERENTIABLE:
+        if getattr(still, name) is not None:
+            one = still._replace(**{name: getattr(still, name).clone().requires_grad_()})
+            assert one.needs_grad()
+            assert solve(one, 0).state is not None
+            with torch.no_grad():
+                assert not one.needs_grad()
+
+
 def test_inputs_are_left_alone() -> None:
     problem = random_problem(0, "directed", weights="zeros")
     before = [t.clone() for t in (*vars(problem.graphs).values(), *vars(problem.templates).values()) if t is not None]
@@ -325,3 +338,39 @@ def test_the_operator_has_the_plans_that_are_asked_for(plans: str | None, requir
     assert (expected[1] is None, expected[2] is None) == (plans is None, not requires_grad)
     for one, other in zip(found, expected, strict=True):
         assert (one is None and other is None) or torch.equal(one, other)
+
+
+TENSORS = [
+    ("weighted", "x"),
+    ("weighted", "batch"),
+    ("weighted", "node_weights"),
+    ("weighted", "edge_index"),
+    ("weighted", "edge_weight"),
+    ("dense", "structure"),
+    ("weighted", "template_structure"),
+    ("weighted", "template_features"),
+    ("weighted", "template_weights"),
+    ("weighted", "alpha"),
+]
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize(("kind", "name"), TENSORS)
+def test_a_gradient_of_inputs_that_have_changed_is_refused(kind: str, name: str, eager: bool) -> None:
+    """It would be that of another problem."""
+    problem = operator_arguments(random_problem(0, kind, weights="random"))
+    distances = solve(problem, 0).distances if eager else fgw_op(*arguments_of(problem))[0]
+    getattr(problem, name).detach()[..., 0] += 0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        distances.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["cost", "node_weights", "template_weights"])
+def test_a_gradient_of_changed_costs_or_weights_is_refused(name: str) -> None:
+    weights = {"node_weights": torch.full((6,), 1 / 6), "template_weights": torch.full((2, 5), 0.2)}
+    inputs = {"cost": torch.rand(6, 2, 5, generator=torch.Generator().manual_seed(0)), **weights}
+    leaves = {key: value.requires_grad_() for key, value in inputs.items()}
+    distances = linear_transport(**leaves).distances
+    leaves[name].detach()[..., 0] += 0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        distances.sum().backward()

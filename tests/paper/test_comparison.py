@@ -81,6 +81,7 @@ def test_critical_values_of_demsar(models: int, q: float) -> None:
 def test_bars_join_the_largest_runs() -> None:
     assert indistinguishable([1.0, 1.5, 2.4, 4.0, 4.2], 1.0) == [(0, 1), (1, 2), (3, 4)]
     assert indistinguishable([1.0, 3.0], 1.0) == []
+    assert indistinguishable([1.0, 2.0], 1.0) == [(0, 1)]
     assert indistinguishable([1.0, 1.2, 1.4], 5.0) == [(0, 2)]
 
 

@@ -1,12 +1,16 @@
 """The paper's experiments as data."""
 
+import hashlib
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.paper.small import write_experiment
-from tfgw.paper.experiment import PRESETS, load_experiment, names
+from tfgw.datasets import load
+from tfgw.paper.experiment import CLASSES, PRESETS, UNITS, load_experiment, names, select
 from tfgw.paper.plan import plan
+from tfgw.paper.protocols.synthetic import GENERATORS
 from tfgw.paper.series import Options
 from tfgw.train.recipes import RECIPES
 
@@ -73,6 +77,87 @@ def test_templates_per_class_need_known_classes(tmp_path: Path) -> None:
     assert configuration["num_templates"] == 4 * 6
     with pytest.raises(ValueError, match="templates_per_class: the classes of SHAPES are not known"):
         mine.configurations(mine.rows[0], "SHAPES", "smoke")
+
+
+@pytest.mark.skipif(not os.environ.get("TFGW_DATA"), reason="needs TFGW_DATA, a folder with the TU archives")
+@pytest.mark.parametrize("name", sorted(CLASSES.keys() - GENERATORS.keys() - {"COLLAB"}))  # which takes long to load
+def test_classes_of_real_datasets(name: str) -> None:
+    assert load(name).num_classes == CLASSES[name]
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_classes_of_generated_datasets(name: str) -> None:
+    assert GENERATORS[name](seed=0).train.num_classes == CLASSES[name]
+
+
+def test_accuracies_are_shown_in_percent_or_as_fractions() -> None:
+    assert (UNITS["percent"].show(0.87654), UNITS["fraction"].show(0.87654)) == ("87.7", "0.88")
+    assert UNITS["percent"].show(None) == UNITS["fraction"].show(None) == "-"
+
+
+def test_an_experiment_like_another_changes_what_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text('like = "table2"\ntitle = "Short"\ndatasets = ["NCI1"]\n')
+    mine, theirs = load_experiment(str(path)), load_experiment("table2")
+    assert (mine.name, mine.title, mine.datasets) == ("short", "Short", ("NCI1",))
+    assert (mine.rows, mine.protocols, mine.presets) == (theirs.rows, theirs.protocols, theirs.presets)
+    path.write_text('like = "table9"\n')
+    with pytest.raises(ValueError, match=r"invalid file: .*like = 'table9': not an experiment of the paper"):
+        load_experiment(str(path))
+
+
+def test_settings_of_a_model_come_before_those_of_the_experiment(tmp_path: Path) -> None:
+    model = 'class = "tfgw.baselines:GIN"\npresets = { smoke = { folds = 3, runs = { default = 2, social = 5 } } }\n'
+    mine = load_experiment(str(write_experiment(tmp_path, model, presets="folds = 7\nholdouts = 6\ngraphs = 0")))
+
+    def sizes(dataset: str) -> list[int]:
+        return [mine.setting(mine.rows[0], dataset, "smoke", name) for name in ("folds", "holdouts", "runs", "epochs")]
+
+    assert (sizes("MUTAG"), sizes("COLLAB")) == ([3, 6, 2, 1], [3, 6, 5, 1])
+
+
+def test_configurations_are_all_combinations_in_the_order_of_the_grid(tmp_path: Path) -> None:
+    """The preset smoke has the grid of quick, which another preset does not have."""
+    model = 'class = "tfgw.baselines:GIN"\ngrid = { quick = { width = [5, 4], dropout = [0.5, 0.0] } }\n'
+    mine = load_experiment(str(write_experiment(tmp_path, model)))
+    for preset in ("smoke", "quick"):
+        found = mine.configurations(mine.rows[0], "MUTAG", preset)
+        assert [(one["width"], one["dropout"]) for one in found] == [(5, 0.5), (5, 0.0), (4, 0.5), (4, 0.0)]
+        assert {one["epochs"] for one in found} == {mine.setting(mine.rows[0], "MUTAG", preset, "epochs")}
+        assert all(list(one) == sorted(one) for one in found)
+    assert mine.configurations(mine.rows[0], "MUTAG", "full") == [{"epochs": 500}]
+
+
+def test_selected_names_keep_the_order_of_the_experiment() -> None:
+    assert select(["a", "b", "c"], ["c", "a"], "model") == ["a", "c"]
+    assert select(["a", "b"], None, "model") == select(["a", "b"], [], "model") == ["a", "b"]
+
+
+def test_options_reach_every_cell(tmp_path: Path) -> None:
+    """What decides a result is part of the cell: grouping, the file of splits, what is collected, the graphs."""
+    path = tmp_path / "splits.json"
+    path.write_text("[]")
+    model = 'class = "tfgw.baselines:GIN"\ncollect = "embedding"\n'
+    mine = load_experiment(str(write_experiment(tmp_path, model, presets="folds = 2\ngraphs = 20")))
+    (grouped,), (divided,) = (
+        plan(mine, options) for options in (Options(preset="smoke", grouped=True), Options(preset="smoke", splits=path))
+    )
+    for cell in grouped.first_cells():
+        assert (cell.grouped, cell.splits, cell.graphs, cell.collect) == (True, None, 20, "embedding")
+        assert (cell.model, cell.protocol, cell.dataset) == ("tfgw.baselines:GIN", "fair", grouped.dataset)
+    digest = hashlib.sha256(b"[]").hexdigest()
+    for cell in divided.first_cells():
+        assert (cell.grouped, cell.splits, cell.graphs) == (False, digest, None)
+    for options in (Options(splits=path, protocol="paper"), Options(splits=path, grouped=True)):
+        with pytest.raises(ValueError, match="splits: only supported for the protocol 'fair' or 'train-all'"):
+            plan(load_experiment("table2"), options)
+
+
+def test_statistics_need_no_runs() -> None:
+    tables = [load_experiment(name) for name in names()]
+    (statistics, *_) = [table for table in tables if not table.needs_runs]
+    with pytest.raises(ValueError, match=f"{statistics.name} needs no runs; use 'tfgw paper show'"):
+        plan(statistics, Options())
 
 
 def test_accuracies_of_the_paper_are_beside_ours() -> None:

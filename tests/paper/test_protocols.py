@@ -38,6 +38,20 @@ def test_registry() -> None:
         get_protocol("kfold")
 
 
+def test_what_protocols_do() -> None:
+    """Splits from a file, preprocessing, cells one after the other, deviations over folds, results that take epochs."""
+    flags = ("takes_splits", "preprocesses", "runs_alone", "shows_fold_deviation", "depends_on_epochs")
+    found = {name: [flag for flag in flags if getattr(one, flag)] for name, one in PROTOCOLS.items()}
+    assert found == {
+        "fair": ["takes_splits", "preprocesses", "depends_on_epochs"],
+        "paper": ["preprocesses", "shows_fold_deviation", "depends_on_epochs"],
+        "synthetic": ["depends_on_epochs"],
+        "sweep": ["preprocesses", "depends_on_epochs"],
+        "timing": ["runs_alone"],
+        "train-all": ["takes_splits", "preprocesses", "depends_on_epochs"],
+    }
+
+
 def test_a_sweep_shares_the_selection_of_fair(tmp_path: Path) -> None:
     """A figure that sweeps a grid and a table that selects from it run these cells once."""
     mine = experiment(tmp_path, GRID, protocol='fair", "sweep')
@@ -224,6 +238,11 @@ def test_wrong_splits_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "splits.json"
     with pytest.raises(ValueError, match="fold 0: contains a graph outside 0 to 99"):
         read_splits(write_splits(path, folds), num_graphs=100)
+    with pytest.raises(ValueError, match="contains a graph outside 0 to 118"):
+        read_splits(path, num_graphs=119)
+    negative = folds[0]._replace(test=np.array([-1, *folds[0].test[1:]]))
+    with pytest.raises(ValueError, match="fold 0: contains a graph outside 0 to 119"):
+        read_splits(write_splits(path, [negative, *folds[1:]]), num_graphs=120)
     with pytest.raises(ValueError, match="expected 10 folds, found 9"):
         read_splits(write_splits(path, folds[:9]), num_graphs=120)
     twice = folds[4]._replace(validation=folds[4].test)

@@ -39,6 +39,24 @@ def test_equal_cells_have_equal_keys_and_others_not() -> None:
     assert len(keys | {same}) == len(changes) + 1
 
 
+def test_a_key_is_the_same_in_every_version() -> None:
+    """Or nobody would find the records of an earlier one."""
+    assert cell().key == "MUTAG/C/6cb07275903209229c82"
+    assert cell(dataset="/data/MUTAG.zip").group == "MUTAG/C"
+    assert (cell(graphs=7).key != cell().key, cell(graphs=None).key) == (True, cell().key)
+
+
+def test_all_of_some_cells_are_done_or_not(tmp_path: Path) -> None:
+    records, cells = Records(tmp_path), [cell(fold=fold) for fold in range(3)]
+    assert records.all_done([]) == []
+    for one in cells[:2]:
+        records.put(record(one))
+    assert records.all_done(cells) is None
+    assert records.all_done(cells[:2]) == [record(one) for one in cells[:2]]
+    records.put(record(cells[1], "failed"))
+    assert records.all_done(cells[:2]) is None
+
+
 def test_packed_records_are_the_same(tmp_path: Path) -> None:
     records = Records(tmp_path)
     cells = [cell(dataset=dataset, fold=fold) for dataset in ("MUTAG", "NCI1") for fold in range(3)]
@@ -280,3 +298,15 @@ def test_a_pack_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
     left.write_text("{")
     assert records.pack() == 1
     assert not left.exists()
+
+
+def test_records_do_not_depend_on_the_order_of_their_fields(tmp_path: Path) -> None:
+    one = record(cell())
+    turned = dict(reversed(one.items()))
+    paths = [tmp_path / name / "deep" for name in ("one", "turned")]
+    for path, content in zip(paths, (one, turned), strict=True):
+        Records(path).put(content)
+    files = [next(path.rglob("[!.]*.json")) for path in paths]
+    assert files[0].read_text() == files[1].read_text()
+    files[0].write_text(json.dumps(dict(reversed(json.loads(files[0].read_text()).items()))))
+    assert Records(paths[0]).get(cell()) == one

@@ -2,17 +2,20 @@
 
 import time
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.paper.small import CYCLES, TFGW, PrecomputingCycleFinder, cell, experiment
 from tfgw.ot import GraphBatch, NodeOrder, canonical_order
 from tfgw.paper.cells import Cell
 from tfgw.paper.classifiers import new_classifier
 from tfgw.paper.plan import plan
-from tfgw.paper.run_cell import run_cell
+from tfgw.paper.records import Records
+from tfgw.paper.run_cell import check_inputs, run_cell
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Options
 
@@ -96,3 +99,60 @@ def test_a_cell_always_draws_the_same_numbers() -> None:
     model = "tfgw.estimators:TFGWClassifier"
     one = cell(model=model, configuration={}, split_seed=2, fold=3, seed=5)
     assert new_classifier(one, accelerator="cpu", preprocessed=True).random_state == 298760298
+
+
+def test_a_record_tells_how_the_cell_was_run(tmp_path: Path) -> None:
+    before = torch.get_num_threads()
+    try:
+        context = RunContext(results=tmp_path / "results", accelerator="cpu", threads=2)
+        (series,) = plan(experiment(tmp_path, CYCLES), Options(preset="smoke"))
+        record = run_cell(series.first_cells()[0], context)
+        assert torch.get_num_threads() == record["run"]["threads"] == 2
+    finally:
+        torch.set_num_threads(before)
+    finished = datetime.fromisoformat(record["run"]["finished"])
+    assert (finished.utcoffset(), finished.microsecond) == (timedelta(0), 0)
+    assert record["run"]["machine"]["gpu"] is None
+    assert record["run"]["versions"]["torch"] == torch.__version__
+    assert Records(context.results).get(series.first_cells()[0]) == record
+    assert (
+        record["result"]["train_graphs"] + record["result"]["validation_graphs"] + record["result"]["test_graphs"] == 40
+    )
+
+
+def test_what_is_missing_is_told_before_any_cell_runs(tmp_path: Path) -> None:
+    context = RunContext(results=tmp_path / "results", splits=tmp_path / "splits.json")
+    one = first_cell(tmp_path)
+    check_inputs([one], context)
+    with pytest.raises(ValueError, match=r"class 'tfgw\.baselines:GON': cannot be imported"):
+        check_inputs([one, replace(one, model="tfgw.baselines:GON")], context)
+    with pytest.raises(FileNotFoundError, match="elsewhere"):
+        check_inputs([one, replace(one, dataset=str(tmp_path / "elsewhere"))], context)
+    with pytest.raises(FileNotFoundError, match="no such file of splits"):
+        check_inputs([one, replace(one, splits="0a")], context)
+    (tmp_path / "splits.json").write_text("[]")
+    with pytest.raises(ValueError, match="expected 10 folds, found 0"):
+        check_inputs([replace(one, splits="0a")], context)
+    check_inputs([replace(one, splits="0a")], replace(context, splits=None))  # told by the cell itself
+
+
+def test_distances_and_templates_are_recorded_if_asked_for(tmp_path: Path) -> None:
+    (series,) = plan(experiment(tmp_path, f'{TFGW}collect = "embedding"\n'), Options(preset="smoke"))
+    one = series.first_cells()[0]
+    found = result(one, tmp_path)
+    sizes = {part: found[f"{part}_graphs"] for part in ("train", "validation", "test")}
+    assert {part: len(rows) for part, rows in found["embedding"]["distances"].items()} == sizes
+    assert {part: len(labels) for part, labels in found["embedding"]["labels"].items()} == sizes
+    assert "embedding" not in result(replace(one, collect=None), tmp_path)
+
+
+@pytest.mark.parametrize("protocol", ["fair", "timing"])
+def test_datasets_are_looked_up_in_their_folder(tmp_path: Path, protocol: str) -> None:
+    model = CYCLES.replace("CycleFinder", "SizedCycleFinder")
+    (series,) = plan(experiment(tmp_path, model, protocol=protocol), Options(preset="smoke"))
+    one = replace(series.first_cells()[0], dataset="shapes")
+    context = RunContext(results=tmp_path / "results", data_dir=tmp_path, accelerator="cpu")
+    check_inputs([one], context)
+    assert run_cell(one, context)["status"] == "done"
+    with pytest.raises(FileNotFoundError, match="shapes"):
+        check_inputs([one], replace(context, data_dir=tmp_path / "results"))

@@ -29,7 +29,7 @@ from tfgw.paper.plan import plan
 from tfgw.paper.protocols import Fair
 from tfgw.paper.records import Records
 from tfgw.paper.run_context import RunContext
-from tfgw.paper.runner import Progress, forecast, missing, run
+from tfgw.paper.runner import Progress, forecast, known, missing, run
 from tfgw.paper.series import Options
 from tfgw.paper.summary import summarise
 from tfgw.paper.time_estimates import TimeEstimates
@@ -139,6 +139,57 @@ def test_a_failing_cell_stops_no_other(tmp_path: Path) -> None:
     assert errors == ["ValueError: no luck", "its process was killed, possibly because it ran out of memory"]
     assert [cell.configuration["error"] for cell in missing(series, Records(tmp_path / "results"))] == ["exit"]
     assert len(missing(series, Records(tmp_path / "results"), retry_failed=True)) == 2
+
+
+def test_cells_that_are_run_again(tmp_path: Path) -> None:
+    """Those without a record, those that were killed, and failed ones on demand; each once."""
+    (series,) = plan(experiment(tmp_path, CYCLES, presets="folds = 1"), SMOKE)
+    records, cells = Records(tmp_path / "results"), series.first_cells()
+    assert len(cells) == 4
+    outcomes = ({"status": "done"}, {"status": "failed"}, {"status": "failed", "killed": True})
+    for one, outcome in zip(cells, outcomes, strict=False):
+        records.put({"cell": one.as_dict(), "run": {}, **outcome})
+    assert missing([series, series], records) == [cells[2], cells[3]]
+    assert missing([series], records, retry_failed=True) == cells[1:]
+    assert [record["status"] for record in known([series, series], records)] == ["done", "failed", "failed"]
+
+
+def test_failed_cells_are_told_and_not_run_again_unless_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = f'{CYCLES}fixed = {{ error = "no luck" }}\n'
+    series = plan(experiment(tmp_path, wrong, presets="folds = 2"), SMOKE)
+    times = []
+    for options in ({}, {}, {"retry_failed": True}):
+        outcome = run(series, context(tmp_path), ONE, **options)
+        assert (outcome.done, outcome.missing, outcome.total) == (0, 0, 8)
+        assert [record["error"] for record in outcome.failed] == ["ValueError: no luck"] * 8
+        times.append([record["run"]["seconds"] for record in outcome.failed])
+    assert times[0] == times[1] != times[2]
+    assert capsys.readouterr().err == ""
+    (record, *_) = outcome.failed
+    assert "raise ValueError(self.error)" in record["traceback"]
+
+
+def test_a_bar_counts_cells_that_are_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ten cells begin, six come later, and four were done before: of 20."""
+    cells = [cell(fold=fold) for fold in range(10)]
+    progress = Progress(20, TimeEstimates(), 2, visible=True)
+    progress.begin(cells, recorded=4)
+    assert " 4/20 cells [" in capsys.readouterr().err.split("\r")[-1]
+    progress.end({"cell": cells[3].as_dict(), "status": "failed", "run": {"seconds": 30.0}})
+    assert " 5/20 cells [" in (shown := capsys.readouterr().err.split("\r")[-1])
+    assert "last: MUTAG, failed" in shown
+    progress.begin([], recorded=20)
+    assert progress.remaining() == "done"
+    assert "20/20 cells" in capsys.readouterr().err.split("\r")[-1]
+    progress.close()
+
+
+def test_a_run_without_cells_has_nothing_to_show() -> None:
+    progress = Progress(0, TimeEstimates(), 1, visible=False)
+    progress.begin([], recorded=0)
+    assert progress.remaining() == "done"
 
 
 def test_forecast(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from torch_geometric.data import Batch
 
 from tests.train.small import cycles_and_stars
 from tfgw.datasets import ShortestPaths, from_data_list
+from tfgw.train import TrainConfig
 from tfgw.train.batches import GraphStore, epoch_batches, shuffled
+from tfgw.train.epoch_plan import EpochPlan
 
 
 def test_a_batch_is_what_pyg_collates() -> None:
@@ -60,12 +62,51 @@ def test_an_empty_dataset_is_refused() -> None:
 
 def test_all_graphs_in_one_batch() -> None:
     graphs = [graph.clone() for graph in cycles_and_stars(5).map(ShortestPaths())]
-    for graph in graphs:
+    for number, graph in enumerate(graphs):
         graph.edge_weight = torch.rand(graph.num_edges)
         graph.node_weights = torch.full((graph.num_nodes,), 1 / graph.num_nodes)
+        graph.graph_weight = torch.tensor([0.5 * number])
     store = GraphStore(from_data_list(graphs), dtype=torch.float64)
     (found,), expected = store.in_order(5), store.batch(torch.arange(5))
     assert found.inputs.keys() == expected.inputs.keys()
     assert all(torch.equal(found.inputs[k], v) for k, v in expected.inputs.items() if k != "batch_size")
     assert torch.equal(found.y, expected.y)
+    assert found.weights.tolist() == expected.weights.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+    assert found.weights.dtype == expected.weights.dtype == torch.float64
     assert (found.inputs["batch_size"], [batch.inputs["batch_size"] for batch in store.in_order(3)]) == (5, [3, 2])
+
+
+def test_a_selection_in_one_batch() -> None:
+    """Its graphs alone, though the tensors hold all of them."""
+    dataset = cycles_and_stars(7)
+    (found,) = GraphStore(dataset[[6, 2]], dtype=torch.float64).in_order(5)
+    expected = Batch.from_data_list([dataset[6], dataset[2]])
+    assert torch.equal(found.inputs["x"], expected.x.double())
+    assert torch.equal(found.inputs["edge_index"], expected.edge_index)
+    assert (found.inputs["batch_size"], found.y.tolist(), found.weights) == (2, [0, 0], None)
+
+
+def test_an_epoch_is_the_same_in_every_version() -> None:
+    """A checkpoint has no state of random generators: a later version must draw what this one drew."""
+    store = GraphStore(cycles_and_stars(9), dtype=torch.float32)
+    config = TrainConfig(seed=5, batch_size=4)
+    found = [EpochPlan.of(3, config, store, rank=rank, processes=2) for rank in (0, 1)]
+    for plan in found:  # all processes share the batches; of nine graphs, one would be left over
+        assert [batch.tolist() for batch in plan.batches] == [[4, 1, 8, 5], [3, 2, 0, 6, 7]]
+    assert found[1].seed == 235725461354084615
+    assert found[0].seed != found[1].seed
+    assert EpochPlan.of(4, config, store, rank=1, processes=2).seed != found[1].seed
+
+
+def test_an_epoch_seeds_the_generators_of_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU that of the CPU, too; other GPUs keep theirs."""
+    plan = EpochPlan(epoch=1, batches=[], seed=17)
+    expected = torch.Generator().manual_seed(17).get_state()
+    gpus = [torch.Generator() for _ in range(3)]
+    monkeypatch.setattr(torch.cuda, "default_generators", gpus)
+    with torch.random.fork_rng(devices=[]):
+        for device in ("cpu", "cuda:1"):
+            torch.default_generator.manual_seed(0)
+            plan.seed_generators(torch.device(device))
+            assert torch.get_rng_state().equal(expected)
+    assert [bool(generator.get_state().equal(expected)) for generator in gpus] == [False, True, False]

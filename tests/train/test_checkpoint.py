@@ -4,7 +4,10 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +15,8 @@ import torch
 from tests.train.run_in_folder import train
 from tests.train.small import cycles_and_stars, same_weights, small_model
 from tfgw.train import FileError, TrainConfig, fit
-from tfgw.train.checkpoint import FILE_NAME, KIND
+from tfgw.train.checkpoint import FILE_NAME, KIND, Progress, load_checkpoint, save_checkpoint, training_seconds
+from tfgw.train.optimizer import new_optimizer
 from tfgw.train.tensor_file import read_tensors, write_tensors
 
 ROOT = Path(__file__).parents[2]
@@ -133,3 +137,57 @@ def test_other_settings_cannot_go_on_from_a_checkpoint(tmp_path: Path) -> None:
             folder=tmp_path,
             resume=True,
         )
+
+
+@pytest.mark.parametrize(("seconds", "epochs_saved"), [(0.0, [1, 2, 3]), (1000.0, [3])])
+def test_checkpoints_are_saved_as_often_as_asked_for(
+    seconds: float, epochs_saved: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And at the end of the run in any case."""
+    saved: list[int] = []
+
+    def note(folder: Path, progress: Progress, *others: Any) -> None:
+        saved.append(progress.epoch)
+        save_checkpoint(folder, progress, *others)
+
+    monkeypatch.setattr("tfgw.train.trainer.save_checkpoint", note)
+    data = cycles_and_stars()
+    config = TrainConfig(epochs=3, checkpoint_seconds=seconds, accelerator="cpu")
+    fit(small_model(data), data, config=config, folder=tmp_path)
+    assert saved == epochs_saved
+
+
+def test_the_time_of_a_run_includes_that_before_it_was_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at this clock takes a second, so that an epoch takes one."""
+    monkeypatch.setattr("tfgw.train.trainer.time", SimpleNamespace(monotonic=count().__next__))
+    data = cycles_and_stars()
+    for epochs in (2, 5):
+        config = TrainConfig(epochs=epochs, validate_every=1, accelerator="cpu")
+        fit(small_model(data), data, data, config=config, folder=tmp_path, resume=True)
+        assert training_seconds(tmp_path) == epochs
+
+
+def test_settings_that_do_not_change_what_was_trained_may_differ(tmp_path: Path) -> None:
+    """More epochs are only possible if the learning rates do not depend on their number."""
+    data = cycles_and_stars()
+    cycle = TrainConfig(epochs=2, schedule="one_cycle", accelerator="cpu")
+    fit(small_model(data), data, config=cycle, folder=tmp_path / "cycle")
+    with pytest.raises(FileError, match=r"was created with epochs=2, cannot continue with 3$"):
+        fit(small_model(data), data, config=replace(cycle, epochs=3), folder=tmp_path / "cycle", resume=True)
+    constant = TrainConfig(epochs=2, checkpoint_seconds=7.0, accelerator="cpu")
+    fit(small_model(data), data, config=constant, folder=tmp_path / "constant")
+    other = replace(constant, checkpoint_seconds=8.0, epochs=3)
+    result = fit(small_model(data), data, config=other, folder=tmp_path / "constant", resume=True)
+    assert [record.epoch for record in result.records] == [1, 2, 3]
+
+
+def test_checkpoints_of_older_versions_have_no_times(tmp_path: Path) -> None:
+    data, config = cycles_and_stars(), TrainConfig(epochs=2, accelerator="cpu")
+    fit(small_model(data), data, config=config, folder=tmp_path)
+    tensors, about = read_tensors(tmp_path / FILE_NAME, kind=KIND)
+    del about["seconds"]
+    write_tensors(tmp_path / FILE_NAME, tensors, about, kind=KIND)
+    assert training_seconds(tmp_path) == 0
+    model = small_model(data)
+    progress = load_checkpoint(tmp_path, model, new_optimizer(model, config), config)
+    assert (progress.seconds, progress.epoch) == (0, 2)

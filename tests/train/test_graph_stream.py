@@ -2,8 +2,13 @@
 
 import dataclasses
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +19,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from tests.paper.small import wait_until
+from tests.paper.test_runner import processes_of
 from tests.streams import random_trees, small_trained, write_json_lines, write_tu, write_tu_zip
 from tfgw.datasets import GraphDataset, TableColumns, load, save
 from tfgw.datasets.files import open_files
@@ -109,6 +116,11 @@ def test_tables_of_molecules(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="3 of 9 rows cannot be read"):
         embedded = joined(trained.embed_stream(path, columns=columns, batch_size=2))
     assert torch.equal(distances(embedded), expected)
+    own = dataclasses.replace(trained, columns=columns)  # the columns of the table that it was trained on
+    with pytest.warns(UserWarning, match="cannot be read"):
+        assert joined(own.embed_stream(path, batch_size=3)) == embedded
+    with pytest.warns(UserWarning, match="cannot be read"):
+        assert torch.equal(own.embed(own.load(path)), expected)
     path.write_text("smiles,name\n!,a\n")
     with pytest.raises(ValueError, match="molecules: no graphs; 1 of 1 rows cannot be read"):
         list(trained.embed_stream(path, columns=columns))
@@ -142,6 +154,63 @@ def test_python_code_runs_in_processes_where_there_are_many_cores(
     source = write_json_lines(TABLES, tmp_path / "trees.jsonl")
     found = joined(trained.embed_stream(source, batch_size=20, workers=1))
     assert torch.equal(distances(found), trained.embed(trained.load(source)))
+
+
+@pytest.mark.parametrize(
+    ("name", "workers", "expected"),
+    [
+        ("trees.jsonl", 3, (3, False)),
+        ("trees.jsonl", 4, (4, True)),
+        ("folder", 4, (4, False)),  # parsed by native code, which threads do not slow down
+        ("trees.jsonl", 0, (0, False)),
+        ("folder", None, (6, False)),
+        ("trees.jsonl", None, (6, True)),
+    ],
+)
+def test_more_than_three_workers_parse_json_in_processes(
+    name: str,
+    workers: int | None,
+    expected: tuple[int, bool],
+    trained: TrainedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[tuple[int, bool]] = []
+
+    def note(function: Any, items: Any, *, workers: int, processes: bool) -> Any:
+        found.append((workers, processes))
+        return map(function, items)
+
+    monkeypatch.setattr(graph_stream, "ordered_map", note)
+    monkeypatch.setattr("os.cpu_count", lambda: 6)
+    list(trained.stream(WRITERS[name](TABLES, tmp_path / name), workers=workers))
+    assert found == [expected]
+
+
+def test_a_tally_is_what_has_been_read(trained: TrainedModel, tmp_path: Path) -> None:
+    """Graphs, their nodes and the lines of the file, chunk by chunk; nothing is unknown here."""
+    stream = trained.stream(write_json_lines(TABLES, tmp_path / "trees.jsonl"), batch_size=20, workers=0)
+    counts = TABLES.node_counts
+    for last, _ in zip((20, 40, GRAPHS), stream, strict=True):
+        assert (stream.tally.records, stream.tally.graphs) == (last, last)
+        assert stream.tally.nodes == int(counts[:last].sum())
+    assert (stream.unseen, stream.tally.skipped, stream.name) == (None, None, "trees")
+    assert StreamTally.from_dict({}) == StreamTally()
+    assert StreamTally.from_dict(stream.tally.as_dict()) == stream.tally
+
+
+def test_a_name_is_looked_up_in_the_folder_of_datasets(trained: TrainedModel, tmp_path: Path) -> None:
+    whole = trained.load(write_tu(TABLES, tmp_path / "folder" / "trees"))
+    assert torch.equal(trained.embed(trained.load("trees", data_dir=tmp_path / "folder")), trained.embed(whole))
+    found = joined(trained.embed_stream("trees", data_dir=tmp_path / "folder"))
+    assert torch.equal(distances(found), trained.embed(whole))
+    with pytest.raises(ValueError, match="train it again"):
+        dataclasses.replace(trained, encoding=None).load("trees", data_dir=tmp_path / "folder")
+
+
+def test_any_iterable_has_a_name_and_may_not_be_empty(trained: TrainedModel) -> None:
+    with pytest.raises(ValueError, match=r"^graphs: no graphs$"):
+        list(trained.stream(iter([])))
 
 
 def test_files_out_of_order_are_read_whole(trained: TrainedModel, tmp_path: Path) -> None:
@@ -270,9 +339,34 @@ def test_a_pool_is_ordered_and_bounded() -> None:
 
     found = ordered_map(lambda number: number * number, items(), workers=3, processes=False)
     assert [next(found) for _ in range(5)] == [0, 1, 4, 9, 16]
-    assert len(read) < 40
+    # Two in work for each of three workers and one more, three that wait, and one in the hands of the reader.
+    assert len(read) <= 5 + 2 * 3 + 1 + 3 + 1
     found.close()  # type: ignore[attr-defined]
     assert not [thread for thread in threading.enumerate() if thread.name == "tfgw-reader"]
+
+
+def test_a_process_ends_after_its_workers_have_worked() -> None:
+    code = "from tfgw.train.ordered_pool import ordered_map as m; print(*m(str, [3, 5], workers=1, processes=True))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "3 5\n"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
+def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    work = f"import pathlib, time; pathlib.Path({str(tmp_path / 'begun')!r}).touch(); time.sleep(600)"
+    code = f"""
+from tfgw.train.ordered_pool import ordered_map
+list(ordered_map(exec, [{work!r}], workers=1, processes=True))
+"""
+    running = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    try:
+        wait_until((tmp_path / "begun").exists, seconds=200)
+        running.kill()
+        running.wait()
+        wait_until(lambda: not processes_of(running.pid), seconds=30)
+    finally:
+        for process in processes_of(running.pid):
+            os.kill(process, signal.SIGKILL)
 
 
 def test_errors_of_reader_and_workers_reach_the_caller() -> None:
@@ -284,3 +378,24 @@ def test_errors_of_reader_and_workers_reach_the_caller() -> None:
         list(ordered_map(str, items(), workers=2, processes=False))
     with pytest.raises(ZeroDivisionError):
         list(ordered_map(lambda number: 1 // number, [2, 1, 0], workers=2, processes=False))
+
+
+def test_what_has_not_begun_is_dropped_when_the_caller_stops() -> None:
+    begun, go_on = [], threading.Event()
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number:
+            go_on.wait(timeout=60)
+        return number
+
+    found = ordered_map(work, range(9), workers=1, processes=False)
+    assert next(found) == 0
+    while len(begun) < 2:
+        time.sleep(0.01)
+    found.close()  # type: ignore[attr-defined]
+    go_on.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("tfgw_"):
+            thread.join(timeout=60)
+    assert begun == [0, 1]

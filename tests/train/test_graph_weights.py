@@ -95,6 +95,8 @@ def test_weights_of_classes() -> None:
     balanced = weights_of_classes("balanced", codes, classes)
     np.testing.assert_allclose(balanced, compute_sample_weight("balanced", codes))
     assert weights_of_classes({"c": 3}, codes, classes).tolist() == [1, 3, 3, 1, 3, 3, 3]
+    whole = weights_of_classes({"a": 1, "b": 2, "c": 3}, codes, classes)
+    assert (whole.dtype, whole.tolist()) == (np.float64, [1, 3, 3, 1, 3, 3, 3])
     with pytest.raises(ValueError, match="class_weight: no graph has the label 'd'"):
         weights_of_classes({"d": 1}, codes, classes)
     with pytest.raises(ValueError, match="class_weight: must be 'balanced' or a mapping"):

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import shutil
 import subprocess
@@ -11,8 +12,9 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
-from tfgw.datasets import GraphDataset
-from tfgw.nn import TFGWConfig, TFGWModel
+from tfgw.datasets import GraphDataset, NodeEncoding, TableColumns
+from tfgw.estimators import TFGWKernelClassifier
+from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
     FileError,
@@ -25,7 +27,7 @@ from tfgw.train import (
 )
 from tfgw.train.model_file import KIND
 from tfgw.train.target_scaler import TargetScaler
-from tfgw.train.tensor_file import read_tensors, write_tensors
+from tfgw.train.tensor_file import content_digest, read_tensors, write_tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -141,6 +143,11 @@ def test_graphs_without_targets_are_not_measured(saved: tuple[Path, TrainedModel
     assert (measured["loss"], measured["accuracy"]) == saved[1].evaluate(data)
 
 
+def test_values_are_no_classes(saved: tuple[Path, TrainedModel]) -> None:
+    with pytest.raises(ValueError, match=r"^dataset: the graphs have no classes$"):
+        saved[1].evaluate(regression_data(1))
+
+
 def test_values_are_measured_where_they_are_known() -> None:
     """Graphs whose value is missing do not count; without any there is nothing to measure."""
     data = regression_data(1)
@@ -164,6 +171,22 @@ def test_values_are_measured_where_they_are_known() -> None:
         trained.evaluate(bare)
     with pytest.raises(ValueError, match=r"^dataset: the graphs have no targets y"):
         TargetScaler.of_dataset(bare)
+
+
+def test_several_values_are_measured_together() -> None:
+    """A graph counts if all of its values are known; the loss is the mean over graphs and values."""
+    data = regression_data(2)
+    trained = TrainedModel(
+        model=small_model(data), task="regression", classes=(), preprocessing=Preprocessing(in_channels=3), source={}
+    )
+    graphs, found = [graph.clone() for graph in data][:6], trained.outputs(data[:6])
+    for graph, row in zip(graphs, found, strict=True):
+        graph.y = (row + torch.tensor([1.0, -3.0])).reshape(1, 2)
+    graphs[4].y[0, 1] = torch.nan
+    measured = trained.measure(GraphDataset.from_graphs(graphs, name="values"))
+    assert measured["graphs"] == 5
+    assert measured["loss"] == pytest.approx((1 + 9) / 2, rel=1e-5)
+    assert (measured["mae"], measured["rmse"]) == (pytest.approx(2.0), pytest.approx(5**0.5))
 
 
 def test_labels_of_which_several_may_hold_are_measured() -> None:
@@ -296,3 +319,121 @@ def test_a_crafted_header_is_refused(saved: tuple[Path, TrainedModel], tmp_path:
     save_file(load_file(saved[0]), tmp_path / "crafted.safetensors", metadata={"tfgw": header})
     with pytest.raises(FileError):
         load_model(tmp_path / "crafted.safetensors")
+
+
+def test_all_that_a_model_knows_about_its_data_is_saved(tmp_path: Path) -> None:
+    data = regression_data(2)
+    encoding = NodeEncoding(features="both", num_attributes=2, vocabulary=((7,),))
+    steps = Preprocessing(in_channels=3, canonical_order=False, mean=(0.5, 1.0, 2.0), scale=(1.0, 3.0, 4.0))
+    columns = TableColumns(smiles="structure", target="value", identifier="name")
+    trained = TrainedModel(
+        model=small_model(data),
+        task="regression",
+        classes=(),
+        preprocessing=steps,
+        source={"dataset": "values", "seed": 3},
+        encoding=encoding,
+        target_scaler=TargetScaler(mean=(1.0, -2.0), scale=(3.0, 0.5)),
+        columns=columns,
+    )
+    path = tmp_path / "all.safetensors"
+    save_model(trained, path)
+    loaded = load_model(path)
+    for name in ("task", "classes", "preprocessing", "source", "encoding", "target_scaler", "columns"):
+        assert getattr(loaded, name) == getattr(trained, name), name
+    assert not loaded.model.training
+    bare = dataclasses.replace(trained, target_scaler=None)
+    torch.testing.assert_close(
+        loaded.outputs(list(data)), bare.outputs(list(data)) * torch.tensor([3.0, 0.5]) + torch.tensor([1.0, -2.0])
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_a_model_keeps_its_precision(dtype: torch.dtype, tmp_path: Path) -> None:
+    trained = TrainedModel(
+        model=small_model(cycles_and_stars()).to(dtype),
+        task="classification",
+        classes=("star", "cycle"),
+        preprocessing=Preprocessing(in_channels=3),
+        source={},
+    )
+    save_model(trained, tmp_path / "model.safetensors")
+    loaded = load_model(tmp_path / "model.safetensors")
+    assert {parameter.dtype for parameter in loaded.model.parameters()} == {dtype}
+    assert same_weights(loaded.model, trained.model)
+
+
+def test_graphs_whose_class_is_not_known_are_not_measured(saved: tuple[Path, TrainedModel]) -> None:
+    """Also if their dataset has the classes of the model in another order."""
+    data, trained = cycles_and_stars(seed=1), saved[1]
+    graphs = [graph.clone() for graph in data]
+    for graph in graphs:
+        graph.y = 1 - graph.y
+    for graph in graphs[:4]:
+        graph.y = torch.tensor([-1])
+    other = GraphDataset.from_graphs(graphs, name="partly", classes=("cycle", "star"))
+    assert trained.with_own_classes(other).y.tolist() == [-1] * 4 + data.y.tolist()[4:]
+    measured = trained.measure(other)
+    assert measured["graphs"] == 20
+    assert measured == trained.measure(data[4:])
+    with pytest.raises(ValueError, match=r"^dataset: no graph has a target$"):
+        trained.measure(other[:4])
+
+
+def test_one_member_of_an_ensemble_that_does_not_fit_is_noticed(tmp_path: Path) -> None:
+    data = cycles_and_stars()
+    for sizes in ((5, 5), (5, 6), (6, 5)):
+        members = [
+            TFGWModel(TFGWConfig(in_channels=3, out_channels=2, num_templates=2, template_nodes=size, num_layers=1))
+            for size in sizes
+        ]
+        path = tmp_path / f"{sizes}.safetensors"
+        first = dataclasses.replace(members[0].config)
+        trained = TrainedModel(
+            model=Ensemble(members), task="classification", classes=data.classes,
+            preprocessing=Preprocessing(in_channels=3), source={},
+        )  # fmt: skip
+        save_model(trained, path)
+        if sizes == (5, 5):
+            assert [member.config for member in load_model(path).members] == [first, first]
+        else:
+            with pytest.raises(FileError, match="the weights do not match the architecture"):
+                load_model(path)
+
+
+def test_a_description_may_be_in_any_order() -> None:
+    tensors = {"a": torch.zeros(2), "b": torch.ones(3)}
+    turned = dict(reversed(tensors.items()))
+    assert content_digest(tensors, {"x": 1, "y": 2}) == content_digest(turned, {"y": 2, "x": 1})
+    others = [tensors | {"a": torch.ones(2)}, tensors | {"a": torch.zeros(1, 2)}, tensors | {"a": torch.zeros(2).int()}]
+    digests = {content_digest(other, {"x": 1}) for other in [tensors, *others, {"c": tensors["a"], "b": tensors["b"]}]}
+    assert len(digests) == 5
+
+
+def test_heads_with_many_layers(tmp_path: Path) -> None:
+    """Their tensors are named by numbers, of which 12 comes after 9."""
+    config = TFGWConfig(in_channels=3, out_channels=2, num_templates=2, template_nodes=5, num_layers=0, hidden_layers=4)
+    model = TFGWModel(config)
+    assert any(name.startswith("head.12.") for name in model.state_dict())
+    trained = TrainedModel(
+        model=model, task="classification", classes=(3, "b"), preprocessing=Preprocessing(in_channels=3), source={}
+    )
+    save_model(trained, tmp_path / "deep.safetensors")
+    assert same_weights(load_model(tmp_path / "deep.safetensors").model, model)
+
+
+def test_classes_that_a_model_does_not_know_are_named_in_order(saved: tuple[Path, TrainedModel]) -> None:
+    data = cycles_and_stars()
+    other = type(data).from_graphs(list(data), name="other", classes=("tree", 3))
+    with pytest.raises(ValueError, match=r"contains classes that the model does not know: 3, tree$"):
+        saved[1].evaluate(other)
+
+
+def test_a_kernel_machine_has_no_networks(tmp_path: Path) -> None:
+    data = cycles_and_stars(8)
+    machine = TFGWKernelClassifier().fit(list(data), data.y.numpy())
+    machine.save(tmp_path / "kernel.safetensors")
+    loaded = load_model(tmp_path / "kernel.safetensors")
+    assert len(loaded.predict(data)) == 8
+    with pytest.raises(ValueError, match="the model is a kernel machine, which has no learned templates"):
+        _ = loaded.members

@@ -6,7 +6,10 @@ from tfgw.train import Preprocessing
 
 
 def test_nodes_are_put_in_canonical_order_by_default() -> None:
-    assert Preprocessing.fit(cycles_and_stars()).canonical_order
+    data = cycles_and_stars().with_node_features(lambda x: (x > 0).float())
+    assert Preprocessing.fit(data) == Preprocessing(in_channels=3)
+    assert Preprocessing(in_channels=3).canonical_order
+    assert Preprocessing.fit(data, canonical_order=False) == Preprocessing(in_channels=3, canonical_order=False)
 
 
 def test_real_valued_features_are_standardised_on_the_training_graphs() -> None:

@@ -1,4 +1,6 @@
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +16,7 @@ from tfgw.train.batch_statistics import refresh_statistics
 from tfgw.train.batches import GraphStore
 from tfgw.train.config import config_from
 from tfgw.train.optimizer import LearningRates, new_optimizer
-from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, RULES, complete, num_templates, recipe_of
+from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, RULES, TEMPLATES_PER_CLASS, complete, num_templates, recipe_of
 from tfgw.train.schedules import lr_factor
 
 
@@ -24,7 +26,11 @@ def test_the_one_cycle_schedule_rises_for_a_tenth_and_falls_along_a_cosine() -> 
     assert all(later < earlier for earlier, later in pairwise(factors[9:]))
     assert factors[54] == pytest.approx(0.5, abs=0.02)  # half way down
     assert 0 < factors[-1] < 1e-3
+    falling = factors[10:]
+    assert [one + other for one, other in zip(falling, reversed(falling), strict=True)] == pytest.approx([1.0] * 90)
     assert [lr_factor("constant", step, 7) for step in range(7)] == [1.0] * 7
+    # A tenth of three steps is less than one: the first has the full rate.
+    assert [lr_factor("one_cycle", step, 3) for step in range(3)] == pytest.approx([1.0, 0.75, 0.25])
     assert all(0 < lr_factor("one_cycle", step, steps) <= 1 for steps in (1, 2, 3) for step in range(steps))
 
 
@@ -52,6 +58,18 @@ def test_a_rate_that_is_a_tensor_is_changed_in_place() -> None:
         assert all(group["lr"] is tensor for group, tensor in zip(recorded.param_groups, tensors, strict=True))
         assert [float(tensor) for tensor in tensors] == [group["lr"] for group in plain.param_groups]
         assert plain.param_groups[0]["lr"] == 0.5 * lr_factor("one_cycle", 7 * (epoch - 1) + step, 28)
+
+
+def test_the_optimiser_has_the_settings_of_the_run() -> None:
+    model = small_model(cycles_and_stars(8))
+    config = TrainConfig(lr=0.2, betas=(0.5, 0.75), weight_decay=0.125)
+    networks, templates = new_optimizer(model, config).param_groups
+    assert (networks["lr"], networks["weight_decay"], networks["betas"]) == (0.2, 0.125, (0.5, 0.75))
+    assert (templates["lr"], templates["weight_decay"], templates["betas"]) == (0.2, 0.0, (0.5, 0.75))
+    assert {id(p) for p in templates["params"]} == {id(p) for p in model.pool.parameters()}
+    assert len(networks["params"]) + len(templates["params"]) == len(list(model.parameters()))
+    (only,) = new_optimizer(nn.Linear(2, 3), config).param_groups
+    assert len(only["params"]) == 2
 
 
 def test_networks_decay_and_templates_do_not() -> None:
@@ -255,3 +273,31 @@ def labelled(count: int) -> tuple[list, list[int]]:
 def _summed(inputs: dict) -> torch.Tensor:
     source, target = inputs["edge_index"]
     return torch.zeros_like(inputs["x"]).index_add(0, target, inputs["x"][source])
+
+
+def test_the_docs_tell_what_the_recipes_are() -> None:
+    """The table of docs/recipe.md, with the numbers of the code."""
+    text = (Path(__file__).parents[2] / "docs/recipe.md").read_text()
+    rows = dict(re.findall(r"^\| ([\w ]+) \| (.*) \|$", text, re.MULTILINE))
+    recipe, paper, network = recipe_of("default"), TrainConfig(), TFGWConfig(**SIZES)
+    words = {1: "one", 2: "two", 3: "three", 4: "four"}
+    assert rows["networks"].startswith(words[recipe["n_estimators"]] + ", ")
+    templates = (f"{words[recipe['templates_per_class']]} per class", f"{words[TEMPLATES_PER_CLASS]} per class")
+    assert [part.removesuffix(" in each network") for part in rows["templates"].split(" | ")] == [*templates]
+    assert rows["GIN"].startswith(f"{recipe['num_layers']} layers of {recipe['width']} features, each ends with a ReLU")
+    assert rows["GIN"].endswith(f"{network.num_layers} layers of {network.width} without it")
+    assert f"weight decay {recipe['weight_decay']} on the networks" in rows["optimiser"]
+    assert f"up to {recipe['lr']} in a tenth of all steps" in rows["learning rate"]
+    assert rows["learning rate"].endswith(f"| {paper.schedule} {paper.lr}")
+    assert (recipe["schedule"], paper.schedule) == ("one_cycle", "constant")
+    limits = f"below {recipe['fewest_steps']} steps; fewer where epochs × graphs × networks exceed"
+    assert f"{recipe['epochs']}; more where that is {limits} {recipe['largest_work']:,}" in rows["epochs"]
+    assert f"but at least {FEWEST_EPOCHS}, " in rows["epochs"]
+    assert rows["epochs"].endswith(f"| {paper.epochs}")
+    assert rows["batch"] == f"{recipe['batch_size']} graphs | {paper.batch_size} graphs"
+    assert f"label smoothing {recipe['label_smoothing']} |" in rows["loss"]
+    assert rows["statistics of batch normalisation"].startswith("computed anew")
+    assert (recipe["fresh_statistics"], recipe["activation"], recipe["normalize"]) == (True, True, True)
+    assert rows["head"] == f"{words[recipe['hidden_layers']]} hidden layer of 128, dropout {recipe['dropout']} | " + (
+        f"{words[network.hidden_layers]} hidden layers of 128"
+    )

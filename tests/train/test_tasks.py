@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 
@@ -20,6 +22,26 @@ def test_multilabel_averages_over_the_labels_of_a_graph() -> None:
     measured = sums("multilabel", outputs, torch.tensor([[1.0, 0.0, 1.0, 0.0]]))
     assert measured.score == 0.75
     assert decide("multilabel", outputs).tolist() == [[1, 0, 1, 1]]
+
+
+def test_a_label_holds_if_that_is_more_likely_than_not() -> None:
+    outputs, y = torch.tensor([[0.125, -0.125]]), torch.tensor([[1.0, 0.0]])
+    assert decide("multilabel", outputs).tolist() == [[1, 0]]
+    assert (sums("multilabel", outputs, y).score, sums("multilabel", -outputs, y).score) == (1, 0)
+    chances = probabilities("multilabel", outputs)
+    assert chances.tolist() == [[pytest.approx(1 / (1 + math.exp(-0.125))), pytest.approx(1 / (1 + math.exp(0.125)))]]
+
+
+def test_smoothed_labels_of_weighted_graphs() -> None:
+    """The loss of each graph alone, times its weight."""
+    outputs, y = torch.tensor([[2.0, 0.0, -1.0], [0.0, 3.0, 0.5]]), torch.tensor([0, 2])
+    alone = [sums("classification", outputs[[i]], y[[i]], label_smoothing=0.3) for i in range(2)]
+    found = sums("classification", outputs, y, label_smoothing=0.3, weights=torch.tensor([0.5, 3.0]))
+    assert found.loss == pytest.approx(float(0.5 * alone[0].loss + 3.0 * alone[1].loss))
+    assert found.score == 1
+    chances = outputs.log_softmax(1)
+    smooth = -(0.7 * chances[torch.arange(2), y] + 0.3 * chances.mean(1))
+    assert [float(one.loss) for one in alone] == pytest.approx(smooth.tolist())
 
 
 def test_regression_scores_by_minus_the_squared_error() -> None:

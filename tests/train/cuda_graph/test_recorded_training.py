@@ -1,7 +1,6 @@
 """Training as CUDA graphs: here with emulated kernels on tensors of the CPU, and calls in place of replays."""
 
 import gc
-import logging
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -243,18 +242,6 @@ def test_recording_leaves_a_model_as_it_was(replayed: list[int], monkeypatch: py
     with pytest.raises(RuntimeError, match="no room"):
         fit(model, data, cycles_and_stars(7, seed=1), config=SHORT)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
-
-
-def test_the_log_says_why_a_run_is_not_recorded(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, logger="tfgw")
-    data = cycles_and_stars(12)
-    fit(small_model(data), data, config=SHORT)
-    bf16 = TrainConfig(**{**vars(SHORT), "precision": "bf16", "epochs": 1})
-    fit(small_model(data), data, config=bf16)
-    assert [record.message for record in caplog.records if record.name == "tfgw"] == [
-        "tfgw: steps are not recorded as CUDA graphs: the graphs are not on a GPU",
-        "tfgw: steps are not recorded as CUDA graphs: the precision is bf16",
-    ]
 
 
 def test_weights_of_graphs_are_recorded(gpu: EmulatedGpu, request: pytest.FixtureRequest) -> None:
