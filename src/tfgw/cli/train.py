@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -46,16 +46,22 @@ HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
 def run(args: argparse.Namespace) -> Answer:
     """Train a model, or continue an interrupted run."""
     loaded: Parts | None = None
+    notices: list[str] = []
     if args.resume is None and args.model == "auto":
         chosen = run_options(args)
         choice = choose_model(args, _source(chosen | {"validation": 0.0}))
-        print(f"tfgw: {describe(choice)}", file=sys.stderr)
-        args.model, loaded = choice.model, choice.parts
+        args.model, loaded, notices = choice.model, choice.parts, [describe(choice)]
     if args.model == "kernel":
         from tfgw.cli.train_kernel import run as run_kernel
 
-        return run_kernel(args, loaded)
-    return _run_network(args, loaded)
+        return run_kernel(args, loaded, notices)
+    return _run_network(args, loaded, notices)
+
+
+def announce(notices: Iterable[str]) -> None:
+    """Print what a run is about to do, once its inputs are known to be valid."""
+    for notice in notices:
+        print(f"tfgw: {notice}", file=sys.stderr)
 
 
 def _source(chosen: dict[str, Any]) -> Source:
@@ -63,7 +69,7 @@ def _source(chosen: dict[str, Any]) -> Source:
     return Source(**known, values=chosen["task"] == "regression")
 
 
-def _run_network(args: argparse.Namespace, loaded: Parts | None) -> Answer:
+def _run_network(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> Answer:
     is_new = args.resume is None
     chosen = run_options(args) if is_new else resumed_options(args.resume, _given(args))
     if chosen.get("model") == "kernel":
@@ -76,11 +82,8 @@ def _run_network(args: argparse.Namespace, loaded: Parts | None) -> Answer:
     weighted = _weighted(parts.train, config, options.get("class_weight"))
     job = _Job(source, parts, weighted, options, config, architecture)
     with new_folder(args, chosen) if is_new else resumed_folder(args.resume, chosen, config) as folder:
-        print(
-            f"tfgw: training in {folder}; to continue after an interruption: tfgw train --resume {folder}",
-            file=sys.stderr,
-        )
-        print(f"tfgw: node features: {parts.train.encoding}", file=sys.stderr)
+        where = f"training in {folder}; to continue after an interruption: tfgw train --resume {folder}"
+        announce([*notices, where, f"node features: {parts.train.encoding}"])
         try:
             trained, training = _train(job, folder, resume=not is_new)
         except KeyboardInterrupt:

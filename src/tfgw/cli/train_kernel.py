@@ -15,7 +15,7 @@ from tfgw.cli.model_choice import KERNEL_OPTIONS, SOURCE_OPTIONS, network_option
 from tfgw.cli.output import Answer, table
 from tfgw.cli.run_folder import new_folder, write_json
 from tfgw.cli.source import Source
-from tfgw.cli.train import next_steps, run_options, write_report
+from tfgw.cli.train import announce, next_steps, run_options, write_report
 from tfgw.nn import KernelConfig
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
 from tfgw.train.graph_weights import weights_of_classes
@@ -24,8 +24,11 @@ from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
 
-def run(args: argparse.Namespace, loaded: Parts | None = None) -> Answer:
-    """Train a kernel machine and evaluate it on held-out graphs, which may have been ``loaded`` already."""
+def run(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> Answer:
+    """Train a kernel machine and evaluate it on held-out graphs, which may have been ``loaded`` already.
+
+    ``notices`` are printed when all inputs are known to be valid.
+    """
     _check_options(args)
     args.validation = 0.0  # nothing is selected on validation graphs
     chosen = run_options(args)
@@ -45,8 +48,7 @@ def run(args: argparse.Namespace, loaded: Parts | None = None) -> Answer:
         raise ValueError(f"--class-weight: only for classification, but the task is {task}")
     device = device_of(args.accelerator or "auto")
     with new_folder(args, chosen) as folder:
-        print(f"tfgw: training in {folder}", file=sys.stderr)
-        print(f"tfgw: node features: {parts.train.encoding}", file=sys.stderr)
+        announce([*notices, f"training in {folder}", f"node features: {parts.train.encoding}"])
         begin = time.perf_counter()
         trained, training = _train(args, source, parts, task, device)
         save_model(trained, folder / MODEL_FILE)
