@@ -30,14 +30,11 @@ def gpu_of(device: torch.device) -> Gpu:
 
 def unsupported_reason(problem: Problem) -> str | None:
     """Return why the kernels cannot solve a problem, or ``None`` if they can."""
-    shape = (problem.num_graphs, problem.x.shape[0], *problem.template_weights.shape)
-    return unsupported_size(
-        problem.x.device,
-        *shape,
-        initial_plans=problem.initial_plans is not None,
-        n_starts=problem.n_starts,
-        start_kinds=problem.start_kinds,
+    x, (templates, columns), given = problem.x, problem.template_weights.shape, problem.initial_plans is not None
+    reason: str | None = gpu_of(x.device).host.unsupported_reason(
+        problem.num_graphs, x.shape[0], templates, columns, given, problem.n_starts, problem.start_kinds
     )
+    return reason
 
 
 def unsupported_size(
