@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 from tests.readme import blocks, run_blocks
 from tfgw.cli.arguments import build_parser
 from tfgw.datasets import from_networkx, save
-from tfgw.estimators import TFGWClassifier
+from tfgw.estimators import TFGWClassifier, TFGWKernelClassifier
 from tfgw.nn import TFGWConfig, TFGWModel
 from tfgw.train.recipes import RECIPES
 
@@ -92,7 +92,8 @@ def given(page: str, folder: Path) -> dict[str, Any]:
         save(dataset, folder / "data" / "MUTAG")
         config = TFGWConfig(in_channels=2, out_channels=2, num_templates=2, template_nodes=4)
         network = TFGWModel(config).init_templates(dataset).eval()
-        return {"FOLDER": folder / "data", "network": network, "data": dataset[3]}
+        machine = TFGWKernelClassifier(levels=[1]).fit(dataset, dataset.y)
+        return {"FOLDER": folder / "data", "network": network, "machine": machine, "data": dataset[3]}
     assert page == "files.md"
     (folder / "run").mkdir()
     model.save("run/model.safetensors")

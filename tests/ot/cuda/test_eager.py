@@ -167,7 +167,7 @@ def test_the_cpu_names_the_error(gpu: EmulatedGpu) -> None:
 
 
 def test_what_the_kernels_cannot_do_goes_to_the_operator(gpu: EmulatedGpu) -> None:
-    problem = random_problem(8, "sparse", template_nodes=129)
+    problem = random_problem(8, "sparse", template_nodes=513)
     found = solve(problem, parts(problem))
     assert not gpu.launched
     assert torch.equal(found.distances, fgw(problem.graphs, problem.templates, problem.alpha).distances)
@@ -450,7 +450,7 @@ def test_a_layer_that_is_not_a_number(gpu: EmulatedGpu) -> None:
 
 def test_a_layer_that_the_kernels_cannot_solve(gpu: EmulatedGpu) -> None:
     problem = random_problem(16, "sparse")
-    layer = TFGWPooling(problem.graphs.x.shape[1], 4, 129).double()
+    layer = TFGWPooling(problem.graphs.x.shape[1], 4, 513).double()
     layer(problem.graphs.x, problem.graphs.edge_index, problem.graphs.batch).sum().backward()
     assert not gpu.launched
     assert layer.structure_entries.grad is not None
