@@ -168,10 +168,11 @@ def test_order_and_repetition_of_kinds_do_not_matter() -> None:
 
 def test_starts_near_minima_find_lower_ones_than_fresh_starts() -> None:
     fresh, near = (
-        torch.stack([distances(seed, 48, *kinds) for seed in range(3)]) for kinds in (START_KINDS[:2], START_KINDS)
+        torch.stack([distances(seed, 48, *kinds) for seed in range(8)]) for kinds in (START_KINDS[:2], START_KINDS)
     )
     assert float(near.mean()) < float(fresh.mean())
-    assert float((near > fresh * (1 + 1e-6)).double().mean()) < 0.2
+    higher, lower = (int(pairs.sum()) for pairs in (near > fresh * (1 + 1e-6), near < fresh * (1 - 1e-6)))
+    assert 3 * higher < 2 * lower  # 15 and 33 of 96 pairs
 
 
 def test_near_a_given_plan() -> None:
