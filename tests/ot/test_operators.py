@@ -88,7 +88,7 @@ def test_operator_and_eager_call_have_the_same_gradients(kind: str) -> None:
     gradients = []
     for eager in (True, False):
         problem = operator_arguments(random_problem(0, kind))
-        distances = solve(problem, 0, eager=True).distances if eager else fgw_op(*arguments_of(problem))[0]
+        distances = solve(problem, 0).distances if eager else fgw_op(*arguments_of(problem))[0]
         distances.square().sum().backward()
         gradients.append([distances.detach(), *(leaf.grad for leaf in problem.differentiable if leaf is not None)])
     for one, other in zip(*gradients, strict=True):
@@ -307,7 +307,7 @@ class NoGradient(torch.autograd.Function):
 @pytest.mark.parametrize("eager", [True, False])
 def test_without_a_gradient_of_the_distances_there_is_none_of_the_inputs(eager: bool) -> None:
     problem = operator_arguments(random_problem(0, "weighted"))
-    distances = solve(problem, 0, eager=True).distances if eager else fgw_op(*arguments_of(problem))[0]
+    distances = solve(problem, 0).distances if eager else fgw_op(*arguments_of(problem))[0]
     NoGradient.apply(distances).sum().backward()
     assert [tensor.grad for tensor in problem.differentiable if tensor is not None] == [None] * 7
 

@@ -435,5 +435,8 @@ def test_a_kernel_machine_has_no_networks(tmp_path: Path) -> None:
     machine.save(tmp_path / "kernel.safetensors")
     loaded = load_model(tmp_path / "kernel.safetensors")
     assert len(loaded.predict(data)) == 8
-    with pytest.raises(ValueError, match="the model is a kernel machine, which has no learned templates"):
+    with pytest.raises(
+        ValueError,
+        match="the model is a kernel machine, which compares graphs with its training graphs and has no networks",
+    ):
         _ = loaded.members

@@ -20,6 +20,7 @@ from tfgw.ot.inputs import (
     number_of,
 )
 from tfgw.ot.problem import Problem, expanded
+from tfgw.ot.tracing import is_eager
 
 
 def problem_of(
@@ -50,12 +51,9 @@ def problem_of(
     return problem._replace(batch_size=graphs.num_graphs, alpha=expanded(problem.alpha, len(problem.template_weights)))
 
 
-def checked(problem: Problem, *, eager: bool) -> Problem:
-    """Check the problem of a layer, and count its graphs if ``batch_size`` is ``None``.
-
-    ``eager`` is :func:`tfgw.ot.tracing.is_eager`: native code cannot read tensors that are traced.
-    """
-    if not (eager and _core.is_plain(problem)):
+def checked(problem: Problem) -> Problem:
+    """Check the problem of a layer, and count its graphs if ``batch_size`` is ``None``."""
+    if not (is_eager() and _core.is_plain(problem)):
         return _checked_slowly(problem)
     if problem.batch_size is not None:
         return problem

@@ -33,15 +33,12 @@ from tfgw.ot.problem import (
     Results,
     Solution,
 )
-from tfgw.ot.tracing import is_transformed
+from tfgw.ot.tracing import is_eager, is_transformed
 
 
-def solve(problem: Problem, wanted: int, *, eager: bool) -> Solution:
-    """Solve a checked problem on the device of its tensors. The distances are differentiable.
-
-    ``eager`` is :func:`tfgw.ot.tracing.is_eager`.
-    """
-    if not eager:
+def solve(problem: Problem, wanted: int) -> Solution:
+    """Solve a checked problem on the device of its tensors, eagerly or traced. The distances are differentiable."""
+    if not is_eager():
         return _solve_by_operator(problem, wanted)
     backend = backend_of(problem.x)
     if backend.unsupported_reason(problem) is not None:

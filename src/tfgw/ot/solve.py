@@ -13,7 +13,6 @@ from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.operators import solve
 from tfgw.ot.problem import MAX_ITER, PLANS, RESULTS, TOL, Problem, Results, Solution
 from tfgw.ot.starts import START_KINDS, start_bits
-from tfgw.ot.tracing import is_eager
 
 
 class Status(IntEnum):
@@ -107,13 +106,12 @@ def fgw(
         initial_plans=initial_plans,
         num_threads=thread_count(num_threads),
     )
-    return _transport(solve(problem, RESULTS if plans is None else RESULTS | PLANS, eager=is_eager()), plans)
+    return _transport(solve(problem, RESULTS if plans is None else RESULTS | PLANS), plans)
 
 
 def distances(problem: Problem) -> Tensor:
     """Check the problem of a layer and return only the distances of :func:`fgw`."""
-    eager = is_eager()
-    return solve(checked(problem, eager=eager), 0, eager=eager).distances
+    return solve(checked(problem), wanted=0).distances
 
 
 def wasserstein(
@@ -174,7 +172,7 @@ def linear_transport(
         cost.new_empty(count, columns, 0), weights, cost.new_zeros(count), cost=cost, max_iter=2, tol=0.0,
         num_threads=thread_count(num_threads),
     ).map_tensors(Tensor.detach)  # fmt: skip
-    found = _transport(solve(detached, RESULTS | PLANS, eager=is_eager()), "dense")
+    found = _transport(solve(detached, RESULTS | PLANS), "dense")
     index = torch.zeros(len(cost), dtype=torch.int64, device=cost.device) if batch is None else batch
     solution = (found.plans, found.graph_potentials, found.template_potentials)
     distances = linear_distances(found.distances, solution, index, (cost, node_weights, weights))

@@ -247,7 +247,8 @@ class Calls(TorchDispatchMode):
 
 def test_a_layer_asks_little_of_the_host(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call costs it some microseconds, of which a step has a few hundred."""
-    monkeypatch.setattr("tfgw.ot.solve.is_eager", lambda: True)  # which sees that somebody listens
+    for module in ("checks", "operators"):  # which see that somebody listens
+        monkeypatch.setattr(f"tfgw.ot.{module}.is_eager", lambda: True)
     problem = random_problem(11, "sparse")
     graphs = problem.graphs
     layer = TFGWPooling(graphs.x.shape[1], 4, 5).double()
@@ -387,7 +388,7 @@ def test_what_is_not_plain_is_told_in_the_same_words(monkeypatch: pytest.MonkeyP
         calls.append((broken, PLAIN))
     ours = [error_of(*call) for call in calls]
     assert not gpu.launched
-    monkeypatch.setattr("tfgw.ot.solve.is_eager", lambda: False)
+    monkeypatch.setattr("tfgw.ot.checks.is_eager", lambda: False)
     assert ours == [error_of(*call) for call in calls]
 
 
