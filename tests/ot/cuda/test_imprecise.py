@@ -11,8 +11,9 @@ from tests.ot.cuda.test_emulated import as_input
 from tests.ot.exact_transport import exact_optimum, exact_value
 from tests.ot.problems import random_problem
 from tests.ot.test_spread_costs import exact_weights, spread_costs
-from tfgw.ot import Status, fgw
+from tfgw.ot import START_KINDS, Status, fgw
 from tfgw.ot.problem import Problem
+from tfgw.ot.starts import start_bits
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
 
@@ -77,3 +78,19 @@ def test_structure_and_features_of_different_scale() -> None:
     core = fgw(problem.graphs, problem.templates, problem.alpha)
     assert ordinary is not None
     assert float(ordinary[0]["gap"]) == pytest.approx(float(core.gaps), abs=1e-14)
+
+
+@pytest.mark.parametrize("starts", [2, 10])
+def test_several_starts_report_the_same_gap(starts: int) -> None:
+    """With structure but α = 0, each start is the same linear problem, whose costs an outlier hides."""
+    problem = random_problem(3, "sparse", sizes=(9,), templates=1, template_nodes=7, alpha=0.0)
+    x = problem.graphs.x.clone()
+    x[0] *= 1e7
+    given = as_input(problem)._replace(x=x)
+    gpu = emulation.EmulatedGpu()
+    several = emulation.solve(given._replace(n_starts=starts, start_kinds=start_bits(START_KINDS)), gpu=gpu)
+    single = emulation.solve(given)
+    assert several is not None
+    assert single is not None
+    assert "tfgw_starts_begin" in gpu.launched
+    assert float(several[0]["gap"]) == float(single[0]["gap"]) > 0

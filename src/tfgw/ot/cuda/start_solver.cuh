@@ -193,6 +193,7 @@ class StartSolver : private FgwSolver<Kind> {
     each_entry<P, Team>(n_, [&](int e, int, int) { pair_.w.gradient[e] = at_.plan[e]; });
     Team::sync();
     this->split_costs(result);
+    this->bound_gap(result);
     for (int i = Team::thread(); i < n_; i += Team::kThreads) at_.row_potential[i] = pair_.published().row(i);
     for (int k = Team::thread(); k < m_; k += Team::kThreads) pair_.w.new_cross[k] = pair_.published().col(k);
     Team::sync();
