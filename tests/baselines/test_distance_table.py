@@ -1,5 +1,7 @@
 """Tables of distances: the same as pair by pair, whatever the order, and kept on disk."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,8 @@ from tests.ot.ragged_graphs import matrix
 from tfgw.baselines import WWL, FGWKernel
 from tfgw.baselines.fgw_kernel import FGWComparison
 from tfgw.baselines.wwl import WWLComparison
-from tfgw.estimators.distance_cache import read_table, write_table
-from tfgw.estimators.distance_table import Comparison, all_pairs, key_of
+from tfgw.estimators.distance_cache import cached_table, read_table, write_table
+from tfgw.estimators.distance_table import Comparison, DistanceTable, all_pairs, key_of
 from tfgw.nn.tfgw_pooling import Structure
 
 COMPARISONS = [FGWComparison(0.5, "adjacency"), FGWComparison(0.3, "shortest_path"), WWLComparison(2, "discrete")]
@@ -118,3 +120,21 @@ def test_cache_of_other_graphs_or_parameters_is_not_used(tmp_path: Path) -> None
     assert FGWComparison(0.1, "adjacency").name != FGWComparison(0.1, "shortest_path").name
     with pytest.raises(ValueError, match="cache: missing"):
         WWL().precompute(some)
+
+
+def test_a_table_that_two_need_at_the_same_time_is_computed_once(tmp_path: Path) -> None:
+    """They list the same graphs in a different order."""
+    computed = []
+
+    def compute(keys: list[str]) -> DistanceTable:
+        computed.append(keys)
+        time.sleep(0.2)
+        return DistanceTable(np.array(keys), np.arange(9.0).reshape(3, 3))
+
+    orders = [["a", "b", "c"], ["c", "a", "b"]]
+    with ThreadPoolExecutor(2) as pool:
+        tables = list(pool.map(lambda keys: cached_table(tmp_path, keys, lambda: compute(keys)), orders))
+    assert len(computed) == 1
+    assert all(table.keys.tolist() == computed[0] for table in tables)
+    cached_table(tmp_path, ["a", "d"], lambda: compute(["a", "d", "e"]))
+    assert len(computed) == 2

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch_geometric.data import Data
 from tfgw.baselines.classical import ClassicalBaseline
 from tfgw.baselines.kernel_svm import Choice, KernelSVM, choose
 from tfgw.datasets import CanonicalOrder
-from tfgw.estimators.distance_cache import read_table, write_table
+from tfgw.estimators.distance_cache import cached_table, read_table
 from tfgw.estimators.distance_table import Comparison, DistanceTable, all_pairs, key_of
 
 GAMMAS = tuple(2.0**power for power in range(-10, 11, 2))
@@ -120,12 +121,9 @@ class DistanceKernel(ClassicalBaseline):
         return self.comparison_.distances(graphs, self.graphs_, progress_bar=self.verbose)
 
     def _table(self, graphs: list[Data], comparison: Comparison) -> DistanceTable:
-        folder = self._folder(comparison)
-        table = read_table(folder, [key_of(graph) for graph in graphs])
-        if table is None:
-            table = all_pairs(graphs, comparison, progress_bar=self.verbose)
-            write_table(folder, table)
-        return table
+        keys = [key_of(graph) for graph in graphs]
+        compute = partial(all_pairs, graphs, comparison, progress_bar=self.verbose)
+        return cached_table(self._folder(comparison), keys, compute)
 
     def _folder(self, comparison: Comparison) -> Path | None:
         return None if self.cache is None else Path(self.cache) / comparison.name

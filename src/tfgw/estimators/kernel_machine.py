@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.estimators.base import GraphEstimator
-from tfgw.estimators.distance_cache import read_table, write_table
+from tfgw.estimators.distance_cache import cached_table, read_table
 from tfgw.estimators.distance_table import DistanceTable, key_of
 from tfgw.estimators.saved_model import SavedModel
 from tfgw.nn.kernel_model import KernelConfig, KernelModel
@@ -149,9 +149,9 @@ class KernelMachine(SavedModel, GraphEstimator):
         if any("edge_weight" in graph or "node_weights" in graph for graph in graphs):
             raise ValueError("cache: identifies graphs by features and edges, so it does not support weighted graphs")
         keys = [key_of(graph) for graph in graphs]
-        table = read_table(self._folder(alpha), keys)
-        if table is None:
-            unique = dict(zip(keys, graphs, strict=True))
+        unique = dict(zip(keys, graphs, strict=True))
+
+        def compute() -> DistanceTable:
             matrix = ot.pairwise(
                 list(unique.values()),
                 alpha=alpha,
@@ -161,8 +161,9 @@ class KernelMachine(SavedModel, GraphEstimator):
                 num_threads=self.num_threads,
                 progress_bar=self.verbose,
             )
-            table = DistanceTable(np.array(list(unique)), matrix.cpu().numpy())
-            write_table(self._folder(alpha), table)
+            return DistanceTable(np.array(list(unique)), matrix.cpu().numpy())
+
+        table = cached_table(self._folder(alpha), keys, compute)
         return torch.from_numpy(np.ascontiguousarray(table.between(keys, keys)))
 
     def _folder(self, alpha: float) -> Path:
