@@ -132,7 +132,7 @@ def test_few_nodes_are_learned_by_a_kernel_machine(
     nodes = sum(graph.num_nodes for graph in train)
     assert line == (
         f"tfgw: training a kernel machine, because the {len(train)} training graphs have {nodes} nodes in total, at"
-        " most 40,000; --model network trains a network"
+        " most 125,000; --model network trains a network"
     )
     assert isinstance(load_model("small/model.safetensors").model, KernelModel)
     monkeypatch.setattr("tfgw.cli.model_choice.AUTO_NODES", nodes)

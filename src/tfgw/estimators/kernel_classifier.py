@@ -37,7 +37,7 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
     Args:
         levels: Levels of refinement. Each level is a number of refinement steps.
         alphas: Trade-offs between features (0) and structure (1). If ``None``, 0 and 0.5; 0 alone if comparing the
-            structures of all pairs would take hours (thousands of graphs with about a hundred nodes each).
+            structures of all pairs would take more than a few minutes (thousands of graphs).
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features

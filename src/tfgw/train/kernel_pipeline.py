@@ -21,12 +21,12 @@ from tfgw.train.tasks import Task
 
 MAX_GRAPHS = 5000
 """Default maximum number of training graphs, because the number of pairs grows with its square."""
-STRUCTURE_WORK = 1e12
+STRUCTURE_WORK = 1e11
 """Structures are compared by default if Σ (n m)^1.5 over all pairs of graphs is at most this value.
 
-This is about an hour of processor time per level of refinement on a CPU, and minutes on a GPU."""
+Two cores take about five minutes for that, and a GPU some seconds."""
 
-AUTO_NODES = 40_000
+AUTO_NODES = 125_000
 """Maximum number of nodes of all training graphs for which ``tfgw train`` chooses a kernel machine. The time to compare
 all pairs grows with its square; two cores take a few minutes (docs/recipe.md)."""
 
