@@ -20,7 +20,7 @@ from tfgw import ot
 from tfgw.nn.kernel_model import KernelConfig
 from tfgw.paper.comparison import corrected_t_test
 from tfgw.train import Preprocessing
-from tfgw.train.kernel_pipeline import is_discrete, refined_graph
+from tfgw.train.kernel_pipeline import is_discrete, refined_graphs
 from tfgw.train.kernel_ridge import fit_ridge
 
 LEVELS, ALPHAS = KernelConfig.levels, KernelConfig.alphas
@@ -45,7 +45,7 @@ def distances_of(name: str, data_dir: str | None) -> tuple[Distances, np.ndarray
     discrete = is_discrete(graphs)
     found = {}
     for level in LEVELS:
-        refined = [refined_graph(graph, level, discrete=discrete) for graph in graphs]
+        refined = refined_graphs(graphs, level, discrete=discrete)
         for alpha in ALPHAS:
             found[level, alpha] = ot.pairwise(refined, alpha=alpha, canonical=False)
     return found, y

@@ -2,10 +2,13 @@
 
 import networkx as nx
 import pytest
+import torch
+from torch_geometric.data import Data
 
 from tfgw.estimators import TFGWKernelClassifier
+from tfgw.nn.refinement import refined_features
 from tfgw.train import kernel_pipeline
-from tfgw.train.kernel_pipeline import STRUCTURE_WORK, default_alphas
+from tfgw.train.kernel_pipeline import STRUCTURE_WORK, default_alphas, refined_graphs
 
 
 def test_structures_are_compared_unless_that_takes_long() -> None:
@@ -29,3 +32,20 @@ def test_a_classifier_follows_the_rule_unless_it_is_told_otherwise(monkeypatch: 
     monkeypatch.setattr(kernel_pipeline, "STRUCTURE_WORK", 100.0)
     assert TFGWKernelClassifier(levels=[1]).fit(graphs, labels).model_.config.alphas == (0.0,)
     assert TFGWKernelClassifier(levels=[1], alphas=[0.3]).fit(graphs, labels).model_.config.alphas == (0.3,)
+
+
+@pytest.mark.parametrize("discrete", [True, False])
+def test_graphs_are_refined_together_as_each_alone(discrete: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    graphs = []
+    for n in (4, 1, 7, 3):  # one without edges
+        linked = (torch.rand(n, n, generator=generator) < 0.6).triu(1)
+        x = torch.randint(0, 2, (n, 5), generator=generator).double()
+        if not discrete:
+            x = x + torch.rand(n, 5, generator=generator, dtype=torch.float64)
+        graphs.append(Data(x=x, edge_index=(linked | linked.T).nonzero().T, node_weights=torch.full((n,), 1 / n)))
+    for graph, refined in zip(graphs, refined_graphs(graphs, 2, discrete=discrete), strict=True):
+        assert torch.equal(refined.x, refined_features(graph.x, graph.edge_index, 2, discrete=discrete))
+        assert torch.equal(refined.edge_index, graph.edge_index)
+        assert torch.equal(refined.node_weights, graph.node_weights)
+    assert refined_graphs([], 2, discrete=discrete) == []

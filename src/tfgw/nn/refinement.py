@@ -34,9 +34,9 @@ def refined_features(x: Tensor, edge_index: Tensor, level: int, *, discrete: boo
 
 def row_labels(x: Tensor) -> np.ndarray:
     """Hash each row of features to a 64-bit number. Different rows collide with probability 2⁻⁶⁴."""
-    rows, row_of_node = np.unique(x.double().numpy() + 0.0, axis=0, return_inverse=True)  # −0 is 0
-    digests = [hashlib.blake2b(np.ascontiguousarray(row).tobytes(), digest_size=8).digest() for row in rows]
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)[row_of_node.reshape(-1)]
+    rows = [row.tobytes() for row in x.double().numpy() + 0.0]  # −0 is 0
+    digests = {row: hashlib.blake2b(row, digest_size=8).digest() for row in set(rows)}
+    return np.frombuffer(b"".join(digests[row] for row in rows), dtype=np.uint64)
 
 
 def refined_labels(x: Tensor, edge_index: Tensor, num_steps: int) -> Tensor:

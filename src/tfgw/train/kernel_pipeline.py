@@ -145,18 +145,20 @@ def is_discrete(graphs: GraphDataset) -> bool:
 
 
 def refined_graphs(graphs: Iterable[Data], level: int, *, discrete: bool) -> list[Data]:
-    """Return all graphs with the refined features of a level."""
-    with one_thread():  # each operation is on a few nodes
-        return [refined_graph(graph, level, discrete=discrete) for graph in graphs]
+    """Return all graphs with the refined features of a level; see :func:`tfgw.nn.refinement.refined_features`."""
+    given = list(graphs)
+    if not given:
+        return []
+    sizes = [graph.num_nodes for graph in given]
+    first_nodes = np.cumsum([0, *sizes[:-1]]).tolist()
+    edges = torch.cat([graph.edge_index + first for graph, first in zip(given, first_nodes, strict=True)], dim=1)
+    x = refined_features(torch.cat([graph.x for graph in given]), edges, level, discrete=discrete)
+    return [_with_features(graph, part) for graph, part in zip(given, x.split(sizes), strict=True)]
 
 
-def refined_graph(graph: Data, level: int, *, discrete: bool) -> Data:
-    """Return the graph with the refined features of a level; see :func:`tfgw.nn.refinement.refined_features`."""
-    refined = Data(x=refined_features(graph.x, graph.edge_index, level, discrete=discrete), edge_index=graph.edge_index)
-    for name in ("edge_weight", "node_weights"):
-        if name in graph:
-            refined[name] = graph[name]
-    return refined
+def _with_features(graph: Data, x: Tensor) -> Data:
+    kept = ("edge_index", "edge_weight", "node_weights")
+    return Data(x=x, **{name: graph[name] for name in kept if name in graph})
 
 
 def _stacked(graphs: list[Data]) -> StackedGraphs:
