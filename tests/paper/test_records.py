@@ -74,6 +74,21 @@ def test_packed_records_are_the_same(tmp_path: Path) -> None:
     assert Records(tmp_path).get(cell(fold=7)) is None
 
 
+def test_a_pack_keeps_the_lines_of_older_records(tmp_path: Path) -> None:
+    """Even those from before there were checksums, so that new records are the only change."""
+    old = json.dumps(record(cell(fold=1)))
+    (tmp_path / "MUTAG").mkdir()
+    (tmp_path / "MUTAG" / "C.jsonl").write_text(f"{old}\n")
+    records = Records(tmp_path)
+    assert records.pack() == 1
+    records.put(record(cell(fold=2)))
+    assert records.pack() == 2
+    lines = (tmp_path / "MUTAG" / "C.jsonl").read_text().splitlines()
+    assert old in lines
+    assert len(lines) == 2
+    assert list(Records(tmp_path)) == list(records)
+
+
 def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records = Records(tmp_path)
     records.put(record(cell()))

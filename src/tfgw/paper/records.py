@@ -91,10 +91,13 @@ class Records:
             return sum(self._pack_group(group) for group in self._groups())
 
     def _pack_group(self, group: str) -> int:
-        loose = self._loose(group)
-        found = self._pack_of(group) | loose
-        with written_whole(self._pack_path(group)) as temporary:
-            temporary.write_text("".join(_line(found[key]) for key in sorted(found)))
+        loose, path = self._loose(group), self._pack_path(group)
+        found = _packed_lines(path) if path.exists() else {}
+        if not loose:
+            return len(found)
+        found |= {key: _line(record).encode() for key, record in loose.items()}  # the others stay as they are
+        with written_whole(path) as temporary:
+            temporary.write_bytes(b"".join(found[key] for key in sorted(found)))
         for key in loose:  # remove last; a record in both files is read once
             self._path(key).unlink()
         with suppress(OSError):  # the folder is missing, or contains a damaged file
@@ -158,10 +161,18 @@ def _read(path: Path) -> Record | None:
 
 
 def _read_pack(path: Path) -> dict[str, Record]:
-    lines = enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n"), start=1)
-    parsed = (_parsed(line, f"{path}, line {number}") for number, line in lines if line)
-    records = [record for record in parsed if record is not None]
-    return {key_of(record): record for record in records}
+    return {key_of(record): record for _, record in _valid_lines(path)}
+
+
+def _packed_lines(path: Path) -> dict[str, bytes]:
+    return {key_of(record): line + b"\n" for line, record in _valid_lines(path)}
+
+
+def _valid_lines(path: Path) -> Iterator[tuple[bytes, Record]]:
+    for number, line in enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n"), start=1):
+        record = _parsed(line, f"{path}, line {number}") if line else None
+        if record is not None:
+            yield line, record
 
 
 def _parsed(text: bytes, place: str) -> Record | None:
