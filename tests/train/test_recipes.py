@@ -246,6 +246,15 @@ def test_parameters_come_before_the_recipe() -> None:
     assert own.config.readout == "distances"
 
 
+@pytest.mark.parametrize("kind", [TFGWClassifier, GIN, OTGNN, DropGIN])
+def test_self_loops_of_a_recipe_are_in_every_encoder(kind: type) -> None:
+    graphs, labels = labelled(12)
+    settings = {"epochs": 1, "num_layers": 2, "width": 5, "accelerator": "cpu", "random_state": 0}
+    for recipe, loops in (("paper", [False, False]), ({"self_loops": True}, [True, True])):
+        model = kind(recipe=recipe, **settings).fit(graphs, labels).model_
+        assert [layer.self_loops for layer in model.encoder.convs] == loops
+
+
 def test_a_regressor_takes_the_recipe() -> None:
     graphs = list(regression_data(1))
     values = [float(graph.y) for graph in graphs]

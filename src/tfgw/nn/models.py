@@ -34,6 +34,8 @@ class TFGWConfig:
         num_layers: Number of GIN layers L.
         width: Number of features per GIN layer.
         activation: Whether each GIN layer ends with a ReLU.
+        self_loops: Whether GIN layers count every node as its own neighbour as well. The structure matrix of the
+            pooling layer has no self-loops.
         dropout: Dropout rate of the head.
         hidden_layers: Number of hidden layers of the head.
         normalize: Whether to normalise each entry of the head's input to mean 0 and variance 1 over a batch.
@@ -60,6 +62,7 @@ class TFGWConfig:
     num_layers: int = 2
     width: int = 16
     activation: bool = False
+    self_loops: bool = False
     dropout: float = 0.0
     hidden_layers: int = 2
     normalize: bool = False
@@ -91,7 +94,8 @@ class TFGWConfig:
     @property
     def encoder(self) -> dict[str, Any]:
         """The settings that are arguments of :class:`GINEncoder`."""
-        return {"num_layers": self.num_layers, "width": self.width, "activation": self.activation}
+        names = ("num_layers", "width", "activation", "self_loops")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def head(self) -> HeadOptions:
@@ -114,6 +118,7 @@ class GINOptions(HeadOptions, total=False):
     num_layers: int
     width: int
     activation: bool
+    self_loops: bool
 
 
 class TFGWModel(nn.Module):
@@ -191,6 +196,7 @@ class GINModel(nn.Module):
         num_layers: Number of GIN layers.
         width: Number of features per layer.
         activation: Whether each layer ends with a ReLU.
+        self_loops: Whether layers count every node as its own neighbour as well.
         **head: Options of :func:`prediction_head`.
     """
 
@@ -204,10 +210,13 @@ class GINModel(nn.Module):
         num_layers: int = GIN_LAYERS,
         width: int = TFGWConfig.width,
         activation: bool = TFGWConfig.activation,
+        self_loops: bool = TFGWConfig.self_loops,
         **head: Unpack[HeadOptions],
     ) -> None:
         super().__init__()
-        self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers, activation=activation)
+        self.encoder = GINEncoder(
+            in_channels, width=width, num_layers=num_layers, activation=activation, self_loops=self_loops
+        )
         self.head = prediction_head(self.encoder.out_channels, out_channels, **head)
 
     def embed(
