@@ -44,6 +44,7 @@ class TFGWConfig:
         square_root: Whether to apply a square root to the distances before the head.
         structure: Kind of structure matrix. This and the following arguments are those of :class:`TFGWPooling`.
         directed: Whether templates may be asymmetric.
+        free_diagonal: Whether the diagonal of the template structures is learned.
         alpha: Fixed trade-off between features (0) and structure (1). ``None`` learns it, starting at ``alpha_init``.
         alpha_init: Initial value of a learned α.
         alpha_per_template: Whether to learn a separate α for each template.
@@ -70,6 +71,7 @@ class TFGWConfig:
     square_root: bool = False
     structure: Structure = "adjacency"
     directed: bool = False
+    free_diagonal: bool = False
     alpha: float | None = None
     alpha_init: float = 0.5
     alpha_per_template: bool = False
