@@ -43,7 +43,7 @@ class OTGNN(NeuralBaseline):
     learn_weights: bool = TFGWConfig.learn_weights
     num_threads: int | None = None
 
-    recipe_options: ClassVar = ("hidden_layers", "normalize", "activation", "self_loops")
+    recipe_options: ClassVar = ("single_dropout", "hidden_layers", "normalize", "activation", "self_loops")
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "OTGNNModel":
         options = self._architecture(settings)

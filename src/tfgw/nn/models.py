@@ -37,6 +37,7 @@ class TFGWConfig:
         self_loops: Whether GIN layers count every node as its own neighbour as well. The structure matrix of the
             pooling layer has no self-loops.
         dropout: Dropout rate of the head.
+        single_dropout: Whether dropout follows only the first hidden layer of the head, instead of every hidden layer.
         hidden_layers: Number of hidden layers of the head.
         normalize: Whether to normalise each entry of the head's input to mean 0 and variance 1 over a batch.
         readout: Input of the head: ``"distances"``, or the distances and the sum or mean of the encoded nodes,
@@ -65,6 +66,7 @@ class TFGWConfig:
     activation: bool = False
     self_loops: bool = False
     dropout: float = 0.0
+    single_dropout: bool = False
     hidden_layers: int = 2
     normalize: bool = False
     readout: Readout = "distances"
@@ -102,7 +104,12 @@ class TFGWConfig:
     @property
     def head(self) -> HeadOptions:
         """The settings that are arguments of :func:`prediction_head`."""
-        return {"dropout": self.dropout, "hidden_layers": self.hidden_layers, "normalize": self.normalize}
+        return {
+            "dropout": self.dropout,
+            "single_dropout": self.single_dropout,
+            "hidden_layers": self.hidden_layers,
+            "normalize": self.normalize,
+        }
 
 
 class GraphInputs(TypedDict, total=False):
