@@ -12,6 +12,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.nn import GINModel
 from tfgw.train import EpochRecord, Kept, TrainConfig, evaluate, fit, outputs
 from tfgw.train.batches import GraphStore
+from tfgw.train.epoch_plan import EpochPlan
 from tfgw.train.history import is_worth_keeping
 from tfgw.train.schedules import lr_factor
 
@@ -61,6 +62,19 @@ def test_the_validation_loss_is_that_of_the_model_to_all_digits() -> None:
     expected = evaluate(model, validation, task="classification")
     assert record.validation_loss == pytest.approx(expected.loss, rel=1e-13)
     assert record.validation_score == pytest.approx(expected.score, rel=1e-13)
+
+
+def test_the_running_loss_is_the_mean_over_the_graphs_of_balanced_batches() -> None:
+    """The learning rate is so small that steps change nothing."""
+    train = cycles_and_stars(25)[[*range(0, 24, 2), 1, 3, 5]]  # 12 stars and 3 cycles
+    config = TrainConfig(epochs=1, batch_size=14, balanced_batches=True, accelerator="cpu", lr=1e-300)
+    model = small_model(train, layers=0)
+    result = fit(model, train, config=config)
+    scores = outputs(model, train).log_softmax(1)
+    losses = -scores.gather(1, train.y[:, None])[:, 0]
+    drawn = torch.cat(EpochPlan.of(1, config, GraphStore(train, dtype=torch.float64), rank=0, processes=1).batches)
+    assert len(drawn) == 28 != len(train)
+    assert result.records[0].loss == pytest.approx(float(losses[drawn].mean()), rel=1e-9)
 
 
 class Penalised(GINModel):

@@ -184,7 +184,7 @@ class Trainer:
                 self._raise_input_errors(self.train, plan.batches)
             total += _finite(found, plan.epoch)
         templates = {name: float(copy.values()) for name, copy in copies.items()}
-        return self._mean(total, len(self.train)), templates
+        return self._mean(total, plan.num_graphs), templates
 
     @torch.no_grad()
     def _raise_input_errors(self, store: GraphStore, batches: list[Tensor]) -> None:
