@@ -15,6 +15,7 @@ def test_defaults_are_the_papers() -> None:
     )  # fmt: skip
     assert (config.betas, config.template_lr, config.schedule) == ((0.9, 0.99), None, "constant")
     assert (config.weight_decay, config.label_smoothing, config.patience) == (0, 0, None)
+    assert config.selection == "running"
     assert (config.fresh_statistics, config.stratified, config.balanced_batches) == (False, False, False)
     assert (config.precision, config.accelerator, config.devices, config.seed) == ("float64", "auto", 1, 0)
     assert config.checkpoint_seconds == 10
@@ -56,6 +57,7 @@ def test_shares_are_less_than_one(name: str) -> None:
         ("task", ["classification", "regression", "multilabel"]),
         ("precision", ["float64", "float32", "bf16"]),
         ("schedule", ["constant", "one_cycle"]),
+        ("selection", ["running", "evaluated"]),
     ],
 )
 def test_names_of_settings(name: str, allowed: list[str]) -> None:
