@@ -53,7 +53,7 @@ class Row:
         title: Name in the table.
         path: Import path of a scikit-learn classifier for graphs, ``"package.module:Class"``. ``None`` if the row shows
             only the paper's results.
-        fixed: Constructor parameters.
+        fixed: Constructor parameters. A ``recipe`` is a name, or a table of settings that differ from the paper's.
         grid: By preset, constructor parameters with lists of values.
         presets: By preset, settings that differ for this model; see ``presets.toml``.
         by_epochs: Whether the model is trained in epochs.
@@ -112,7 +112,9 @@ class Experiment:
 
     def configurations(self, row: Row, dataset: str, preset: str) -> list[dict[str, Any]]:
         """Return the constructor parameters of every configuration, in the order of the grid."""
-        fixed = {name: _for_dataset(value, dataset) for name, value in row.fixed.items()}
+        by_dataset = {name: value for name, value in row.fixed.items() if name != "recipe"}
+        fixed = {name: _for_dataset(value, dataset) for name, value in by_dataset.items()}
+        fixed |= {name: value for name, value in row.fixed.items() if name not in by_dataset}
         epochs = self.setting(row, dataset, preset, "epochs")
         if row.by_epochs and epochs != "recipe":
             fixed["epochs"] = epochs

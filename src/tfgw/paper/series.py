@@ -41,6 +41,7 @@ class Series:
         sizes: Values of the preset for ``folds``, ``graphs``, ``holdouts``, ``runs`` and ``seeds``.
         grouped: Whether to keep isomorphic graphs on the same side of every split.
         splits: SHA-256 of the file of published splits. ``None`` means random splits.
+        published: The paper's mean accuracy, from 0 to 1. ``None`` if the paper has none.
     """
 
     row: Row
@@ -50,6 +51,7 @@ class Series:
     sizes: dict[str, int]
     grouped: bool = False
     splits: str | None = None
+    published: float | None = None
 
     @property
     def has_cells(self) -> bool:

@@ -35,6 +35,7 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
     """Return the lines of the caption."""
     found = [summary for _, summary in summaries]
     lines = [f"{experiment.title}.", _progress(protocol, options, found), *protocol.caption]
+    lines += protocol.remarks([series for series, _ in summaries])
     if protocol.depends_on_epochs and (longer := _longer_training(experiment, summaries, options.preset)):
         lines.append(f"Trained for fewer `epochs` than the paper's {' or '.join(map(str, longer))}.")
     if any(summary.gpu != "no" for summary in found):
