@@ -55,6 +55,18 @@ def test_a_caption_with_results(tmp_path: Path) -> None:
     assert caption(mine, series.protocol, Options(preset="full"), [])[2:] == list(series.protocol.caption)
 
 
+def test_the_caption_names_rows_of_an_uncommitted_tree(tmp_path: Path) -> None:
+    mine, series, records = planned(tmp_path, CYCLES)
+    for cell, commit in zip(series.first_cells(), ("1a2b", "1a2b-dirty", "3c4d-dirty", None), strict=False):
+        put(records, cell, 0.5, validation_accuracy=0.5, train_accuracy=1.0)
+        record = records.get(cell)
+        records.put(record | {"run": record["run"] | ({"versions": {"commit": commit}} if commit else {})})
+    found = summarise(series, records)
+    assert (found.done, found.uncommitted, found.commits) == (4, 2, ["1a2b", "1a2b-dirty", "3c4d-dirty"])
+    (line,) = [line for line in lines_of(mine, series, records) if "uncommitted" in line]
+    assert line == f"Cells that were run with uncommitted changes of the code: {series.dataset}, It (2 of 4)."
+
+
 def test_shares_of_holdouts_are_in_rows_and_data(tmp_path: Path) -> None:
     model = f"{CYCLES}paper = {{ '{tmp_path}/shapes' = [60.0, 3.0] }}\n"
     mine = experiment(tmp_path, model, protocol="paper", presets="holdouts = 4\nfolds = 1")

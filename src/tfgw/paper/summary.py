@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfgw.paper.calibration import calibration_error
+from tfgw.paper.machine import UNCOMMITTED
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.series import Series, finished
 
@@ -38,6 +39,8 @@ class Summary(NamedTuple):
         ms_one_graph: Milliseconds per graph, with one graph per call.
         gpu: Whether a GPU was used: ``"yes"``, ``"no"`` or ``"in part"``.
         machines: Descriptions of the machines.
+        commits: Commits of the code that ran the cells; those with uncommitted changes end in ``-dirty``.
+        uncommitted: Number of finished cells that were run with uncommitted changes.
     """
 
     test: float | None
@@ -61,6 +64,8 @@ class Summary(NamedTuple):
     ms_one_graph: float | None
     gpu: str
     machines: list[str]
+    commits: list[str]
+    uncommitted: int
 
 
 def summarise(series: Series, records: Records) -> Summary:
@@ -71,6 +76,7 @@ def summarise(series: Series, records: Records) -> Summary:
     averaged = [record for group in groups for record in group]
     tests = [np.array([record["result"]["test_accuracy"] for record in group]) for group in groups]
     last = done[-1] if done else {"result": {}, "run": {}}
+    commits = [commit for record in done if (commit := record["run"].get("versions", {}).get("commit"))]
     return Summary(
         test=_mean([test.mean() for test in tests]),
         deviation=_deviation([test.mean() for test in tests]),
@@ -95,6 +101,8 @@ def summarise(series: Series, records: Records) -> Summary:
         ms_one_graph=last["run"].get("ms_one_graph"),
         gpu=_gpu(done),
         machines=sorted({_machine_text(record["run"]["machine"]) for record in done}),
+        commits=sorted(set(commits)),
+        uncommitted=sum(commit.endswith(UNCOMMITTED) for commit in commits),
     )
 
 

@@ -42,6 +42,11 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
         lines.append("Rows whose time is marked * were run on a GPU, entirely or partly.")
     if machines := sorted({name for summary in found for name in summary.machines}):
         lines.append(f"Machines: {'; '.join(machines)}. `time` is the total over all cells.")
+    if uncommitted := [(series, summary) for series, summary in summaries if summary.uncommitted]:
+        rows = [
+            f"{series.dataset}, {series.row.title} ({one.uncommitted} of {one.done})" for series, one in uncommitted
+        ]
+        lines.append(f"Cells that were run with uncommitted changes of the code: {'; '.join(rows)}.")
     notes = {series.row.title: series.row.note for series, _ in summaries if series.row.note}
     return lines + [f"{title}: {note}." for title, note in notes.items()]
 
