@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from itertools import product
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def test_every_experiment_can_be_planned(name: str) -> None:
             series = plan(experiment, Options(preset=preset, protocol=protocol))
             assert len(series) == len(experiment.rows) * len(experiment.datasets)
             for one in series:
-                assert (one.total > 0) == (one.row.path is not None)
+                assert (one.total > 0) == (one.row.path is not None and one.not_run is None)
 
 
 def test_the_grid_of_the_paper() -> None:
@@ -95,6 +96,19 @@ def test_the_reproduction_has_many_holdouts() -> None:
         assert one.configurations[0]["epochs"] == 500
     for one in plan(found, Options()):
         assert (one.sizes["holdouts"], one.sizes["folds"]) == (20, 1)
+
+
+def test_a_model_that_is_not_run_has_a_reason_and_no_cells(tmp_path: Path) -> None:
+    reason = "not_run = { smoke = { MUTAG = 'too large' }, full = { PTC_MR = 'too slow' } }"
+    path = write_experiment(tmp_path, f'class = "tfgw.baselines:GIN"\n{reason}\n', presets="folds = 3")
+    path.write_text(re.sub("datasets = .*", 'datasets = ["MUTAG", "PTC_MR"]', path.read_text()))
+    mine = load_experiment(str(path))
+    found = {preset: plan(mine, Options(preset=preset)) for preset in PRESETS}
+    reasons = {preset: [one.not_run for one in series] for preset, series in found.items()}
+    assert reasons == {"smoke": ["too large", None], "quick": [None, None], "full": [None, "too slow"]}
+    missing, planned = found["smoke"]
+    assert (missing.has_cells, missing.total, missing.first_cells()) == (False, 0, [])
+    assert (planned.has_cells, planned.total) == (True, 3 * 4)
 
 
 def test_values_by_dataset_need_an_entry_or_a_default(tmp_path: Path) -> None:

@@ -67,6 +67,17 @@ def test_the_caption_names_rows_of_an_uncommitted_tree(tmp_path: Path) -> None:
     assert line == f"Cells that were run with uncommitted changes of the code: {series.dataset}, It (2 of 4)."
 
 
+def test_a_reason_takes_the_place_of_a_result(tmp_path: Path) -> None:
+    model = f"{CYCLES}not_run = {{ smoke = {{ '{tmp_path}/shapes' = 'too large' }} }}\n"
+    mine, series, records = planned(tmp_path, model)
+    summaries: Summaries = [(series, summarise(series, records))]
+    header, row = table_rows(mine, series.protocol, summaries)
+    named = dict(zip(header, row, strict=True))
+    assert (named["ours, test"], named["cells"]) == ("too large", "0/0")
+    (entry,) = table_data(summaries)
+    assert (entry["not_run"], entry["done"], entry["total"]) == ("too large", 0, 0)
+
+
 def test_shares_of_holdouts_are_in_rows_and_data(tmp_path: Path) -> None:
     model = f"{CYCLES}paper = {{ '{tmp_path}/shapes' = [60.0, 3.0] }}\n"
     mine = experiment(tmp_path, model, protocol="paper", presets="holdouts = 4\nfolds = 1")

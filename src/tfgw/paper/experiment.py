@@ -61,6 +61,7 @@ class Row:
         paper: By dataset, the paper's mean and standard deviation (or parameters in thousands and milliseconds, or a
             statistic).
         note: Text to show below the table.
+        not_run: By preset and dataset, the reason why the model is not run. A table shows it instead of a result.
     """
 
     model: str
@@ -73,6 +74,7 @@ class Row:
     collect: str | None = None
     paper: dict[str, tuple[float, ...]] = field(default_factory=dict)
     note: str | None = None
+    not_run: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

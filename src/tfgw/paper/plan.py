@@ -49,4 +49,5 @@ def _series(experiment: Experiment, row: Row, dataset: str, protocol: Protocol, 
         grouped=options.grouped,
         splits=None if options.splits is None else digest(splits_file(options.splits, dataset)),
         published=None if quoted is None else quoted[0] / experiment.unit.scale,
+        not_run=row.not_run.get(options.preset, {}).get(dataset),
     )

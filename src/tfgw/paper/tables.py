@@ -25,6 +25,7 @@ def table_data(summaries: Summaries) -> list[dict[str, Any]]:
             "model": series.row.model,
             "protocol": series.protocol.name,
             "paper": series.row.paper.get(series.dataset),
+            "not_run": series.not_run,
             **summary._asdict(),
         }
         for series, summary in summaries
