@@ -28,11 +28,13 @@ def test_defaults_are_those_of_table_3() -> None:
     assert DropGIN(**settings).fit(graphs, names).num_parameters_ == 44_098
 
 
+@pytest.mark.parametrize("self_loops", [False, True])
 @pytest.mark.parametrize("training", [False, True])
-def test_without_drops_drop_gin_is_gin(training: bool) -> None:
+def test_without_drops_drop_gin_is_gin(training: bool, self_loops: bool) -> None:
     graphs = Batch.from_data_list(awkward_graphs())
-    gin = GINModel(3, 2, num_layers=3, width=8).double().train(training)
-    model = DropGINModel(3, 2, num_layers=3, width=8, num_runs=5, drop_probability=0.0).double().train(training)
+    sizes = {"num_layers": 3, "width": 8, "self_loops": self_loops}
+    gin = GINModel(3, 2, **sizes).double().train(training)
+    model = DropGINModel(3, 2, **sizes, num_runs=5, drop_probability=0.0).double().train(training)
     model.load_state_dict(gin.state_dict())
     inputs = (graphs.x, graphs.edge_index, graphs.batch)
     torch.testing.assert_close(model(*inputs), gin(*inputs))

@@ -36,6 +36,18 @@ def test_a_saved_classifier_is_loaded_again() -> None:
     assert (again.n_iter_, again.n_features_in_, again.num_parameters_) == (0, 3, model.num_parameters_)
 
 
+def test_settings_of_a_recipe_are_in_the_file() -> None:
+    """Those that change what the network computes."""
+    recipe = {"self_loops": True, "free_diagonal": True, "single_dropout": True, "activation": True}
+    model = fitted(epochs=3, num_layers=2, alpha=None, recipe=recipe)
+    model.save("model.safetensors")
+    again = TFGWClassifier.load("model.safetensors")
+    assert {name: getattr(again.model_.config, name) for name in recipe} == recipe
+    graphs, _ = rings_and_stars(7, seed=1)
+    np.testing.assert_array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
+    assert again.templates_.structure.diagonal(dim1=1, dim2=2).any()
+
+
 def test_several_labels_and_no_features() -> None:
     graphs, names = rings_and_stars(12)
     bare = [(C, None) for C, _ in graphs]

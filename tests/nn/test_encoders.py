@@ -25,6 +25,24 @@ def test_a_layer_computes_what_ginconv_does(dtype: torch.dtype) -> None:
     assert list(GINLayer(network).state_dict()) == list(GINConv(network).state_dict())
 
 
+def test_self_loops_add_the_features_of_the_node_itself_once_more() -> None:
+    x = torch.randn(23, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    plain, looped = GINLayer(nn.Identity()), GINLayer(nn.Identity(), self_loops=True)
+    torch.testing.assert_close(looped(x, EDGES) - plain(x, EDGES), x)
+    loops = torch.arange(23).repeat(2, 1)
+    torch.testing.assert_close(looped(x, EDGES), plain(x, torch.cat([EDGES, loops], dim=1)))
+    torch.testing.assert_close(looped(x, EDGES), GINConv.forward(looped, x, EDGES))  # what explainers call
+
+
+def test_every_layer_of_an_encoder_has_self_loops_or_none() -> None:
+    loops = {
+        wanted: [layer.self_loops for layer in GINEncoder(5, num_layers=3, self_loops=wanted).convs]
+        for wanted in (False, True)
+    }
+    assert loops == {False: [False] * 3, True: [True] * 3}
+    assert [layer.self_loops for layer in GINEncoder(5).convs] == [False, False]
+
+
 @pytest.mark.parametrize("node", [-1, 23])
 @pytest.mark.parametrize("end", [0, 1])
 def test_edges_that_point_nowhere_are_refused(node: int, end: int) -> None:

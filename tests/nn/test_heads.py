@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -19,6 +21,20 @@ def test_layers_of_a_head() -> None:
         for layers in (0, 1, 2)
     }  # fmt: skip
     assert sizes == {0: [(7, 3)], 1: [(7, 128), (128, 3)], 2: [(7, 128), (128, 128), (128, 3)]}
+
+
+def test_places_of_dropout() -> None:
+    """After every hidden layer, or once, before the second one."""
+
+    def kinds(**options: Any) -> list[str]:
+        return [type(module).__name__ for module in prediction_head(7, 3, dropout=0.2, **options)]
+
+    hidden, dropout = ["Linear", "ReLU"], ["Dropout"]
+    assert kinds() == [*hidden, *dropout, *hidden, *dropout, "Linear"]
+    assert kinds(single_dropout=True) == [*hidden, *dropout, *hidden, "Linear"]
+    assert kinds(single_dropout=True, hidden_layers=1) == kinds(hidden_layers=1) == [*hidden, *dropout, "Linear"]
+    head = prediction_head(7, 3, dropout=0.2, single_dropout=True)
+    assert [module.p for module in head if isinstance(module, nn.Dropout)] == [0.2]
 
 
 @pytest.mark.parametrize("wrong", [{"hidden_layers": -1}, {"dropout": 1.0}])

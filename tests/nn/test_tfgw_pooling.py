@@ -30,6 +30,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"alpha": torch.tensor([0.1, 0.5, 1.0]), "learn_templates": False, "learn_weights": False},
     {"alpha": 0.0, "alpha_per_template": True, "n_starts": 3, "max_iter": 50, "tol": 1e-7, "num_threads": 1},
     {"n_starts": 2, "start_kinds": ["anchored"]},
+    {"free_diagonal": True},
 ]
 
 
@@ -88,6 +89,8 @@ def test_number_of_parameters() -> None:
     assert count(learn_weights=False) == features + upper + 1
     assert count(directed=True) == features + weights + 2 * upper + 1
     assert count(structure="precomputed") == features + weights + upper + K * M + 1
+    assert count(free_diagonal=True) == features + weights + upper + K * M + 1
+    assert count(free_diagonal=True, directed=True) == features + weights + 2 * upper + K * M + 1
     assert count(learn_templates=False, learn_weights=False, alpha=1.0) == 0
 
 
@@ -135,6 +138,35 @@ def test_entries_get_the_gradient_of_all_their_places(structure: str, directed: 
     torch.testing.assert_close(layer.structure_entries.grad, expected[:, rows, cols], rtol=1e-14, atol=0)
 
 
+@pytest.mark.parametrize("structure", ["adjacency", "shortest_path"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_free_diagonal_starts_at_0(structure: str, directed: bool) -> None:
+    layer = make_layer(structure=structure, directed=directed, free_diagonal=True)
+    is_diagonal = torch.eye(M, dtype=torch.bool)
+    assert not layer.template_structure[:, is_diagonal].any()
+    assert float(layer.template_structure[:, ~is_diagonal].min()) > 0
+
+
+def test_a_free_diagonal_is_learned_and_only_clamped() -> None:
+    data, layer = random_batch(), make_layer(free_diagonal=True, alpha=1.0)
+    diagonal = torch.linspace(0.2, 0.9, K * M, dtype=torch.float64).reshape(K, M)
+    layer.set_templates(random_structure(1, K, M) + torch.diag_embed(diagonal), layer.template_features.detach())
+    layer(data.x, data.edge_index, data.batch).sum().backward()
+    entry = layer._entry_index[0, :: M + 1]
+    gradient = layer.structure_entries.grad[:, entry]
+    plans = layer.solve(data.x, data.edge_index, data.batch).plans
+    C = torch.zeros(data.num_nodes, data.num_nodes, dtype=torch.float64)
+    C[data.edge_index[0], data.edge_index[1]] = 1
+    matched = torch.einsum("ika,ij,jka->ka", plans, C, plans)
+    expected = len(SIZES) * 2 * diagonal / M**2 - 2 * matched  # ∂C̄ = 2 C̄∘h̄h̄ᵀ − 2 TᵀCT, summed over the graphs
+    torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
+    optimizer = torch.optim.SGD([layer.structure_entries], lr=1.0)
+    optimizer.step()
+    found = layer.template_structure.diagonal(dim1=1, dim2=2)
+    torch.testing.assert_close(found, (diagonal - expected).clamp(0, 1), rtol=1e-9, atol=1e-12)
+    assert 0 < int((found > 0).sum()) <= K * M
+
+
 @traces_named_tuples
 def test_compiled_as_one_graph() -> None:
     data, layer = random_batch(), make_layer()
@@ -169,14 +201,15 @@ def test_templates_of_one_node() -> None:
         )  # the sum of C² over n²
 
 
+@pytest.mark.parametrize("free_diagonal", [False, True])
 @pytest.mark.parametrize("structure", ["adjacency", "shortest_path", "precomputed"])
 @pytest.mark.parametrize("directed", [False, True])
-def test_set_templates_round_trip(structure: str, directed: bool) -> None:
-    layer = make_layer(structure=structure, directed=directed)
+def test_set_templates_round_trip(structure: str, directed: bool, free_diagonal: bool) -> None:
+    layer = make_layer(structure=structure, directed=directed, free_diagonal=free_diagonal)
     C = random_structure(1, K, M)
     if directed:
         C = C * torch.linspace(0.5, 1, M, dtype=torch.float64)
-    if structure == "precomputed":
+    if free_diagonal or structure == "precomputed":
         C = C + torch.eye(M, dtype=torch.float64)
     features = torch.randn(K, M, CHANNELS, dtype=torch.float64)
     weights = random_weights(2, zeros=True)

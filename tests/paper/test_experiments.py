@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ def test_every_experiment_can_be_planned(name: str) -> None:
             series = plan(experiment, Options(preset=preset, protocol=protocol))
             assert len(series) == len(experiment.rows) * len(experiment.datasets)
             for one in series:
-                assert (one.total > 0) == (one.row.path is not None)
+                assert (one.total > 0) == (one.row.path is not None and one.not_run is None)
 
 
 def test_the_grid_of_the_paper() -> None:
@@ -50,6 +52,63 @@ def test_cells_of_the_protocols() -> None:
     assert plan(table, Options(protocol="paper"), **chosen)[0].total == 3 * 10
     assert plan(table, Options(preset="full"), **chosen)[0].total == 24 * 10 + 10 * 3
     assert plan(table, Options(preset="full", protocol="paper"), **chosen)[0].total == 20 * 24 * 10
+
+
+VARIANTS = {
+    "tfgw": {},
+    "tfgw-self-loops": {"self_loops": True},
+    "tfgw-free-diagonal": {"free_diagonal": True},
+    "tfgw-balanced-batches": {"balanced_batches": True},
+    "tfgw-evaluated-selection": {"selection": "evaluated"},
+    "tfgw-single-dropout": {"single_dropout": True},
+    "tfgw-relu": {"activation": True},
+}
+
+
+def test_the_reproduction_has_every_variant_alone_and_all_together() -> None:
+    """Everything else is the same in all rows, and the plain row is the benchmark's."""
+    found = load_experiment("reproduction")
+    rows = {row.model: row for row in found.rows}
+    everything = {name: value for changes in VARIANTS.values() for name, value in changes.items()}
+    without_templates = {name: value for name, value in everything.items() if name != "free_diagonal"}
+    expected = VARIANTS | {"tfgw-all": everything, "gin": {}, "gin-all": without_templates}
+    assert rows.keys() == expected.keys()
+    for dataset, preset in product(found.datasets, ("quick", "full")):
+        plain = {model: found.configurations(rows[model], dataset, preset)[0] for model in ("tfgw", "gin")}
+        assert all(configuration["dropout"] > 0 for configuration in plain.values())
+        for model, changes in expected.items():
+            (configuration,) = found.configurations(rows[model], dataset, preset)
+            assert configuration.pop("recipe", {}) == changes
+            assert configuration == plain[model.partition("-")[0]]
+    table = load_experiment("table2")
+    benchmark = {row.model: row for row in table.rows}
+    for model, same in (("tfgw", "tfgw-adj"), ("gin", "gin")):
+        for dataset in found.datasets:
+            (configuration,) = found.configurations(rows[model], dataset, "full")
+            assert configuration in table.configurations(benchmark[same], dataset, "full")
+            assert rows[model].paper[dataset] == benchmark[same].paper[dataset]
+
+
+def test_the_reproduction_has_many_holdouts() -> None:
+    found = load_experiment("reproduction")
+    for one in plan(found, Options(preset="full")):
+        assert (one.protocol.name, one.sizes["holdouts"], one.sizes["folds"]) == ("paper", 50, 10)
+        assert one.configurations[0]["epochs"] == 500
+    for one in plan(found, Options()):
+        assert (one.sizes["holdouts"], one.sizes["folds"]) == (20, 1)
+
+
+def test_a_model_that_is_not_run_has_a_reason_and_no_cells(tmp_path: Path) -> None:
+    reason = "not_run = { smoke = { MUTAG = 'too large' }, full = { PTC_MR = 'too slow' } }"
+    path = write_experiment(tmp_path, f'class = "tfgw.baselines:GIN"\n{reason}\n', presets="folds = 3")
+    path.write_text(re.sub("datasets = .*", 'datasets = ["MUTAG", "PTC_MR"]', path.read_text()))
+    mine = load_experiment(str(path))
+    found = {preset: plan(mine, Options(preset=preset)) for preset in PRESETS}
+    reasons = {preset: [one.not_run for one in series] for preset, series in found.items()}
+    assert reasons == {"smoke": ["too large", None], "quick": [None, None], "full": [None, "too slow"]}
+    missing, planned = found["smoke"]
+    assert (missing.has_cells, missing.total, missing.first_cells()) == (False, 0, [])
+    assert (planned.has_cells, planned.total) == (True, 3 * 4)
 
 
 def test_values_by_dataset_need_an_entry_or_a_default(tmp_path: Path) -> None:

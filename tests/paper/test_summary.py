@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.paper.small import CYCLES, GRID, experiment
@@ -76,6 +77,40 @@ def test_a_single_fold_has_no_deviation(tmp_path: Path) -> None:
         put(records, cell, 0.25, validation_accuracy=0.5, train_accuracy=0.75)
     found = summarise(series, records)
     assert (found.test, found.deviation, found.units, found.gpu) == (0.25, None, 1, "no")
+
+
+PUBLISHED = "paper = {{ '{folder}/shapes' = [65.0, 3.0] }}\n"
+
+
+def test_share_of_holdouts_that_reach_the_paper(tmp_path: Path) -> None:
+    """The paper has 65 %. Test accuracies of the hold-outs are 60, 65 (a little less in floating point) and 70 %;
+    validation accuracies are 65 % once. The fourth hold-out is not finished."""
+    model = CYCLES + PUBLISHED.format(folder=tmp_path)
+    series, records = series_of(tmp_path, model, protocol="paper", presets="holdouts = 4\nfolds = 3")
+    tests = {0: (0.5, 0.6, 0.7), 1: (0.35, 0.7, 0.9), 2: (0.7, 0.7, 0.7), 3: (1.0, 1.0, 1.0)}
+    for cell in series.first_cells():
+        accuracies = {"validation_accuracy": 0.65 if cell.split_seed == 1 else 0.64, "train_accuracy": 1.0}
+        if (cell.split_seed, cell.fold) != (3, 2):
+            put(records, cell, tests[cell.split_seed][cell.fold], **accuracies)
+    assert np.mean(tests[1]) < 0.65
+    found = summarise(series, records)
+    assert found.units == 3
+    assert found.test_reached == pytest.approx(2 / 3)
+    assert found.validation_reached == pytest.approx(1 / 3)
+
+
+def test_only_repetitions_of_a_published_measurement_are_compared_with_it(tmp_path: Path) -> None:
+    presets = "holdouts = 1\nfolds = 2"
+    for number, (protocol, paper) in enumerate((("paper", ""), ("fair", PUBLISHED))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        model = CYCLES + paper.format(folder=folder)
+        series, records = series_of(folder, model, protocol=protocol, presets=presets)
+        for cell in series.first_cells():
+            put(records, cell, 0.75, validation_accuracy=0.5, train_accuracy=1.0)
+        found = summarise(series, records)
+        assert found.test == 0.75
+        assert (found.test_reached, found.validation_reached) == (None, None)
 
 
 def test_records_by_configuration(tmp_path: Path) -> None:

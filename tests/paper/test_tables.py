@@ -55,6 +55,55 @@ def test_a_caption_with_results(tmp_path: Path) -> None:
     assert caption(mine, series.protocol, Options(preset="full"), [])[2:] == list(series.protocol.caption)
 
 
+def test_the_caption_names_rows_of_an_uncommitted_tree(tmp_path: Path) -> None:
+    mine, series, records = planned(tmp_path, CYCLES)
+    for cell, commit in zip(series.first_cells(), ("1a2b", "1a2b-dirty", "3c4d-dirty", None), strict=False):
+        put(records, cell, 0.5, validation_accuracy=0.5, train_accuracy=1.0)
+        record = records.get(cell)
+        records.put(record | {"run": record["run"] | ({"versions": {"commit": commit}} if commit else {})})
+    found = summarise(series, records)
+    assert (found.done, found.uncommitted, found.commits) == (4, 2, ["1a2b", "1a2b-dirty", "3c4d-dirty"])
+    (line,) = [line for line in lines_of(mine, series, records) if "uncommitted" in line]
+    assert line == f"Cells that were run with uncommitted changes of the code: {series.dataset}, It (2 of 4)."
+
+
+def test_a_reason_takes_the_place_of_a_result(tmp_path: Path) -> None:
+    model = f"{CYCLES}not_run = {{ smoke = {{ '{tmp_path}/shapes' = 'too large' }} }}\n"
+    mine, series, records = planned(tmp_path, model)
+    summaries: Summaries = [(series, summarise(series, records))]
+    header, row = table_rows(mine, series.protocol, summaries)
+    named = dict(zip(header, row, strict=True))
+    assert (named["ours, test"], named["cells"]) == ("too large", "0/0")
+    (entry,) = table_data(summaries)
+    assert (entry["not_run"], entry["done"], entry["total"]) == ("too large", 0, 0)
+
+
+def test_shares_of_holdouts_are_in_rows_and_data(tmp_path: Path) -> None:
+    model = f"{CYCLES}paper = {{ '{tmp_path}/shapes' = [60.0, 3.0] }}\n"
+    mine = experiment(tmp_path, model, protocol="paper", presets="holdouts = 4\nfolds = 1")
+    (series,) = plan(mine, SMOKE)
+    records = Records(tmp_path / "results")
+    for cell, test in zip(series.first_cells(), (0.5, 0.7, 0.8, 0.9), strict=True):
+        put(records, cell, test, validation_accuracy=0.5 + 0.1 * (test == 0.9), train_accuracy=1.0)
+    summaries: Summaries = [(series, summarise(series, records))]
+    header, row = table_rows(mine, series.protocol, summaries)
+    named = dict(zip(header, row, strict=True))
+    assert (named["test ≥ paper"], named["validation ≥ paper"]) == ("75.0", "25.0")
+    (entry,) = table_data(summaries)
+    assert (entry["test_reached"], entry["validation_reached"]) == (0.75, 0.25)
+    assert "Only 1 of the 10 models of a hold-out was trained." in lines_of(mine, series, records)
+
+
+def test_the_caption_names_folds_only_if_some_are_left_out(tmp_path: Path) -> None:
+    for folds, expected in ((10, []), (3, ["Only 3 of the 10 models of a hold-out were trained."])):
+        folder = tmp_path / str(folds)
+        folder.mkdir()
+        mine = experiment(folder, CYCLES, protocol="paper", presets=f"holdouts = 1\nfolds = {folds}")
+        (series,) = plan(mine, SMOKE)
+        found = lines_of(mine, series, Records(folder / "results"))
+        assert [line for line in found if line.startswith("Only")] == expected
+
+
 def test_rows_and_data_are_of_one_summary(tmp_path: Path) -> None:
     mine, series, records = planned(tmp_path, f"{CYCLES}paper = {{ '{tmp_path}/shapes' = [91.5, 2.0] }}\n")
     for cell in series.first_cells()[:8]:

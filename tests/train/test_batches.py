@@ -6,7 +6,7 @@ from torch_geometric.data import Batch
 from tests.train.small import cycles_and_stars
 from tfgw.datasets import ShortestPaths, from_data_list
 from tfgw.train import TrainConfig
-from tfgw.train.batches import GraphStore, epoch_batches, shuffled
+from tfgw.train.batches import GraphStore, balanced_batches, epoch_batches, shuffled
 from tfgw.train.epoch_plan import EpochPlan
 
 
@@ -46,6 +46,39 @@ def test_stratified_batches_have_the_proportions_of_the_whole() -> None:
     for batch in order.split(20):
         counts = classes[batch].bincount(minlength=3)
         assert (counts - torch.tensor([12, 6, 2])).abs().max() <= 1
+
+
+@pytest.mark.parametrize(("batch_size", "counts"), [(32, [10, 10, 10]), (100, [33, 33, 33]), (2, [1, 1, 1])])
+def test_balanced_batches_have_equally_many_graphs_of_each_class(batch_size: int, counts: list[int]) -> None:
+    """Of the third class, ten graphs are repeated for 33 places: each is there three or four times."""
+    classes = torch.tensor([0] * 60 + [1] * 35 + [2] * 10)
+    batches = balanced_batches(classes, batch_size, rng=np.random.default_rng(3))
+    assert len(batches) == -(-105 // batch_size)
+    for batch in batches:
+        assert classes[batch].bincount().tolist() == counts
+        often = batch.bincount(minlength=105)
+        assert int(often[:95].max()) == 1
+        assert int(often[95:].max()) - int(often[95:].min()) <= 1
+
+
+def test_balanced_batches_are_drawn_anew_in_every_step() -> None:
+    classes = torch.tensor([0] * 60 + [1] * 40)
+    batches = balanced_batches(classes, 20, rng=np.random.default_rng(4))
+    assert len(torch.cat(batches).unique()) < 100  # a pass over all graphs would have each of them once
+    assert not any(torch.equal(classes[batch], classes[batch].sort().values) for batch in batches)
+    few = balanced_batches(torch.tensor([0, 0, 0, 1, 1]), 128, rng=np.random.default_rng(5))
+    assert [len(batch) for batch in few] == [4]  # no more graphs than there are
+
+
+def test_an_epoch_of_balanced_batches() -> None:
+    store = GraphStore(cycles_and_stars(25), dtype=torch.float32)
+    config = TrainConfig(seed=5, batch_size=8, balanced_batches=True)
+    plans = [EpochPlan.of(epoch, config, store, rank=0, processes=1) for epoch in (1, 1, 2)]
+    assert [len(batch) for batch in plans[0].batches] == [8, 8, 8, 8]
+    assert plans[0].num_graphs == 32
+    assert all(store.y[batch].bincount().tolist() == [4, 4] for batch in plans[0].batches)
+    first, again, next_epoch = ([batch.tolist() for batch in plan.batches] for plan in plans)
+    assert first == again != next_epoch
 
 
 def test_a_small_last_batch_joins_the_one_before() -> None:

@@ -15,7 +15,8 @@ def test_defaults_are_the_papers() -> None:
     )  # fmt: skip
     assert (config.betas, config.template_lr, config.schedule) == ((0.9, 0.99), None, "constant")
     assert (config.weight_decay, config.label_smoothing, config.patience) == (0, 0, None)
-    assert (config.fresh_statistics, config.stratified) == (False, False)
+    assert config.selection == "running"
+    assert (config.fresh_statistics, config.stratified, config.balanced_batches) == (False, False, False)
     assert (config.precision, config.accelerator, config.devices, config.seed) == ("float64", "auto", 1, 0)
     assert config.checkpoint_seconds == 10
 
@@ -56,6 +57,7 @@ def test_shares_are_less_than_one(name: str) -> None:
         ("task", ["classification", "regression", "multilabel"]),
         ("precision", ["float64", "float32", "bf16"]),
         ("schedule", ["constant", "one_cycle"]),
+        ("selection", ["running", "evaluated"]),
     ],
 )
 def test_names_of_settings(name: str, allowed: list[str]) -> None:
@@ -65,10 +67,15 @@ def test_names_of_settings(name: str, allowed: list[str]) -> None:
         TrainConfig(**{name: "other"})
 
 
-@pytest.mark.parametrize("changes", [{"stratified": True}, {"label_smoothing": 0.1}])
+@pytest.mark.parametrize("changes", [{"stratified": True}, {"balanced_batches": True}, {"label_smoothing": 0.1}])
 @pytest.mark.parametrize("task", ["regression", "multilabel"])
 def test_settings_of_classification_only(changes: dict[str, Any], task: str) -> None:
     TrainConfig(**changes)
     (name,) = changes
     with pytest.raises(ValueError, match=rf"^{name}: only for classification, but task is '{task}'"):
         TrainConfig(**changes, task=task)
+
+
+def test_batches_are_stratified_or_balanced() -> None:
+    with pytest.raises(ValueError, match="balanced_batches: cannot be combined with stratified"):
+        TrainConfig(stratified=True, balanced_batches=True)

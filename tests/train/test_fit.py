@@ -1,4 +1,5 @@
 import logging
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from tfgw.datasets import GraphDataset
 from tfgw.nn import GINModel
 from tfgw.train import EpochRecord, Kept, TrainConfig, evaluate, fit, outputs
 from tfgw.train.batches import GraphStore
+from tfgw.train.epoch_plan import EpochPlan
+from tfgw.train.evaluate import Evaluation
 from tfgw.train.history import is_worth_keeping
 from tfgw.train.schedules import lr_factor
+from tfgw.train.trainer import Trainer
 
 SHORT = TrainConfig(epochs=6, batch_size=7, accelerator="cpu")
 
@@ -61,6 +65,19 @@ def test_the_validation_loss_is_that_of_the_model_to_all_digits() -> None:
     expected = evaluate(model, validation, task="classification")
     assert record.validation_loss == pytest.approx(expected.loss, rel=1e-13)
     assert record.validation_score == pytest.approx(expected.score, rel=1e-13)
+
+
+def test_the_running_loss_is_the_mean_over_the_graphs_of_balanced_batches() -> None:
+    """The learning rate is so small that steps change nothing."""
+    train = cycles_and_stars(25)[[*range(0, 24, 2), 1, 3, 5]]  # 12 stars and 3 cycles
+    config = TrainConfig(epochs=1, batch_size=14, balanced_batches=True, accelerator="cpu", lr=1e-300)
+    model = small_model(train, layers=0)
+    result = fit(model, train, config=config)
+    scores = outputs(model, train).log_softmax(1)
+    losses = -scores.gather(1, train.y[:, None])[:, 0]
+    drawn = torch.cat(EpochPlan.of(1, config, GraphStore(train, dtype=torch.float64), rank=0, processes=1).batches)
+    assert len(drawn) == 28 != len(train)
+    assert result.records[0].loss == pytest.approx(float(losses[drawn].mean()), rel=1e-9)
 
 
 class Penalised(GINModel):
@@ -135,6 +152,51 @@ def test_the_papers_rule_wants_validation_and_training_score() -> None:
     assert not is_worth_keeping(better._replace(score=0.7), kept)
     assert not is_worth_keeping(better._replace(validation_score=0.8), kept)
     assert not is_worth_keeping(better._replace(validation_score=None), None)
+
+
+def test_an_evaluated_selection_measures_the_training_graphs_in_evaluation_mode() -> None:
+    """With dropout, the running score differs from it."""
+    train, validation = cycles_and_stars(), cycles_and_stars(seed=1)
+    config = TrainConfig(epochs=12, validate_every=3, selection="evaluated", batch_size=7, accelerator="cpu")
+    model, shorter = (small_model(train, dropout=0.6) for _ in range(2))
+    result = fit(model, train, validation, config=config)
+    assert result.kept.score == pytest.approx(evaluate(model, train, task="classification").score)
+    assert result.kept.validation_score == pytest.approx(evaluate(model, validation, task="classification").score)
+    assert result.kept.score != result.records[result.kept.epoch - 1].score
+    fit(shorter, train, config=replace(config, epochs=result.kept.epoch))
+    assert same_weights(model, shorter)  # evaluations do not disturb the training
+
+
+def test_an_evaluated_selection_compares_with_the_best_validation_of_all_epochs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second epoch has the best validation score, but too low a training score to be kept."""
+    validation_scores, training_scores = [0.5, 0.9, 0.7, 0.9], [0.6, 0.5, 0.8, 0.7]
+    train = cycles_and_stars()
+
+    def kept_epoch(selection: str) -> int:
+        found = iter([value for pair in zip(validation_scores, training_scores, strict=True) for value in pair])
+        config = TrainConfig(epochs=4, validate_every=1, selection=selection, accelerator="cpu")
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "_evaluate", lambda *_: Evaluation(0.0, next(found)))
+            if selection == "running":
+                found = iter(validation_scores)
+                running = iter(training_scores)
+                patch.setattr(Trainer, "_pass", _with_scores(Trainer._pass, running))
+            return fit(small_model(train, layers=0), train, train, config=config).kept.epoch
+
+    assert kept_epoch("running") == 3  # not below the first epoch, the last one kept
+    assert kept_epoch("evaluated") == 4  # the third is below the second
+
+
+def _with_scores(run_epoch: Callable, scores: Iterator[float]) -> Callable:
+    """The same training with made-up running scores."""
+
+    def changed(self: Trainer) -> tuple[Evaluation, dict[str, float]]:
+        evaluation, templates = run_epoch(self)
+        return evaluation._replace(score=next(scores)), templates
+
+    return changed
 
 
 def test_early_stopping_ends_a_run_that_keeps_nothing() -> None:

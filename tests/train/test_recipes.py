@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tests.train.small import cycles_and_stars, regression_data, small_model
-from tfgw.baselines import GIN, OTGNN, DiffPool, DropGIN
+from tfgw.baselines import GIN, MLP, OTGNN, DiffPool, DropGIN
 from tfgw.datasets import GraphDataset
 from tfgw.estimators import TFGWClassifier, TFGWRegressor
 from tfgw.nn import TFGWConfig, TFGWModel
@@ -244,6 +244,24 @@ def test_parameters_come_before_the_recipe() -> None:
     own = TFGWClassifier(recipe={"hidden_layers": 0}, **settings).fit(graphs, labels).model_
     assert own.config.hidden_layers == 0
     assert own.config.readout == "distances"
+
+
+@pytest.mark.parametrize("kind", [TFGWClassifier, GIN, OTGNN, DropGIN])
+def test_self_loops_of_a_recipe_are_in_every_encoder(kind: type) -> None:
+    graphs, labels = labelled(12)
+    settings = {"epochs": 1, "num_layers": 2, "width": 5, "accelerator": "cpu", "random_state": 0}
+    for recipe, loops in (("paper", [False, False]), ({"self_loops": True}, [True, True])):
+        model = kind(recipe=recipe, **settings).fit(graphs, labels).model_
+        assert [layer.self_loops for layer in model.encoder.convs] == loops
+
+
+@pytest.mark.parametrize("kind", [TFGWClassifier, GIN, OTGNN, DropGIN, DiffPool, MLP])
+def test_single_dropout_of_a_recipe_is_in_every_head(kind: type) -> None:
+    graphs, labels = labelled(12)
+    settings = {"epochs": 1, "dropout": 0.25, "accelerator": "cpu", "random_state": 0}
+    for recipe, rates in (("paper", [0.25, 0.25]), ({"single_dropout": True}, [0.25])):
+        head = kind(recipe=recipe, **settings).fit(graphs, labels).model_.head
+        assert [module.p for module in head.modules() if isinstance(module, nn.Dropout)] == rates
 
 
 def test_a_regressor_takes_the_recipe() -> None:

@@ -44,7 +44,7 @@ class DiffPool(NeuralBaseline):
 
     original_settings: ClassVar = {"batch_size": 32, "lr": 0.001}
 
-    recipe_options: ClassVar = ("hidden_layers", "normalize")
+    recipe_options: ClassVar = ("single_dropout", "hidden_layers", "normalize")
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "DiffPoolModel":
         nodes = max(graph.num_nodes for graph in train)

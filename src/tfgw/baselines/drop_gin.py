@@ -44,7 +44,7 @@ class DropGIN(NeuralBaseline):
     num_runs: int | None = None
     drop_probability: float | None = None
 
-    recipe_options: ClassVar = ("hidden_layers", "normalize", "activation")
+    recipe_options: ClassVar = ("single_dropout", "hidden_layers", "normalize", "activation", "self_loops")
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "DropGINModel":
         nodes = sum(graph.num_nodes for graph in train) / len(train)

@@ -31,7 +31,7 @@ class GIN(NeuralBaseline):
     width: int | None = None
     dropout: float | None = None
 
-    recipe_options: ClassVar = ("hidden_layers", "normalize", "activation")
+    recipe_options: ClassVar = ("single_dropout", "hidden_layers", "normalize", "activation", "self_loops")
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> GINModel:
         options = self._architecture(settings)

@@ -31,7 +31,7 @@ class MLP(NeuralBaseline):
 
     dropout: float | None = None
 
-    recipe_options: ClassVar = ("hidden_layers", "normalize")
+    recipe_options: ClassVar = ("single_dropout", "hidden_layers", "normalize")
 
     def _stack(self, graphs: list[Data], y: Tensor | None = None, *, classes: tuple[Any, ...] = ()) -> GraphDataset:
         """Replace every graph by a single node whose features are the summary of the graph."""

@@ -43,7 +43,7 @@ class OTGNN(NeuralBaseline):
     learn_weights: bool = TFGWConfig.learn_weights
     num_threads: int | None = None
 
-    recipe_options: ClassVar = ("hidden_layers", "normalize", "activation")
+    recipe_options: ClassVar = ("single_dropout", "hidden_layers", "normalize", "activation", "self_loops")
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "OTGNNModel":
         options = self._architecture(settings)
@@ -75,11 +75,14 @@ class OTGNNModel(nn.Module):
         num_layers: int = TFGWConfig.num_layers,
         width: int = TFGWConfig.width,
         activation: bool = TFGWConfig.activation,
+        self_loops: bool = TFGWConfig.self_loops,
         learn_weights: bool = TFGWConfig.learn_weights,
         **head: Unpack[HeadOptions],
     ) -> None:
         super().__init__()
-        self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers, activation=activation)
+        self.encoder = GINEncoder(
+            in_channels, width=width, num_layers=num_layers, activation=activation, self_loops=self_loops
+        )
         self.pool = TWPooling(self.encoder.out_channels, num_templates, template_nodes, learn_weights=learn_weights)
         self.head = prediction_head(num_templates, out_channels, **head)
 

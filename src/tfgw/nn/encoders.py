@@ -25,12 +25,17 @@ class GINLayer(GINConv):
     """``GINConv`` without the overhead of message passing in Python: the same operations, in half the time.
 
     ε is fixed at 0: the features of a node are added to the sum over its neighbours.
+
+    Args:
+        network: Network applied to the sums.
+        self_loops: Whether every node is its own neighbour as well, so that its features are added twice (ε = 1).
     """
 
     supports_padding = True
 
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__(network)
+    def __init__(self, network: nn.Module, *, self_loops: bool = False) -> None:
+        super().__init__(network, eps=float(self_loops))
+        self.self_loops = self_loops
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         if self.explain:  # explainers of PyTorch Geometric mask the messages
@@ -41,7 +46,7 @@ class GINLayer(GINConv):
             sums = torch.zeros_like(x).scatter_add_(0, target.unsqueeze(1).expand_as(messages), messages)
         except (IndexError, RuntimeError):
             return super().forward(x, edge_index)  # raises a clear error for invalid edges
-        return self.nn(sums + x)
+        return self.nn(sums + (2 * x if self.self_loops else x))
 
 
 class GINEncoder(nn.Module):
@@ -52,6 +57,7 @@ class GINEncoder(nn.Module):
         width: Number of features per layer.
         num_layers: Number of layers L; with 0, the encoding is the raw features.
         activation: Whether a ReLU follows the batch normalisation at the end of each layer.
+        self_loops: Whether every node is its own neighbour as well.
 
     Attributes:
         out_channels: ``in_channels + num_layers * width``.
@@ -59,7 +65,15 @@ class GINEncoder(nn.Module):
 
     supports_padding = True
 
-    def __init__(self, in_channels: int, *, width: int = 16, num_layers: int = 2, activation: bool = False) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        *,
+        width: int = 16,
+        num_layers: int = 2,
+        activation: bool = False,
+        self_loops: bool = False,
+    ) -> None:
         super().__init__()
         if num_layers < 0:
             raise ValueError(f"num_layers: must not be negative, got {num_layers}")
@@ -68,7 +82,9 @@ class GINEncoder(nn.Module):
         self.in_channels = in_channels
         self.out_channels = in_channels + num_layers * width
         inputs = [in_channels, *[width] * num_layers]
-        self.convs = nn.ModuleList(GINLayer(_perceptron(size, width)) for size in inputs[:num_layers])
+        self.convs = nn.ModuleList(
+            GINLayer(_perceptron(size, width), self_loops=self_loops) for size in inputs[:num_layers]
+        )
         norms = [BatchNorm(width) for _ in range(num_layers)]
         self.norms = nn.ModuleList(nn.Sequential(norm, nn.ReLU()) if activation else norm for norm in norms)
 

@@ -34,7 +34,10 @@ class TFGWConfig:
         num_layers: Number of GIN layers L.
         width: Number of features per GIN layer.
         activation: Whether each GIN layer ends with a ReLU.
+        self_loops: Whether GIN layers count every node as its own neighbour as well. The structure matrix of the
+            pooling layer has no self-loops.
         dropout: Dropout rate of the head.
+        single_dropout: Whether dropout follows only the first hidden layer of the head, instead of every hidden layer.
         hidden_layers: Number of hidden layers of the head.
         normalize: Whether to normalise each entry of the head's input to mean 0 and variance 1 over a batch.
         readout: Input of the head: ``"distances"``, or the distances and the sum or mean of the encoded nodes,
@@ -42,6 +45,7 @@ class TFGWConfig:
         square_root: Whether to apply a square root to the distances before the head.
         structure: Kind of structure matrix. This and the following arguments are those of :class:`TFGWPooling`.
         directed: Whether templates may be asymmetric.
+        free_diagonal: Whether the diagonal of the template structures is learned.
         alpha: Fixed trade-off between features (0) and structure (1). ``None`` learns it, starting at ``alpha_init``.
         alpha_init: Initial value of a learned α.
         alpha_per_template: Whether to learn a separate α for each template.
@@ -60,13 +64,16 @@ class TFGWConfig:
     num_layers: int = 2
     width: int = 16
     activation: bool = False
+    self_loops: bool = False
     dropout: float = 0.0
+    single_dropout: bool = False
     hidden_layers: int = 2
     normalize: bool = False
     readout: Readout = "distances"
     square_root: bool = False
     structure: Structure = "adjacency"
     directed: bool = False
+    free_diagonal: bool = False
     alpha: float | None = None
     alpha_init: float = 0.5
     alpha_per_template: bool = False
@@ -91,12 +98,18 @@ class TFGWConfig:
     @property
     def encoder(self) -> dict[str, Any]:
         """The settings that are arguments of :class:`GINEncoder`."""
-        return {"num_layers": self.num_layers, "width": self.width, "activation": self.activation}
+        names = ("num_layers", "width", "activation", "self_loops")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def head(self) -> HeadOptions:
         """The settings that are arguments of :func:`prediction_head`."""
-        return {"dropout": self.dropout, "hidden_layers": self.hidden_layers, "normalize": self.normalize}
+        return {
+            "dropout": self.dropout,
+            "single_dropout": self.single_dropout,
+            "hidden_layers": self.hidden_layers,
+            "normalize": self.normalize,
+        }
 
 
 class GraphInputs(TypedDict, total=False):
@@ -114,6 +127,7 @@ class GINOptions(HeadOptions, total=False):
     num_layers: int
     width: int
     activation: bool
+    self_loops: bool
 
 
 class TFGWModel(nn.Module):
@@ -191,6 +205,7 @@ class GINModel(nn.Module):
         num_layers: Number of GIN layers.
         width: Number of features per layer.
         activation: Whether each layer ends with a ReLU.
+        self_loops: Whether layers count every node as its own neighbour as well.
         **head: Options of :func:`prediction_head`.
     """
 
@@ -204,10 +219,13 @@ class GINModel(nn.Module):
         num_layers: int = GIN_LAYERS,
         width: int = TFGWConfig.width,
         activation: bool = TFGWConfig.activation,
+        self_loops: bool = TFGWConfig.self_loops,
         **head: Unpack[HeadOptions],
     ) -> None:
         super().__init__()
-        self.encoder = GINEncoder(in_channels, width=width, num_layers=num_layers, activation=activation)
+        self.encoder = GINEncoder(
+            in_channels, width=width, num_layers=num_layers, activation=activation, self_loops=self_loops
+        )
         self.head = prediction_head(self.encoder.out_channels, out_channels, **head)
 
     def embed(

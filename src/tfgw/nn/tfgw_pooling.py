@@ -46,6 +46,8 @@ class TFGWPooling(TemplateLayer):
             :class:`tfgw.datasets.ShortestPaths`); template entries stay non-negative. ``"precomputed"`` uses any matrix
             passed to ``forward``; template entries, including the diagonal, are unconstrained.
         directed: Whether C̄ may be asymmetric. Otherwise only its upper triangle is a parameter.
+        free_diagonal: Whether the diagonal of C̄ is a parameter, constrained like the other entries. Otherwise it is
+            fixed at 0, unless ``structure`` is ``"precomputed"``.
         alpha: Trade-off between features (0) and structure (1). ``None`` learns it, starting at ``alpha_init``. A
             number, or a tensor with one number per template, is fixed.
         alpha_init: Initial value of a learned α.
@@ -74,6 +76,7 @@ class TFGWPooling(TemplateLayer):
         *,
         structure: Structure = "adjacency",
         directed: bool = False,
+        free_diagonal: bool = False,
         alpha: float | Tensor | None = None,
         alpha_init: float = 0.5,
         alpha_per_template: bool = False,
@@ -91,6 +94,7 @@ class TFGWPooling(TemplateLayer):
             raise ValueError(f"structure: must be one of {', '.join(STRUCTURES)}, got {structure!r}")
         self.structure = structure
         self.directed = directed
+        self.free_diagonal = free_diagonal
         self.learn_alpha = alpha is None
         self.alpha_init = alpha_init
         self.alpha_per_template = alpha_per_template
@@ -117,21 +121,27 @@ class TFGWPooling(TemplateLayer):
 
     def _pattern(self) -> StructurePattern:
         buffers: dict[str, Any] = self._buffers  # faster than attribute access through Module.__getattr__
-        is_free = None if self.structure == "precomputed" else buffers["_is_free"]
+        is_free = None if self._has_diagonal else buffers["_is_free"]
         return StructurePattern(buffers["_entry_index"], is_free, buffers["_entry_places"])
 
     def _entries(self) -> tuple[Tensor, int]:
         """Return the index of the free entry at each position of C̄, row by row, and the number of free entries."""
-        index = entry_index(self.template_nodes, directed=self.directed, diagonal=self.structure == "precomputed")
-        return index.flatten(), int(index.max()) + (self.structure == "precomputed")
+        index = entry_index(self.template_nodes, directed=self.directed, diagonal=self._has_diagonal)
+        return index.flatten(), int(index.max()) + self._has_diagonal
+
+    @property
+    def _has_diagonal(self) -> bool:
+        return self.free_diagonal or self.structure == "precomputed"
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Reset to random templates, uniform weights and the initial α."""
+        """Reset to random templates, uniform weights and the initial α. A free diagonal starts at 0."""
         super().reset_parameters()
         self.structure_entries.uniform_(0, 1)
         if self.structure == "shortest_path":
             self.structure_entries.mul_(2).add_(1)  # hop distances of a small random graph: 1 to 3
+        if self.free_diagonal and self.structure != "precomputed":
+            self.structure_entries[:, self._entry_index[0, :: self.template_nodes + 1]] = 0
         if self.learn_alpha:
             self.alpha.fill_(self.alpha_init)
 
@@ -144,7 +154,7 @@ class TFGWPooling(TemplateLayer):
             raise ValueError(f"structure: expected shape {shape}, got {tuple(structure.shape)}")
         if not self.directed and not torch.equal(structure, structure.mT):
             raise ValueError("structure: templates must be symmetric unless the layer is directed")
-        if self.structure != "precomputed" and bool(structure.diagonal(dim1=1, dim2=2).any()):
+        if not self._has_diagonal and bool(structure.diagonal(dim1=1, dim2=2).any()):
             raise ValueError(f"structure: the diagonal must be 0 for structure={self.structure!r}")
         first = self._entry_places[:, 0].to(structure.device)
         entries = checked("structure", structure.flatten(1)[:, first], self.structure_entries)
@@ -314,9 +324,10 @@ class TFGWPooling(TemplateLayer):
         alpha = None if self.learn_alpha else fixed
         return (
             f"TFGWPooling({self.in_channels}, {self.num_templates}, {self.template_nodes}, "
-            f"structure={self.structure!r}, directed={self.directed}, alpha={alpha}, alpha_init={self.alpha_init}, "
-            f"alpha_per_template={self.alpha_per_template}, learn_templates={self.learn_templates}, "
-            f"learn_weights={self.learn_weights}, n_starts={self.n_starts}, start_kinds={self.start_kinds}, "
+            f"structure={self.structure!r}, directed={self.directed}, free_diagonal={self.free_diagonal}, "
+            f"alpha={alpha}, alpha_init={self.alpha_init}, alpha_per_template={self.alpha_per_template}, "
+            f"learn_templates={self.learn_templates}, learn_weights={self.learn_weights}, "
+            f"n_starts={self.n_starts}, start_kinds={self.start_kinds}, "
             f"max_iter={self.max_iter}, tol={self.tol}, num_threads={self.num_threads})"
         )
 

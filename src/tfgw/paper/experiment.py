@@ -53,7 +53,7 @@ class Row:
         title: Name in the table.
         path: Import path of a scikit-learn classifier for graphs, ``"package.module:Class"``. ``None`` if the row shows
             only the paper's results.
-        fixed: Constructor parameters.
+        fixed: Constructor parameters. A ``recipe`` is a name, or a table of settings that differ from the paper's.
         grid: By preset, constructor parameters with lists of values.
         presets: By preset, settings that differ for this model; see ``presets.toml``.
         by_epochs: Whether the model is trained in epochs.
@@ -61,6 +61,7 @@ class Row:
         paper: By dataset, the paper's mean and standard deviation (or parameters in thousands and milliseconds, or a
             statistic).
         note: Text to show below the table.
+        not_run: By preset and dataset, the reason why the model is not run. A table shows it instead of a result.
     """
 
     model: str
@@ -73,6 +74,7 @@ class Row:
     collect: str | None = None
     paper: dict[str, tuple[float, ...]] = field(default_factory=dict)
     note: str | None = None
+    not_run: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +114,9 @@ class Experiment:
 
     def configurations(self, row: Row, dataset: str, preset: str) -> list[dict[str, Any]]:
         """Return the constructor parameters of every configuration, in the order of the grid."""
-        fixed = {name: _for_dataset(value, dataset) for name, value in row.fixed.items()}
+        by_dataset = {name: value for name, value in row.fixed.items() if name != "recipe"}
+        fixed = {name: _for_dataset(value, dataset) for name, value in by_dataset.items()}
+        fixed |= {name: value for name, value in row.fixed.items() if name not in by_dataset}
         epochs = self.setting(row, dataset, preset, "epochs")
         if row.by_epochs and epochs != "recipe":
             fixed["epochs"] = epochs

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import torch
 
+UNCOMMITTED = "-dirty"
+"""End of the name of a commit if there were uncommitted changes."""
+
 PACKAGES = ("tfgw", "torch", "torch-geometric", "numpy", "scikit-learn")
 
 
@@ -32,7 +35,8 @@ def versions() -> dict[str, str]:
 
 
 def _commit() -> str | None:
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=10"]
+    describe = ["describe", "--always", f"--dirty={UNCOMMITTED}", "--abbrev=10"]
+    command = ["git", "-C", str(Path(__file__).parent), *describe]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -39,6 +39,7 @@ def chosen_protocol(experiment: Experiment, options: Options) -> Protocol:
 
 
 def _series(experiment: Experiment, row: Row, dataset: str, protocol: Protocol, options: Options) -> Series:
+    quoted = row.paper.get(dataset)
     return Series(
         row=row,
         dataset=dataset,
@@ -47,4 +48,6 @@ def _series(experiment: Experiment, row: Row, dataset: str, protocol: Protocol, 
         sizes={name: experiment.setting(row, dataset, options.preset, name) for name in SIZES},
         grouped=options.grouped,
         splits=None if options.splits is None else digest(splits_file(options.splits, dataset)),
+        published=None if quoted is None else quoted[0] / experiment.unit.scale,
+        not_run=row.not_run.get(options.preset, {}).get(dataset),
     )

@@ -41,6 +41,8 @@ class Series:
         sizes: Values of the preset for ``folds``, ``graphs``, ``holdouts``, ``runs`` and ``seeds``.
         grouped: Whether to keep isomorphic graphs on the same side of every split.
         splits: SHA-256 of the file of published splits. ``None`` means random splits.
+        published: The paper's mean accuracy, from 0 to 1. ``None`` if the paper has none.
+        not_run: Reason why the series has no cells. ``None`` if it has, or if the row has no class.
     """
 
     row: Row
@@ -50,11 +52,13 @@ class Series:
     sizes: dict[str, int]
     grouped: bool = False
     splits: str | None = None
+    published: float | None = None
+    not_run: str | None = None
 
     @property
     def has_cells(self) -> bool:
         """Whether there is anything to run; a row without a class only shows the paper's results."""
-        return self.row.path is not None
+        return self.row.path is not None and self.not_run is None
 
     @property
     def total(self) -> int:

@@ -6,8 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfgw.paper.calibration import calibration_error
+from tfgw.paper.machine import UNCOMMITTED
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.series import Series, finished
+
+ROUNDING = 1e-9
+"""Difference of two accuracies that is due to rounding."""
 
 
 class Summary(NamedTuple):
@@ -19,6 +23,8 @@ class Summary(NamedTuple):
         fold_deviation: For the protocol ``paper``, deviation over the folds of one hold-out, averaged over hold-outs.
         validation: Mean validation accuracy of the selected checkpoint. It was used for selection and is not a result.
         train: Mean training accuracy.
+        test_reached: For the protocol ``paper``, share of hold-outs whose mean test accuracy is at least the paper's.
+        validation_reached: The same for the mean validation accuracy of the selected checkpoints.
         calibration_error: Expected calibration error over all test graphs; ``None`` if it was not measured everywhere.
         units: Number of folds, hold-outs or seeds.
         over: Name of the units, in the plural.
@@ -33,6 +39,8 @@ class Summary(NamedTuple):
         ms_one_graph: Milliseconds per graph, with one graph per call.
         gpu: Whether a GPU was used: ``"yes"``, ``"no"`` or ``"in part"``.
         machines: Descriptions of the machines.
+        commits: Commits of the code that ran the cells; those with uncommitted changes end in ``-dirty``.
+        uncommitted: Number of finished cells that were run with uncommitted changes.
     """
 
     test: float | None
@@ -40,6 +48,8 @@ class Summary(NamedTuple):
     fold_deviation: float | None
     validation: float | None
     train: float | None
+    test_reached: float | None
+    validation_reached: float | None
     calibration_error: float | None
     units: int
     over: str
@@ -54,6 +64,8 @@ class Summary(NamedTuple):
     ms_one_graph: float | None
     gpu: str
     machines: list[str]
+    commits: list[str]
+    uncommitted: int
 
 
 def summarise(series: Series, records: Records) -> Summary:
@@ -64,14 +76,17 @@ def summarise(series: Series, records: Records) -> Summary:
     averaged = [record for group in groups for record in group]
     tests = [np.array([record["result"]["test_accuracy"] for record in group]) for group in groups]
     last = done[-1] if done else {"result": {}, "run": {}}
+    commits = [commit for record in done if (commit := record["run"].get("versions", {}).get("commit"))]
     return Summary(
         test=_mean([test.mean() for test in tests]),
         deviation=_deviation([test.mean() for test in tests]),
         fold_deviation=_mean([test.std(ddof=1) for test in tests if len(test) > 1])
-        if series.protocol.shows_fold_deviation
+        if series.protocol.repeats_the_paper
         else None,
         validation=mean_result(averaged, "validation_accuracy"),
         train=mean_result(averaged, "train_accuracy"),
+        test_reached=_share_reached(series, groups, "test_accuracy"),
+        validation_reached=_share_reached(series, groups, "validation_accuracy"),
         calibration_error=_calibration_error(averaged),
         units=len(groups),
         over=series.protocol.over,
@@ -86,6 +101,8 @@ def summarise(series: Series, records: Records) -> Summary:
         ms_one_graph=last["run"].get("ms_one_graph"),
         gpu=_gpu(done),
         machines=sorted({_machine_text(record["run"]["machine"]) for record in done}),
+        commits=sorted(set(commits)),
+        uncommitted=sum(commit.endswith(UNCOMMITTED) for commit in commits),
     )
 
 
@@ -102,6 +119,14 @@ def mean_result(records: Iterable[Record], name: str) -> float | None:
     """Return the mean of one entry of the results; ``None`` if there are no records or a value is missing."""
     values: list[Any] = [record["result"][name] for record in records]
     return None if not values or None in values else float(np.mean(values))
+
+
+def _share_reached(series: Series, groups: list[list[Record]], name: str) -> float | None:
+    """Return the share of groups whose mean is at least the paper's; ``None`` if there is nothing to compare."""
+    means = [mean_result(group, name) for group in groups]
+    if series.published is None or not series.protocol.repeats_the_paper or not means or None in means:
+        return None
+    return float(np.mean([mean >= series.published - ROUNDING for mean in means if mean is not None]))
 
 
 def _calibration_error(records: Iterable[Record]) -> float | None:

@@ -25,6 +25,7 @@ def table_data(summaries: Summaries) -> list[dict[str, Any]]:
             "model": series.row.model,
             "protocol": series.protocol.name,
             "paper": series.row.paper.get(series.dataset),
+            "not_run": series.not_run,
             **summary._asdict(),
         }
         for series, summary in summaries
@@ -35,12 +36,18 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
     """Return the lines of the caption."""
     found = [summary for _, summary in summaries]
     lines = [f"{experiment.title}.", _progress(protocol, options, found), *protocol.caption]
+    lines += protocol.remarks([series for series, _ in summaries])
     if protocol.depends_on_epochs and (longer := _longer_training(experiment, summaries, options.preset)):
         lines.append(f"Trained for fewer `epochs` than the paper's {' or '.join(map(str, longer))}.")
     if any(summary.gpu != "no" for summary in found):
         lines.append("Rows whose time is marked * were run on a GPU, entirely or partly.")
     if machines := sorted({name for summary in found for name in summary.machines}):
         lines.append(f"Machines: {'; '.join(machines)}. `time` is the total over all cells.")
+    if uncommitted := [(series, summary) for series, summary in summaries if summary.uncommitted]:
+        rows = [
+            f"{series.dataset}, {series.row.title} ({one.uncommitted} of {one.done})" for series, one in uncommitted
+        ]
+        lines.append(f"Cells that were run with uncommitted changes of the code: {'; '.join(rows)}.")
     notes = {series.row.title: series.row.note for series, _ in summaries if series.row.note}
     return lines + [f"{title}: {note}." for title, note in notes.items()]
 

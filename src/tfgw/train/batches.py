@@ -131,6 +131,26 @@ def epoch_batches(order: Tensor, batch_size: int, *, smallest: int) -> list[Tens
     return batches
 
 
+def balanced_batches(classes: Tensor, batch_size: int, *, rng: np.random.Generator) -> list[Tensor]:
+    """Draw as many batches as a pass over all graphs has, each with equally many graphs of each class.
+
+    Batches are drawn independently of each other. Within a batch, a graph is drawn again only after all graphs of its
+    class. The size is rounded down to a multiple of the number of classes, but not to 0.
+    """
+    members = [np.flatnonzero(classes.numpy() == label) for label in classes.unique().tolist()]
+    per_class = max(1, min(batch_size, len(classes)) // len(members))
+
+    def draw() -> Tensor:
+        rounds = [-(-per_class // len(own)) for own in members]
+        chosen = [
+            np.concatenate([rng.permutation(own) for _ in range(count)])[:per_class]
+            for own, count in zip(members, rounds, strict=True)
+        ]
+        return torch.from_numpy(rng.permutation(np.concatenate(chosen)))
+
+    return [draw() for _ in range(-(-len(classes) // batch_size))]
+
+
 def shuffled(size: int, *, rng: np.random.Generator, classes: Tensor | None = None) -> Tensor:
     """Return a random order of graphs; with ``classes``, every part of it has the class proportions of the whole.
 

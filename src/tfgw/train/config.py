@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import torch
 
+from tfgw.train.history import Selection
 from tfgw.train.schedules import Schedule
 from tfgw.train.tasks import Task
 
@@ -41,10 +42,16 @@ class TrainConfig:
         fresh_statistics: Whether to recompute the statistics of batch normalisation from the training graphs before
             each evaluation, instead of using moving averages, which lag behind the weights.
         validate_every: Number of epochs between two validations.
+        selection: Training score of the rule that selects the best epoch by its scores on training and validation
+            graphs: ``"running"``, measured during the epoch, or ``"evaluated"``, measured after it in evaluation mode.
+            With ``"evaluated"``, the validation score must reach the best so far, even if that epoch was not kept.
         checkpoint_seconds: Time between two checkpoints. Checkpoints are saved only at the end of an epoch.
         patience: Number of epochs without improvement on the validation graphs after which training stops. ``None``
             disables early stopping.
         stratified: Whether to draw batches with the class proportions of the training graphs.
+        balanced_batches: Whether to draw batches with equally many graphs of each class, independently for each step.
+            An epoch has as many steps as a pass over the training graphs. A class with too few graphs for a batch
+            repeats them.
         precision: Precision of the encoder and the head: ``"float64"``, ``"float32"``, or ``"bf16"`` (weights in
             float32, matrix products in bfloat16). The solver always computes in float64.
         accelerator: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
@@ -65,9 +72,11 @@ class TrainConfig:
     label_smoothing: float = 0.0
     fresh_statistics: bool = False
     validate_every: int = 5
+    selection: Selection = "running"
     checkpoint_seconds: float = 10.0
     patience: int | None = None
     stratified: bool = False
+    balanced_batches: bool = False
     precision: Precision = "float64"
     accelerator: str = "auto"
     devices: int = 1
@@ -91,9 +100,12 @@ class TrainConfig:
         _one_of("task", self.task, get_args(Task))
         _one_of("precision", self.precision, get_args(Precision))
         _one_of("schedule", self.schedule, get_args(Schedule))
-        for name in ("stratified", "label_smoothing"):
+        _one_of("selection", self.selection, get_args(Selection))
+        for name in ("stratified", "balanced_batches", "label_smoothing"):
             if getattr(self, name) and self.task != "classification":
                 raise ValueError(f"{name}: only for classification, but task is {self.task!r}")
+        if self.stratified and self.balanced_batches:
+            raise ValueError("balanced_batches: cannot be combined with stratified")
 
 
 def config_from(kind: type[Config], values: Mapping[str, Any], **known: Any) -> Config:

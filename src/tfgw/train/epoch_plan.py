@@ -1,12 +1,12 @@
 """The batches and the random seed of an epoch. Both depend only on the seed of the run and the number of the epoch."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tfgw.train.batches import GraphStore, epoch_batches, shuffled
+from tfgw.train.batches import GraphStore, balanced_batches, epoch_batches, shuffled
 from tfgw.train.config import TrainConfig
 
 
@@ -25,12 +25,20 @@ class EpochPlan(NamedTuple):
 
     @classmethod
     def of(cls, epoch: int, config: TrainConfig, store: GraphStore, *, rank: int, processes: int) -> "EpochPlan":
-        """Plan an epoch over all graphs of a store."""
+        """Plan an epoch over all graphs of a store, or over a random sample with balanced batches."""
         rng = np.random.default_rng([config.seed, epoch])
-        order = shuffled(len(store), rng=rng, classes=store.y if config.stratified else None)
-        batches = epoch_batches(order, config.batch_size, smallest=2 * processes)
+        if config.balanced_batches:
+            batches = balanced_batches(cast(Tensor, store.y), config.batch_size, rng=rng)
+        else:
+            order = shuffled(len(store), rng=rng, classes=store.y if config.stratified else None)
+            batches = epoch_batches(order, config.batch_size, smallest=2 * processes)
         state = np.random.SeedSequence((config.seed, epoch, rank)).generate_state(1, np.uint64)[0]
         return cls(epoch, batches, int(state >> np.uint64(1)))
+
+    @property
+    def num_graphs(self) -> int:
+        """Number of graphs in all batches; repeated graphs count again."""
+        return sum(map(len, self.batches))
 
     def seed_generators(self, device: torch.device) -> None:
         """Seed the generators. ``torch.manual_seed`` would take a millisecond to look for other kinds of devices."""

@@ -1,8 +1,11 @@
 """Metrics of a training run, and the rule that selects the best model."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 from tfgw.datasets.typed_json import from_json
+
+Selection = Literal["running", "evaluated"]
 
 
 class EpochRecord(NamedTuple):
@@ -22,7 +25,7 @@ class EpochRecord(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The epoch whose weights are kept."""
+    """The epoch whose weights are kept, with the scores that selected it."""
 
     epoch: int
     score: float
@@ -34,6 +37,12 @@ def is_worth_keeping(record: EpochRecord, kept: Kept | None) -> bool:
     if record.validation_score is None:
         return False
     return kept is None or (record.validation_score >= kept.validation_score and record.score >= kept.score)
+
+
+def reaches_best(record: EpochRecord, earlier: Sequence[EpochRecord]) -> bool:
+    """Whether no earlier epoch has a better validation score, be it kept or not."""
+    best = max((past.validation_score for past in earlier if past.validation_score is not None), default=None)
+    return record.validation_score is not None and (best is None or record.validation_score >= best)
 
 
 def describe_records(records: list[EpochRecord], kept: Kept | None) -> dict[str, Any]:

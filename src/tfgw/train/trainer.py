@@ -4,7 +4,7 @@ import logging
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from lightning_fabric import Fabric
@@ -27,7 +27,7 @@ from tfgw.train.cuda_graph import (
 )
 from tfgw.train.epoch_plan import EpochPlan
 from tfgw.train.evaluate import Evaluation, evaluation_mode
-from tfgw.train.history import EpochRecord, Kept, is_worth_keeping
+from tfgw.train.history import EpochRecord, Kept, is_worth_keeping, reaches_best
 from tfgw.train.optimizer import LearningRates, new_optimizer
 from tfgw.train.reporting import template_values
 from tfgw.train.tasks import Sums, sums
@@ -45,6 +45,20 @@ class Job:
     resume: bool
     progress_bar: bool
     tensorboard: bool
+
+
+class RecordedPasses(NamedTuple):
+    """Passes recorded as CUDA graphs; ``None`` if a pass is not recorded or not needed.
+
+    Attributes:
+        training: The steps of an epoch.
+        validation: Evaluation of the validation graphs.
+        evaluation: Evaluation of the training graphs.
+    """
+
+    training: RecordedPass | None = None
+    validation: RecordedPass | None = None
+    evaluation: RecordedPass | None = None
 
 
 class Trainer:
@@ -68,12 +82,12 @@ class Trainer:
         self.checkpoint_folder = job.folder if fabric.is_global_zero else None
         self.last_checkpoint = time.monotonic()
         self.plan = self._plan(self.progress.epoch + 1)
-        self.recorded_training = self.recorded_validation = None
+        self.recorded = RecordedPasses()
         if not self.is_finished():
             self.plain_optimizer.zero_grad()
             self.model.train()
             self.rates.set(self.plan.epoch, 0, len(self.plan.batches))
-            self.recorded_training, self.recorded_validation = self._record()
+            self.recorded = self._record()
 
     def is_finished(self) -> bool:
         """Whether all epochs are done, or the patience is exhausted."""
@@ -95,7 +109,7 @@ class Trainer:
             validation_score=validated.score if validated else None,
             **templates,
         )
-        self._note(record)
+        self._note(record, self._selection_score(record))
         self.progress.seconds += time.monotonic() - start
         self._checkpoint()
         return record
@@ -113,22 +127,24 @@ class Trainer:
         self._refresh_statistics()
         return self.module.state_dict()
 
-    def _record(self) -> tuple[RecordedPass | None, RecordedPass | None]:
-        """Record training and validation as CUDA graphs, if possible."""
+    def _record(self) -> RecordedPasses:
+        """Record training and evaluations as CUDA graphs, if possible."""
         passes = [Pass(self.train, self._plan(1).batches)]
         if self.validation is not None:
-            passes.append(Pass(self.validation, self._validation_batches()))
+            passes.append(Pass(self.validation, self._batches_in_order(self.validation)))
+            if self.config.selection == "evaluated":
+                passes.append(Pass(self.train, self._batches_in_order(self.train)))
         reason = self._unsupported_reason(passes)
         if reason is not None:
             level = logging.INFO if self.fabric.device.type == "cuda" else logging.DEBUG
             logging.getLogger("tfgw").log(level, "tfgw: steps are not recorded as CUDA graphs: %s", reason)
-            return None, None
+            return RecordedPasses()
         try:
             return self._recorded(passes)
         except torch.OutOfMemoryError:
             text = "tfgw: not enough GPU memory to record steps as CUDA graphs; they run one by one, which is slower"
             logging.getLogger("tfgw").warning(text)
-            return None, None
+            return RecordedPasses()
 
     def _unsupported_reason(self, passes: list[Pass]) -> str | None:
         if self.fabric.world_size > 1:
@@ -137,24 +153,31 @@ class Trainer:
             return "the precision is bf16"
         return unsupported_reason(self.module, passes)
 
-    def _recorded(self, passes: list[Pass]) -> tuple[RecordedPass, RecordedPass | None]:
+    def _recorded(self, passes: list[Pass]) -> RecordedPasses:
         task, optimizer = self.config.task, self.plain_optimizer
         with recording() as recorder, restored(self.module, optimizer):
             # Before any padding, so that input errors are raised as usual.
             self._raise_input_errors(passes[0].store, passes[0].examples())
             step = training_step(self.module, optimizer, task, label_smoothing=self.config.label_smoothing)
-            training = RecordedPass(step, passes[0], recorder)
-            if self.validation is None:
-                return training, None
-            with evaluation_mode(self.model):
-                self._raise_input_errors(passes[1].store, passes[1].examples())
-            return training, RecordedPass(validation_step(self.module, task), passes[1], recorder)
+            recorded = [RecordedPass(step, passes[0], recorder)]
+            for evaluated in passes[1:]:
+                with evaluation_mode(self.model):
+                    self._raise_input_errors(evaluated.store, evaluated.examples())
+                recorded.append(RecordedPass(validation_step(self.module, task), evaluated, recorder))
+            return RecordedPasses(*recorded)
 
-    def _note(self, record: EpochRecord) -> None:
+    def _selection_score(self, record: EpochRecord) -> float:
+        """Return the training score of the rule that selects the best epoch."""
+        if self.config.selection == "running" or record.validation_score is None:
+            return record.score
+        return self._evaluate(self.train, self.recorded.evaluation).score
+
+    def _note(self, record: EpochRecord, score: float) -> None:
+        may_keep = self.config.selection == "running" or reaches_best(record, self.progress.records)
         self.progress.epoch = record.epoch
         self.progress.records.append(record)
-        if is_worth_keeping(record, self.progress.kept):
-            self.progress.kept = Kept(record.epoch, record.score, cast(float, record.validation_score))
+        if may_keep and is_worth_keeping(record._replace(score=score), self.progress.kept):
+            self.progress.kept = Kept(record.epoch, score, cast(float, record.validation_score))
             weights = self.module.state_dict().items()
             self.progress.kept_weights = {name: tensor.detach().clone() for name, tensor in weights}
 
@@ -169,7 +192,7 @@ class Trainer:
 
     def _pass(self) -> tuple[Evaluation, dict[str, float]]:
         """Run the planned epoch; return means over the training graphs, and the state of the templates after it."""
-        plan, recorded = self.plan, self.recorded_training
+        plan, recorded = self.plan, self.recorded.training
         plan.seed_generators(self.fabric.device)
         total = torch.zeros(2, dtype=torch.float64)
         for number, graphs in enumerate(plan.batches):
@@ -184,7 +207,7 @@ class Trainer:
                 self._raise_input_errors(self.train, plan.batches)
             total += _finite(found, plan.epoch)
         templates = {name: float(copy.values()) for name, copy in copies.items()}
-        return self._mean(total, len(self.train)), templates
+        return self._mean(total, plan.num_graphs), templates
 
     @torch.no_grad()
     def _raise_input_errors(self, store: GraphStore, batches: list[Tensor]) -> None:
@@ -213,8 +236,11 @@ class Trainer:
 
     def _validate(self) -> Evaluation:
         self._refresh_statistics()
-        store, recorded = cast(GraphStore, self.validation), self.recorded_validation
-        batches = self._validation_batches()
+        return self._evaluate(cast(GraphStore, self.validation), self.recorded.validation)
+
+    def _evaluate(self, store: GraphStore, recorded: RecordedPass | None) -> Evaluation:
+        """Evaluate the current weights on all graphs of a store."""
+        batches = self._batches_in_order(store)
         if recorded is not None:
             for graphs in batches:
                 recorded.replay(graphs)  # always fits, because the capacity was computed from these batches
@@ -230,8 +256,8 @@ class Trainer:
             total += copy.values()
         return self._mean(total, len(store))
 
-    def _validation_batches(self) -> list[Tensor]:
-        share = self._share(torch.arange(len(cast(GraphStore, self.validation))))
+    def _batches_in_order(self, store: GraphStore) -> list[Tensor]:
+        share = self._share(torch.arange(len(store)))
         return list(share.split(self.config.batch_size))
 
     def _forward(self, store: GraphStore, graphs: Tensor) -> Sums:

@@ -4,6 +4,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -87,6 +88,18 @@ def test_a_run_with_the_default_recipe(gpu: EmulatedGpu, request: pytest.Fixture
     sizes = request.getfixturevalue("replayed")
     found = train_new("default recipe", config, graphs=12, validation=7)
     assert sizes == [5, 5, 2, 5, 5, 2, 5, 2, 5, 5, 2, 5, 2]
+    assert_same_training(found, expected)
+
+
+def test_a_run_with_balanced_batches_and_an_evaluated_selection(
+    gpu: EmulatedGpu, request: pytest.FixtureRequest
+) -> None:
+    config = replace(SHORT, balanced_batches=True, selection="evaluated")
+    expected = train_new("authors' variants", config, graphs=12, validation=7)
+    sizes = request.getfixturevalue("replayed")
+    found = train_new("authors' variants", config, graphs=12, validation=7)
+    evaluations = [5, 2, 5, 5, 2]  # of the validation graphs, then of the training graphs
+    assert sizes == [4] * 6 + evaluations + [4] * 3 + evaluations
     assert_same_training(found, expected)
 
 

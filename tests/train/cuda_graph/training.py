@@ -54,11 +54,14 @@ SIZES = {"in_channels": 3, "out_channels": 2, "num_templates": 2, "template_node
 CONFIG = TFGWConfig(**SIZES, num_layers=2, width=4)
 DEFAULT = config_from(TFGWConfig, {**RECIPES["default"], "dropout": 0.0, "num_layers": 2, "width": 4}, **SIZES)
 
+VARIANTS = replace(CONFIG, activation=True, self_loops=True, single_dropout=True, free_diagonal=True)
+
 NEW_MODELS: dict[str, Callable[[GraphDataset], nn.Module]] = {
     "own encoder": lambda data: TFGWModel(CONFIG, encoder=CentredEncoder(3)).init_templates(data),
     "auxiliary loss": lambda data: RegularisedModel(CONFIG).init_templates(data),
     "default recipe": lambda data: TFGWModel(DEFAULT).init_templates(data),
     "ensemble": lambda data: Ensemble(TFGWModel(DEFAULT).init_templates(data, seed=seed) for seed in range(3)),
+    "authors' variants": lambda data: TFGWModel(VARIANTS).init_templates(data),
     "GIN": lambda data: GINModel(3, 2, num_layers=3, width=4),
     "MLP": lambda data: MLPModel(3, 2, dropout=0.0),
     "OT-GNN": lambda data: OTGNNModel(3, 2, num_templates=2, template_nodes=5),

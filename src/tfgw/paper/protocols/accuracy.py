@@ -49,7 +49,7 @@ class AccuracyProtocol(Protocol):
 
     def row(self, series: Series, summary: Summary, unit: Unit) -> list[str]:
         paper = series.row.paper.get(series.dataset)
-        ours = unit.show(summary.test)
+        ours = series.not_run or unit.show(summary.test)
         if summary.deviation is not None:
             ours += f" ± {unit.show(summary.deviation)}"
         if summary.fold_deviation is not None:

@@ -3,16 +3,18 @@
 This is our interpretation of the paper's protocol.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tfgw.paper.cells import Cell
-from tfgw.paper.folds import Fold, draw_tenth, k_fold
+from tfgw.paper.experiment import Unit
+from tfgw.paper.folds import FOLDS, Fold, draw_tenth, k_fold
 from tfgw.paper.protocols.divided import VALIDATION_CAPTION, DividedProtocol
 from tfgw.paper.records import Record, Records
 from tfgw.paper.series import Series
-from tfgw.paper.summary import mean_result
+from tfgw.paper.summary import Summary, mean_result
 
 
 class Paper(DividedProtocol):
@@ -28,12 +30,26 @@ class Paper(DividedProtocol):
         "Ours: mean over hold-outs of the mean accuracy of the models of the folds; ± is the standard deviation over "
         "hold-outs, and in brackets that over the folds of one hold-out.",
         VALIDATION_CAPTION,
+        "`test ≥ paper` and `validation ≥ paper` are the shares of hold-outs whose mean accuracy over the folds is at "
+        "least the paper's mean.",
     )
-    shows_fold_deviation = True
+    columns = (*DividedProtocol.columns, "test ≥ paper", "validation ≥ paper")
+    repeats_the_paper = True
 
     def folds(self, labels: np.ndarray, *, seed: int, groups: np.ndarray | None = None) -> list[Fold]:
         kept, test = draw_tenth(np.arange(len(labels)), labels, seed=seed, groups=groups)
         return [Fold(train, validation, test) for train, validation in k_fold(kept, labels, seed=seed, groups=groups)]
+
+    def row(self, series: Series, summary: Summary, unit: Unit) -> list[str]:
+        return [
+            *super().row(series, summary, unit),
+            unit.show(summary.test_reached),
+            unit.show(summary.validation_reached),
+        ]
+
+    def remarks(self, series: Sequence[Series]) -> list[str]:
+        used = sorted({one.sizes["folds"] for one in series if one.sizes["folds"] < FOLDS})
+        return [f"Only {count} of the {FOLDS} models of a hold-out {_was(count)} trained." for count in used]
 
     def first_cells(self, series: Series) -> list[Cell]:
         holdouts = range(series.sizes["holdouts"])
@@ -60,6 +76,10 @@ class Paper(DividedProtocol):
             for configuration in series.configurations
             for fold in range(series.sizes["folds"])
         ]
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _validation_accuracy(folds: list[Record]) -> float:

@@ -1,6 +1,7 @@
 """Interface of protocols."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from tfgw.paper.cell_graphs import Parts
@@ -25,8 +26,8 @@ class Protocol(ABC):
     ========================================  =====================================================
     cells of a series                         ``first_cells``, ``ready_cells``, ``total``
     training and measurement of a cell        ``check_inputs``, ``parts``, then fit, then ``measure``
-    summary of the records                    ``complete_groups``, ``unit``, ``over``, ``shows_fold_deviation``
-    table                                     ``columns``, ``row``, ``caption``
+    summary of the records                    ``complete_groups``, ``unit``, ``over``, ``repeats_the_paper``
+    table                                     ``columns``, ``row``, ``caption``, ``remarks``
     ========================================  =====================================================
 
     Methods with a series as argument are only called for series that have cells.
@@ -40,7 +41,8 @@ class Protocol(ABC):
         takes_splits: Whether splits may come from a file.
         preprocesses: Whether :meth:`parts` puts graphs into canonical order and standardises real-valued features.
         runs_alone: Whether cells run one after the other, each on one thread.
-        shows_fold_deviation: Whether a table also shows the deviation within the averaged groups.
+        repeats_the_paper: Whether every group of records is a repetition of the paper's measurement. Then a table also
+            shows the deviation within groups, and the share of groups that reach the paper's accuracy.
         depends_on_epochs: Whether training for fewer epochs than the paper can change the results.
     """
 
@@ -51,7 +53,7 @@ class Protocol(ABC):
     takes_splits: ClassVar[bool] = False
     preprocesses: ClassVar[bool] = False
     runs_alone: ClassVar[bool] = False
-    shows_fold_deviation: ClassVar[bool] = False
+    repeats_the_paper: ClassVar[bool] = False
     depends_on_epochs: ClassVar[bool] = True
 
     @property
@@ -93,6 +95,10 @@ class Protocol(ABC):
     def unit(self, cell: dict[str, Any]) -> tuple[int, ...]:
         """Return the unit (one of ``over``) of a cell; models are compared on equal units."""
         return cell["split_seed"], cell["fold"]
+
+    def remarks(self, series: Sequence[Series]) -> list[str]:
+        """Return more lines of the caption, which depend on the series of the table."""
+        return []
 
     @abstractmethod
     def row(self, series: Series, summary: Summary, unit: Unit) -> list[str]:
