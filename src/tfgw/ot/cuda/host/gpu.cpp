@@ -20,6 +20,8 @@ constexpr KernelKind kKinds[kKernels] = {
     {"tfgw_solve", kSolveThreads},
     {"tfgw_solve_small", kSolveThreads},
     {"tfgw_starts_product", kBeginThreads},
+    {"tfgw_starts_pin", kBeginThreads},
+    {"tfgw_starts_walk", kWalkThreads},
     {"tfgw_starts_begin", kBeginThreads},
     {"tfgw_starts", kSolveThreads},
     {"tfgw_starts_small", kSolveThreads},
@@ -205,12 +207,20 @@ void Gpu::launch_starts(const Problem& p, const Launches& to, Handle stream) {
     product.start = nullptr, product.initial_state = to.placed.product;
     launch(start, p.padded, start_blocks, to.shape.start_shared, stream, product);
   }
+  starts.wave = -1, starts.items = starts.fresh;
+  starts.begin_shared = begin_shared(properties_.shared), starts.walk_shared = walk_shared(properties_.shared);
+  const i64 begin_blocks = kBeginBlocks * to.processors;
+  if (starts.anchored) {
+    const i64 walks = p.templates + p.graphs * ceil_div(starts.walks, 32);
+    launch(kStartsPin, p.padded, std::min(ceil_div(to.pairs, kBeginWarps), begin_blocks), 0, stream, p, starts);
+    launch(kStartsWalk, p.padded, std::min(walks, kWalkBlocks * to.processors), starts.walk_shared, stream, p, starts);
+  }
   const Problem queued = with_queue(kWaveQueue);
   const i64 more = sizeof(StartsBlock);
   for (starts.wave = -1; starts.wave < to.counts.waves; ++starts.wave) {
     starts.items = starts.wave < 0 ? starts.fresh : starts.rounds;
-    const i64 warps = kBeginThreads / 32, most = kBeginBlocks * to.processors;
-    launch(kStartsBegin, p.padded, std::min(ceil_div(to.pairs * starts.items, warps), most), 0, stream, p, starts);
+    const i64 begins = std::min(ceil_div(to.pairs * starts.items, kBeginWarps), begin_blocks);
+    launch(kStartsBegin, p.padded, begins, starts.begin_shared, stream, p, starts);
     launch(kStarts, p.padded, to.blocks(starts.items), p.shared_size + more, stream, queued, starts);
     if (p.for_small >= 0) launch(kStartsSmall, p.padded, to.small_blocks, p.small_shared + more, stream, queued, starts);
   }
