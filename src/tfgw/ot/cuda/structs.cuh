@@ -73,6 +73,7 @@ struct Problem {
   i64 team_pairs;                   // the first pairs of the queue, each solved by a whole block
   i64 for_two, for_three, for_four; // largest graphs of which a block solves two, three and four at a time
   i64 for_small;                    // largest graph that `solve_small` solves, or −1
+  i64 several;                      // whether pairs have several starts
 
   // Options and results of the solve.
   i64 max_iter;
@@ -161,6 +162,7 @@ constexpr int kBeginWarps = 4, kBeginThreads = 32 * kBeginWarps, kBeginBlocks = 
 constexpr int kWalkThreads = 512, kWalkBlocks = 2;  // of `starts_walk`
 constexpr int kMany = 16;  // pairs per block of `solve` from which the smallest get specialised code
 constexpr int kSharedAtoms = 16, kSmallSharedAtoms = 8;  // atoms of `solve` and of `solve_small` in shared memory
+constexpr int kStartsSharedAtoms = 8;  // the same of `starts`, where many starts fill the GPU and few have more atoms
 constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient per lane and per block
 
 // The start that a team works on: its place in the wave, its number, and what the team's first thread decided.

@@ -51,7 +51,7 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const Start
   const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * (p.padded + 4);
   const i64 per_row = 64 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
   const auto fixed_of = [&](i64 atoms) { return 1536 + 16 * atoms * atoms + 16 * p.padded + table; };  // workspace.cuh
-  const i64 fixed = fixed_of(kSharedAtoms);
+  const i64 fixed = fixed_of(counted.several() ? kStartsSharedAtoms : kSharedAtoms);
   const auto blocks = [&](i64 bytes, i64 most) { return std::clamp(shared / (bytes + kReserved), i64(1), most); };
   const i64 solves = blocks(kBlock + fixed + kHugeTree + 3 * average * per_row, kSolveBlocks);
   const auto start_bytes = [&](i64 rows) { return 1024 + table + rows * per_row; };  // start.cuh
