@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,6 +105,18 @@ def test_blocks_fill_the_matrix(on_cpu: OnCpu, second: slice | None, monkeypatch
     expected = pairwise(first, others, alpha=0.4)
     torch.testing.assert_close(pairwise(first, others, alpha=0.4, device="meta"), expected, rtol=1e-12, atol=0)
     assert on_cpu.begun > 1
+
+
+def test_several_starts(on_cpu: OnCpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Templates beyond a size are left to the CPU, and blocks have fewer graphs."""
+    monkeypatch.setattr(pair_blocks, "LARGEST_WITH_STARTS", 16)
+    graphs = random_graphs("sparse", sizes=(5, 17, 3, 12, 20, 7))
+    options: dict[str, Any] = {"alpha": 0.4, "n_starts": 3, "start_kinds": ("uniform", "anchored")}
+    expected = pairwise(graphs, **options)
+    assert not torch.equal(expected, pairwise(graphs, alpha=0.4))
+    torch.testing.assert_close(pairwise(graphs, **options, device="meta"), expected, rtol=1e-12, atol=0)
+    assert on_cpu.asked == ["meta"]
+    assert on_cpu.begun == 2
 
 
 @pytest.mark.parametrize("values", [0, 1, 3, 9, 20, 66])

@@ -20,7 +20,7 @@ from tfgw.ot.pair_journal import PairJournal
 from tfgw.ot.pair_solver import CHUNK, NODE_COSTS, PairGrid, PairOptions, PairSolver
 from tfgw.ot.problem import MAX_ITER, TOL
 from tfgw.ot.ragged import RaggedSet, ragged_set
-from tfgw.ot.starts import START_KINDS, UNIFORM
+from tfgw.ot.starts import START_KINDS
 
 AHEAD = 1
 """Number of blocks that are prepared while the GPU solves another."""
@@ -82,8 +82,8 @@ def pairwise(
         progress_bar: Whether to show a progress bar.
         num_threads: Number of solver threads.
         device: Device of the solver, the CPU or a GPU. If ``None``, the device of the first graph's features. The CPU
-            solves what the GPU kernels do not support: ``pairs``, several starts, other costs, and pairs of two graphs
-            with more than 512 nodes. On a GPU, the last bits of a value may depend on the other graphs, and
+            solves what the GPU kernels do not support: ``pairs``, other costs, and pairs of two graphs with more than
+            512 nodes (128 with several starts). On a GPU, the last bits of a value may depend on the other graphs, and
             if ties decide between local minima, the value may differ from the CPU's.
 
     Returns:
@@ -144,7 +144,7 @@ def _purpose(pairs: np.ndarray | None, on_gpu: bool) -> bytes:
 
 def _kernels_can(options: PairOptions) -> bool:
     """Whether the GPU kernels support these options."""
-    return options.n_starts == 1 and bool(options.start_kinds & UNIFORM) and options.node_cost == 0
+    return options.node_cost == 0
 
 
 class _Begun(NamedTuple):

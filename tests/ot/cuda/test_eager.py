@@ -475,7 +475,7 @@ def test_a_layer_with_several_starts(monkeypatch: pytest.MonkeyPatch, gpu: Emula
         torch.testing.assert_close(grad, core_grad, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize(("kind", "starts"), [("sparse", 1), ("weighted", 1), ("dense", 1)])
+@pytest.mark.parametrize(("kind", "starts"), [("sparse", 1), ("weighted", 1), ("dense", 1), ("sparse", 9)])
 def test_all_pairs_in_blocks(kind: str, starts: int, gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two templates at a time, padded to the larger one."""
     monkeypatch.setattr(pair_blocks, "TEMPLATES", 2)
