@@ -1,6 +1,8 @@
 """Blocks of graphs × templates for a GPU, solved on the CPU: each pair once, with the values of the ragged solver."""
 
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from tfgw.ot import START_KINDS, pair_blocks, pairwise
 from tfgw.ot.graph_lists import read_lists
 from tfgw.ot.pair_blocks import PairBlocks
 from tfgw.ot.pair_solver import PairGrid, PairOptions, PairSolver
-from tfgw.ot.ragged import ragged_set
+from tfgw.ot.ragged import RaggedSet, ragged_set
 
 SIZES = (5, 17, 3, 16, 33, 12, 30, 16, 7, 40, 21, 66)
 OPTIONS = PairOptions.checked(0.4, 1000, 1e-9, 1, START_KINDS)
@@ -33,9 +35,10 @@ def test_each_pair_is_in_one_block(
     solver = PairSolver(found, OPTIONS, num_threads=2, checkpoint=None, purpose=b"")
     blocks = PairBlocks(found, grid, OPTIONS, torch.device("cpu"))
     pairs, distances = [], []
-    for some, solve in blocks:
-        pairs.append(some)
-        distances.append(solve())
+    for block in blocks:
+        assert block.num_pairs == len(block.pairs)
+        pairs.append(block.pairs)
+        distances.append(block.begin()()[block.is_wanted])
     left = np.concatenate([np.empty((0, 2), dtype=np.int64), *blocks.rest().blocks()])
     all_pairs = np.sort(np.concatenate([*pairs, left]), axis=1)
     expected = np.sort(np.concatenate(list(grid.blocks())), axis=1)
@@ -48,25 +51,84 @@ def test_features_only() -> None:
     options = OPTIONS._replace(alpha=0.0)
     blocks = PairBlocks(found, PairGrid.of(found), options, torch.device("cpu"))
     solver = PairSolver(found, options, num_threads=1, checkpoint=None, purpose=b"")
-    ((pairs, solve),) = list(blocks)
-    np.testing.assert_allclose(solve(), solver.distances(pairs), rtol=1e-12)
+    (block,) = list(blocks)
+    np.testing.assert_allclose(block.begin()()[block.is_wanted], solver.distances(block.pairs), rtol=1e-12)
 
 
-def test_a_device_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+class OnCpu:
     """The meta device stands for a GPU, and the CPU for its kernels."""
-    graphs = random_graphs()
-    expected = pairwise(graphs, alpha=0.4)
-    asked = []
 
-    def on_cpu(found: object, grid: PairGrid, options: PairOptions, device: torch.device) -> PairBlocks:
-        asked.append(device.type)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.begun = 0
+        module = sys.modules["tfgw.ot.pairwise"]
+        monkeypatch.setattr(module, "checked_device", torch.device)
+        monkeypatch.setattr(module, "PairBlocks", self.blocks)
+        solve = pair_blocks.fgw
+
+        def counted(*arguments: object, **options: object) -> object:
+            self.begun += 1
+            return solve(*arguments, **options)
+
+        monkeypatch.setattr(pair_blocks, "fgw", counted)
+
+    def blocks(self, found: RaggedSet, grid: PairGrid, options: PairOptions, device: torch.device) -> PairBlocks:
+        self.asked.append(device.type)
         return PairBlocks(found, grid, options, torch.device("cpu"))
 
-    module = sys.modules["tfgw.ot.pairwise"]
-    monkeypatch.setattr(module, "checked_device", torch.device)
-    monkeypatch.setattr(module, "PairBlocks", on_cpu)
+
+@pytest.fixture
+def on_cpu(monkeypatch: pytest.MonkeyPatch) -> OnCpu:
+    """A GPU that compares two templates at a time."""
+    monkeypatch.setattr(pair_blocks, "TEMPLATES", 2)
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, *_: tensor)
+    return OnCpu(monkeypatch)
+
+
+def test_a_device_is_asked_for(on_cpu: OnCpu) -> None:
+    graphs = random_graphs()
+    expected = pairwise(graphs, alpha=0.4)
     found = pairwise(graphs, alpha=0.4, device="meta")
-    assert (asked, found.device.type, found.shape) == (["meta"], "meta", expected.shape)
-    pairwise(graphs, alpha=0.4, device="meta", n_starts=2)
+    assert on_cpu.asked == ["meta"]
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
     pairwise(graphs, alpha=0.4, device="meta", pairs=[(0, 1)])
-    assert len(asked) == 1
+    pairwise(graphs, alpha=0, device="meta", node_cost="hamming")
+    assert len(on_cpu.asked) == 1
+
+
+@pytest.mark.parametrize("second", [None, slice(4, None), slice(0, 5), slice(2, 12, 3)])
+def test_blocks_fill_the_matrix(on_cpu: OnCpu, second: slice | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With copies, with graphs in one list or in both, and with pairs that are left to the CPU."""
+    monkeypatch.setattr(pair_blocks, "CLASSES", (8, 16, 32))
+    graphs = random_graphs("weighted", sizes=SIZES)
+    first, others = [*graphs[:8], graphs[3]], None if second is None else graphs[second]
+    expected = pairwise(first, others, alpha=0.4)
+    torch.testing.assert_close(pairwise(first, others, alpha=0.4, device="meta"), expected, rtol=1e-12, atol=0)
+    assert on_cpu.begun > 1
+
+
+def test_several_starts(on_cpu: OnCpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Templates beyond a size are left to the CPU, and blocks have fewer graphs."""
+    monkeypatch.setattr(pair_blocks, "LARGEST_WITH_STARTS", 16)
+    graphs = random_graphs("sparse", sizes=(5, 17, 3, 12, 20, 7))
+    options: dict[str, Any] = {"alpha": 0.4, "n_starts": 3, "start_kinds": ("uniform", "anchored")}
+    expected = pairwise(graphs, **options)
+    assert not torch.equal(expected, pairwise(graphs, alpha=0.4))
+    torch.testing.assert_close(pairwise(graphs, **options, device="meta"), expected, rtol=1e-12, atol=0)
+    assert on_cpu.asked == ["meta"]
+    assert on_cpu.begun == 2
+
+
+@pytest.mark.parametrize("values", [0, 1, 3, 9, 20, 66])
+def test_an_interrupted_call_continues(values: int, on_cpu: OnCpu, tmp_path: Path) -> None:
+    """Known distances are not solved again, except for those of a block that was not complete."""
+    graphs, file = random_graphs("sparse", sizes=SIZES), tmp_path / "all.distances"
+    expected = pairwise(graphs, alpha=0.4, device="meta", checkpoint=file)
+    blocks, content = on_cpu.begun, file.read_bytes()
+    pairs = len(SIZES) * (len(SIZES) - 1) // 2
+    file.write_bytes(content[: len(content) - 8 * (pairs - values)])
+    on_cpu.begun = 0
+    assert torch.equal(pairwise(graphs, alpha=0.4, device="meta", checkpoint=file), expected)
+    assert file.read_bytes() == content
+    assert (on_cpu.begun == 0) == (values == pairs)
+    assert (on_cpu.begun == blocks) == (values < 11 + 10)  # the first block has two templates

@@ -15,7 +15,7 @@ from torch_geometric.data import Batch, Data
 
 from tests.ot.ragged_graphs import SIZES, alone, matrix, random_graphs, renumbered
 from tfgw.datasets import from_data_list
-from tfgw.ot import GraphBatch, nearest, pair_solver, pairwise
+from tfgw.ot import GraphBatch, graph_lists, nearest, pair_solver, pairwise
 from tfgw.ot.graph_lists import read_lists
 from tfgw.ot.pair_journal import PairJournal
 
@@ -47,6 +47,17 @@ def test_each_pair_is_that_of_fgw_with_the_smaller_graph_as_template(kind: str, 
     assert float(found[1, 6]) in both
     assert (found.diagonal() == 0).all()
     assert torch.equal(found, found.T)
+
+
+@pytest.mark.parametrize("has_collisions", [False, True])
+def test_rows_are_numbered_in_sorted_order(has_collisions: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    if has_collisions:
+        monkeypatch.setattr(graph_lists, "_hashes", lambda rows: np.zeros(len(rows)))
+    for rows in (np.eye(37)[rng.integers(0, 37, 90)], rng.integers(-2, 3, (80, 3)) / 7, rng.normal(size=(9, 4))):
+        _, expected = np.unique(rows, axis=0, return_inverse=True)
+        assert graph_lists._row_numbers(rows).tolist() == expected.reshape(-1).tolist()
+    assert graph_lists._row_numbers(np.zeros((5, 0))).tolist() == [0] * 5
 
 
 def test_nodes_with_equal_features_are_merged_where_structure_does_not_count() -> None:

@@ -48,13 +48,15 @@ def _progress(kernels: CheckedKernels) -> str:
     differences = f"values to {kernels.value_difference:.0e}, gradients to {kernels.gradient_difference:.0e}"
     verdict = "as on the CPU" if kernels.agrees else "NOT as on the CPU"
     where = ORIGINS[kernels.origin]
-    return f"templates of up to {kernels.columns:3} nodes: {kernels.seconds:.1f} s ({where}), {verdict} ({differences})"
+    starts = ", several starts" if kernels.several else ""
+    about = f"templates of up to {kernels.columns:3} nodes{starts}"
+    return f"{about}: {kernels.seconds:.1f} s ({where}), {verdict} ({differences})"
 
 
 def _verdict(setup: Setup, checked: list[CheckedKernels]) -> str:
     if setup.missing is not None:
         return f"not ready: {setup.missing}"
-    wrong = [str(kernels.columns) for kernels in checked if not kernels.agrees]
+    wrong = [str(columns) for columns in sorted({kernels.columns for kernels in checked if not kernels.agrees})]
     if wrong:
         sizes = ", ".join(wrong)
         return f"not ready: results for templates of up to {sizes} nodes differ from the CPU's; please report it"

@@ -17,7 +17,7 @@ from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.compile import MISSING, compiler_version
 from tfgw.ot.backends.cuda.kernels import RESERVED, architecture_of, shared_memory
 from tfgw.ot.backends.cuda.machine_code import compile_ahead, origin
-from tfgw.ot.backends.cuda.units import SIZE_CLASSES
+from tfgw.ot.backends.cuda.units import SIZE_CLASSES, units_of
 from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.solve import fgw
 
@@ -27,6 +27,8 @@ GRADIENT_TOLERANCE = 1e-8
 """Maximum difference of a gradient, relative to its largest entry."""
 SIZES = (5, 11, 23, 41, 90, 150)
 """Numbers of nodes of the test graphs. Together, they use all kinds of kernels of a size class."""
+STARTS = 9
+"""Number of starts: one of them depends on the others."""
 OLDEST = (8, 0)
 """Minimum compute capability that the kernels support."""
 
@@ -84,7 +86,12 @@ def _missing(found: Setup) -> str | None:
     if first.capability < OLDEST:
         version = ".".join(map(str, first.capability))
         return f"{first.name} has compute capability {version}, and the kernels need 8.0: tfgw solves on the CPU"
-    needs_compiler = any(origin(columns, architecture_of(first.ordinal)) == "compiler" for columns in SIZE_CLASSES)
+    architecture = architecture_of(first.ordinal)
+    needs_compiler = any(
+        origin(columns, architecture, several=several) == "compiler"
+        for columns in SIZE_CLASSES
+        for several in _units_exist(columns)
+    )
     return MISSING if needs_compiler and found.nvrtc is None else None
 
 
@@ -135,6 +142,8 @@ class CheckedKernels(NamedTuple):
     """Largest relative difference of a distance from the CPU's."""
     gradient_difference: float
     """Largest difference of a gradient from the CPU's, relative to its largest entry."""
+    several: bool = False
+    """Whether these are the kernels of several starts, or those of one start."""
 
     @property
     def agrees(self) -> bool:
@@ -145,6 +154,8 @@ class CheckedKernels(NamedTuple):
 def check_kernels(columns: Sequence[int] = SIZE_CLASSES, *, device: str = "cuda") -> Iterator[CheckedKernels]:
     """Load or compile the kernels of each size class, one at a time, and compare them with the CPU core.
 
+    The kernels of several starts, which exist for up to 128 template nodes, come after the others of their size class.
+
     Args:
         columns: Size classes: 16, 32, 64, 128, 256 or 512 template nodes.
         device: PyTorch's name of the GPU.
@@ -152,15 +163,22 @@ def check_kernels(columns: Sequence[int] = SIZE_CLASSES, *, device: str = "cuda"
     index = torch.device(device).index or 0
     for each in columns:
         example = _example(each)
-        expected = _solved(example, "cpu")
-        where = origin(each, architecture_of(index))
-        started = time.perf_counter()
-        compile_ahead(each, architecture_of(index))
-        found = _solved(example, device)
-        seconds = time.perf_counter() - started
-        value = ((found[0] - expected[0]).abs() / expected[0].abs()).max()
-        gradients = [float((f - e).abs().max() / e.abs().max()) for f, e in zip(found[1:], expected[1:], strict=True)]
-        yield CheckedKernels(each, where, seconds, float(value), max(gradients))
+        for several in _units_exist(each):
+            starts = STARTS if several else 1
+            expected = _solved(example, "cpu", starts)
+            where = origin(each, architecture_of(index), several=several)
+            started = time.perf_counter()
+            compile_ahead(each, architecture_of(index), several=several)
+            found = _solved(example, device, starts)
+            seconds = time.perf_counter() - started
+            value = ((found[0] - expected[0]).abs() / expected[0].abs()).max()
+            grads = [float((f - e).abs().max() / e.abs().max()) for f, e in zip(found[1:], expected[1:], strict=True)]
+            yield CheckedKernels(each, where, seconds, float(value), max(grads), several)
+
+
+def _units_exist(columns: int) -> list[bool]:
+    """Whether there are units of one start and of several, in this order."""
+    return [several for several in (False, True) if units_of(columns, several=several)]
 
 
 class _Example(NamedTuple):
@@ -195,13 +213,13 @@ def _example(columns: int) -> _Example:
     )
 
 
-def _solved(example: _Example, device: str) -> list[Tensor]:
+def _solved(example: _Example, device: str, starts: int) -> list[Tensor]:
     """Return the distances, solved on a device, and the gradients of their weighted sum."""
     on_device = _Example._make(tensor.to(device) for tensor in example)
     leaves = [on_device.x, on_device.features, on_device.structure, on_device.alpha]
     x, features, structure, alpha = (leaf.detach().requires_grad_() for leaf in leaves)
     graphs = GraphBatch(x, batch=on_device.batch, edge_index=on_device.edge_index)
-    distances = fgw(graphs, Templates(features, structure=structure), alpha, plans=None).distances
+    distances = fgw(graphs, Templates(features, structure=structure), alpha, n_starts=starts, plans=None).distances
     weights = torch.arange(1, 1 + distances.numel(), dtype=torch.float64, device=device).view_as(distances)
     gradients = torch.autograd.grad((distances * weights).sum(), [x, features, structure, alpha])
     return [tensor.detach().cpu() for tensor in (distances, *gradients)]

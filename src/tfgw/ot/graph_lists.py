@@ -59,7 +59,7 @@ def read_graphs(graphs: Any, *, features_only: bool) -> GraphList:
         raise ValueError("edge_index: graph 0 has no structure; alpha=0 compares features only")
     native_graphs(parts).validate(tolerance)
     if features_only:
-        merged = [_merged(part) for part in parts]
+        merged = _merged(parts)
         return GraphList((part for part, _ in merged), [nodes for _, nodes in merged])
     return GraphList(part if part.edge_index is None else _as_set(part) for part in parts)
 
@@ -190,14 +190,39 @@ def _check_alike(part: Part, first: Part, number: int, others_have: str) -> None
             raise ValueError(f"{field}: graph {number} has {has}{field}, but {others_have} {have}")
 
 
-def _merged(part: Part) -> tuple[Part, MergedNodes]:
+def _merged(parts: Sequence[Part]) -> list[tuple[Part, MergedNodes]]:
     """Merge nodes with equal features. Without structure, they are interchangeable, and only their weight counts."""
-    x, place = part.x[:1], np.zeros(part.num_nodes, dtype=np.int64)
-    if part.x.shape[1] > 0:
-        x, place = np.unique(part.x, axis=0, return_inverse=True)
-        place = place.reshape(-1)
-    weights = np.bincount(place, part.node_weights)
-    return part._replace(x=x, node_weights=weights), MergedNodes(place, part.node_weights)
+    numbers = np.split(_row_numbers(np.concatenate([p.x for p in parts])), np.cumsum([p.num_nodes for p in parts])[:-1])
+    merged = []
+    for part, number in zip(parts, numbers, strict=True):
+        _, first, place = np.unique(number, return_index=True, return_inverse=True)
+        weights = np.bincount(place, part.node_weights)
+        merged.append((part._replace(x=part.x[first], node_weights=weights), MergedNodes(place, part.node_weights)))
+    return merged
+
+
+def _row_numbers(rows: np.ndarray) -> np.ndarray:
+    """Return the number of each row in the sorted list of different rows.
+
+    Equal rows are found by their hashes, because sorting all rows takes much longer than sorting the different ones.
+    """
+    _, first, number = np.unique(_hashes(rows), return_index=True, return_inverse=True)
+    different = rows[first]
+    if not np.array_equal(different[number], rows):  # two rows with the same hash
+        different, number = rows, np.arange(len(rows))
+    order = np.lexsort(different.T[::-1]) if rows.shape[1] else np.arange(len(different))
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (different[order[1:]] != different[order[:-1]]).any(axis=1)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.cumsum(is_new) - 1
+    return rank[number]
+
+
+def _hashes(rows: np.ndarray) -> np.ndarray:
+    bits = np.ascontiguousarray(rows).view(np.uint64)
+    factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) | np.uint64(1)
+    hashes: np.ndarray = ((bits ^ (bits >> np.uint64(32))) * factors).sum(axis=1, dtype=np.uint64)
+    return hashes
 
 
 def _as_set(part: Part) -> Part:

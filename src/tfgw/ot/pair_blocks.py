@@ -1,11 +1,13 @@
-"""Blocks of pairs (graphs × templates) for the GPU kernels.
+"""Blocks of pairs (templates × graphs) for the GPU kernels.
 
 Each template is padded to the largest of its block, so the templates of a block have about equal size. Graphs are
-sorted by size, so the graphs of a block and their edges are slices of tensors that are already on the GPU.
+sorted by size, so the graphs of a block and their edges are slices of tensors that are already on the GPU. Results are
+copied to the host asynchronously, so the next block can be prepared meanwhile.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.pair_solver import PairGrid, PairOptions
 from tfgw.ot.ragged import Part, RaggedSet, stacked
 from tfgw.ot.solve import fgw
+from tfgw.ot.starts import UNIFORM, start_names
 
 TEMPLATES = 64
 """Maximum number of templates per block."""
@@ -23,9 +26,13 @@ ENTRIES = 2**27
 """Maximum number of cost matrix entries per block, 16 bytes each. A single graph may exceed it."""
 CLASSES = (16, 32, 64, 128, 256, 512)
 """Numbers of nodes to which the kernels pad templates. Larger templates are solved on the CPU."""
+LARGEST_WITH_STARTS = 128
+"""The largest of them for several starts."""
+FRESH, ROUND, KEPT = 8, 64, 8
+"""Starts that are solved at the same time, starts in a round, and minima stored per round (``start_rules.cuh``)."""
 
 
-class Block(NamedTuple):
+class _Range(NamedTuple):
     """Templates ``first`` to ``last``, all of one size class, and graphs ``begin`` to ``end`` (ends exclusive)."""
 
     first: int
@@ -34,22 +41,55 @@ class Block(NamedTuple):
     end: int
 
 
+@dataclass(frozen=True)
+class PairBlock:
+    """Pairs of some templates and some graphs.
+
+    Attributes:
+        templates: Ranks of the templates, ascending.
+        graphs: Ranks of the graphs, ascending.
+        is_wanted: Which of their pairs are in this block, ``(num_templates, num_graphs)``.
+        begin: Begins to solve all pairs, and returns a function that waits for the distances, of the same shape.
+    """
+
+    templates: np.ndarray
+    graphs: np.ndarray
+    is_wanted: np.ndarray
+    begin: Callable[[], Callable[[], np.ndarray]]
+
+    @cached_property
+    def num_pairs(self) -> int:
+        """Number of pairs in this block."""
+        return int(np.count_nonzero(self.is_wanted))
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """The pairs, ``(num_pairs, 2)``, in the order of ``is_wanted``."""
+        templates, graphs = self.is_wanted.nonzero()
+        return np.stack([self.templates[templates], self.graphs[graphs]], axis=1)
+
+
 class PairBlocks:
-    """All pairs of a grid on a device, except for pairs of two graphs with more than 512 nodes.
+    """All pairs of a grid on a device, except for pairs of two graphs that are too large for a template.
 
     Args:
         graphs: The graphs.
         grid: The pairs.
-        options: Solver options, with a single start.
+        options: Solver options.
         device: Device of the solver.
     """
 
     def __init__(self, graphs: RaggedSet, grid: PairGrid, options: PairOptions, device: torch.device) -> None:
         self._parts, self._sizes, self._grid = graphs.parts, graphs.sizes, grid
         self._options, self._device = options, device
+        is_single = options.n_starts == 1 and bool(options.start_kinds & UNIFORM)
+        self._largest = CLASSES[-1] if is_single else min(CLASSES[-1], LARGEST_WITH_STARTS)
+        rounds = 0 if is_single else -(-options.n_starts // ROUND)
+        # Numbers per entry: cost and gradient at first, then costs and walks of fresh starts, and gradients at minima.
+        self._entries = ENTRIES * 2 // (2 + 2 * min(options.n_starts, FRESH * rounds) + KEPT * rounds)
 
-    def __iter__(self) -> Iterator[tuple[np.ndarray, Callable[[], np.ndarray]]]:
-        """Yield the pairs of each block, ``(num_pairs, 2)``, and a function that solves them. Blocks are disjoint."""
+    def __iter__(self) -> Iterator[PairBlock]:
+        """Yield disjoint blocks."""
         rows, columns = self._grid
         yield from self._compare(rows, columns, np.zeros(len(self._parts), dtype=bool))
         if len(rows) != len(columns) or (rows != columns).any():
@@ -58,45 +98,67 @@ class PairBlocks:
 
     def rest(self) -> PairGrid:
         """Return the pairs that are not in any block."""
-        return PairGrid(*(ranks[self._sizes[ranks] > CLASSES[-1]] for ranks in self._grid))
+        return PairGrid(*(ranks[self._sizes[ranks] > self._largest] for ranks in self._grid))
 
-    def _compare(
-        self, templates: np.ndarray, graphs: np.ndarray, is_done: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, Callable[[], np.ndarray]]]:
+    def _compare(self, templates: np.ndarray, graphs: np.ndarray, is_done: np.ndarray) -> Iterator[PairBlock]:
         """Yield pairs of templates with graphs of higher rank, except for pairs in which both are done."""
-        templates = templates[self._sizes[templates] <= CLASSES[-1]]
+        templates = templates[self._sizes[templates] <= self._largest]
         on_device = _OnDevice([self._parts[rank] for rank in graphs], self._device)
-        for block in self._blocks(templates, graphs):
-            columns, rows = templates[block.first : block.last], graphs[block.begin : block.end]
-            is_wanted = (rows[None, :] > columns[:, None]) & ~(is_done[rows][None, :] & is_done[columns][:, None])
-            pairs = np.stack(np.broadcast_arrays(columns[:, None], rows[None, :]), axis=-1)[is_wanted]
-            if len(pairs):
-                yield pairs, partial(self._solve, on_device.graphs(block.begin, block.end), columns, is_wanted)
+        for places in self._ranges(templates, graphs):
+            columns, rows = templates[places.first : places.last], graphs[places.begin : places.end]
+            is_wanted = rows[None, :] > columns[:, None]
+            if is_done.any():
+                is_wanted &= ~(is_done[rows][None, :] & is_done[columns][:, None])
+            if is_wanted.any():
+                yield PairBlock(columns, rows, is_wanted, self._beginning(on_device, places, columns))
 
-    def _solve(self, graphs: GraphBatch, templates: np.ndarray, is_wanted: np.ndarray) -> np.ndarray:
-        found = fgw(
-            graphs,
-            _padded([self._parts[rank] for rank in templates], self._device),
-            self._options.alpha,
-            max_iter=self._options.max_iter,
-            tol=self._options.tol,
-            plans=None,
-        )
-        return found.distances.T.cpu().numpy()[is_wanted]
+    def _beginning(
+        self, graphs: "_OnDevice", places: _Range, templates: np.ndarray
+    ) -> Callable[[], Callable[[], np.ndarray]]:
+        def begin() -> Callable[[], np.ndarray]:
+            found = fgw(
+                graphs.graphs(places.begin, places.end),
+                _padded([self._parts[rank] for rank in templates], self._device),
+                self._options.alpha,
+                max_iter=self._options.max_iter,
+                tol=self._options.tol,
+                n_starts=self._options.n_starts,
+                start_kinds=start_names(self._options.start_kinds),
+                plans=None,
+            )
+            return _arriving(found.distances.T.contiguous())
 
-    def _blocks(self, templates: np.ndarray, graphs: np.ndarray) -> Iterator[Block]:
+        return begin
+
+    def _ranges(self, templates: np.ndarray, graphs: np.ndarray) -> Iterator[_Range]:
         classes, ends = np.searchsorted(CLASSES, self._sizes[templates]), np.cumsum(self._sizes[graphs])
         first = 0
         while first < len(templates):
             last = min(first + TEMPLATES, int(np.searchsorted(classes, classes[first], side="right")))
-            nodes = ENTRIES // ((last - first) * CLASSES[classes[first]])
+            nodes = self._entries // ((last - first) * CLASSES[classes[first]])
             begin = int(np.searchsorted(graphs, templates[first], side="right"))
             while begin < len(graphs):
                 before = ends[begin - 1] if begin else 0
                 end = max(begin + 1, int(np.searchsorted(ends, before + nodes, side="right")))
-                yield Block(first, last, begin, end)
+                yield _Range(first, last, begin, end)
                 begin = end
             first = last
+
+
+def _arriving(values: Tensor) -> Callable[[], np.ndarray]:
+    """Begin to copy a tensor to the host, and return a function that waits for it."""
+    if values.device.type != "cuda":
+        return lambda: values.cpu().numpy()
+    on_host = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+    on_host.copy_(values, non_blocking=True)
+    arrived = torch.cuda.Event()
+    arrived.record(torch.cuda.current_stream(values.device))
+
+    def wait() -> np.ndarray:
+        arrived.synchronize()
+        return on_host.numpy()
+
+    return wait
 
 
 class _OnDevice:

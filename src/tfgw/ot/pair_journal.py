@@ -48,6 +48,11 @@ class PairJournal:
         count = max(0, len(content) - len(header)) // _VALUE.itemsize
         self._known = np.frombuffer(content, _VALUE, count, len(header) if count else 0).astype(np.float64)
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a file."""
+        return self._path is not None
+
     def take(self, count: int) -> np.ndarray:
         """Return the next stored distances, at most ``count``."""
         taken, self._known = self._known[:count], self._known[count:]

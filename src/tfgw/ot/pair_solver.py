@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -129,15 +129,16 @@ class PairSolver:
         self._options: dict[str, Any] = options._asdict()
         del self._options["alpha"], self._options["node_cost"]
 
-    def distances(self, pairs: np.ndarray, solve: Callable[[], np.ndarray] | None = None) -> np.ndarray:
-        """Return the distance of each pair, ``(num_pairs,)``. If given, ``solve`` computes those not yet stored."""
+    @property
+    def journal(self) -> PairJournal:
+        """The distances on disk."""
+        return self._journal
+
+    def distances(self, pairs: np.ndarray) -> np.ndarray:
+        """Return the distance of each pair, ``(num_pairs,)``."""
         known = self._journal.take(len(pairs))
         if len(known) == len(pairs):
             return known
-        if solve is not None:
-            found = solve()[len(known) :]
-            self._journal.append(found)
-            return np.concatenate([known, found])
         parts = [known]
         for chunk in self._chunks(_ordered(pairs[len(known) :])):
             found = np.empty(len(chunk))

@@ -5,8 +5,9 @@ lists of graphs ─ ragged ─▶ different graphs by rank ─ pair_solver ─�
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,11 +15,15 @@ from torch import Tensor
 
 from tfgw.ot.graph_lists import device_of, read_lists
 from tfgw.ot.inputs import GraphBatch
-from tfgw.ot.pair_blocks import PairBlocks
+from tfgw.ot.pair_blocks import PairBlock, PairBlocks
+from tfgw.ot.pair_journal import PairJournal
 from tfgw.ot.pair_solver import CHUNK, NODE_COSTS, PairGrid, PairOptions, PairSolver
 from tfgw.ot.problem import MAX_ITER, TOL
 from tfgw.ot.ragged import RaggedSet, ragged_set
-from tfgw.ot.starts import START_KINDS, UNIFORM
+from tfgw.ot.starts import START_KINDS
+
+AHEAD = 1
+"""Number of blocks that are prepared while the GPU solves another."""
 
 
 def pairwise(
@@ -77,9 +82,9 @@ def pairwise(
         progress_bar: Whether to show a progress bar.
         num_threads: Number of solver threads.
         device: Device of the solver, the CPU or a GPU. If ``None``, the device of the first graph's features. The CPU
-            solves what the GPU kernels do not support: ``pairs``, several starts, other costs, and pairs of two graphs
-            with more than 512 nodes. On a GPU, the last bits of a value may depend on the other graphs, and if ties
-            decide between local minima, the value may differ from the CPU's.
+            solves what the GPU kernels do not support: ``pairs``, other costs, and pairs of two graphs with more than
+            512 nodes (128 with several starts). On a GPU, the last bits of a value may depend on the other graphs, and
+            if ties decide between local minima, the value may differ from the CPU's.
 
     Returns:
         Distances in double precision on this device, ``(num_graphs, num_others)``; with ``pairs``, ``(num_pairs,)``.
@@ -102,9 +107,19 @@ def pairwise(
     )
     if chosen is not None:
         return torch.from_numpy(_listed(found, chosen, solver, progress_bar)).to(where)
-    grid = PairGrid.of(found)
-    blocks = _blocks_on(where, found, grid, options) if on_gpu else ((pairs, None) for pairs in grid.blocks())
-    return torch.from_numpy(_matrix(found, grid, blocks, solver, progress_bar)).to(where)
+    matrix = _Matrix(found, PairGrid.of(found))
+    with progress(matrix.grid.num_pairs, progress_bar) as bar:
+        rest = matrix.grid
+        if on_gpu:
+            blocks = PairBlocks(found, matrix.grid, options, where)
+            for block, distances in _solved(blocks, solver.journal):
+                matrix.put_block(block, distances)
+                bar.update(block.num_pairs)
+            rest = blocks.rest()
+        for some in rest.blocks():
+            matrix.put(some, solver.distances(some))
+            bar.update(len(some))
+    return torch.from_numpy(matrix.of_lists()).to(where)
 
 
 def checked_device(device: str | torch.device) -> torch.device:
@@ -129,32 +144,85 @@ def _purpose(pairs: np.ndarray | None, on_gpu: bool) -> bytes:
 
 def _kernels_can(options: PairOptions) -> bool:
     """Whether the GPU kernels support these options."""
-    return options.n_starts == 1 and bool(options.start_kinds & UNIFORM) and options.node_cost == 0
+    return options.node_cost == 0
 
 
-Blocks = Iterable[tuple[np.ndarray, Callable[[], np.ndarray] | None]]
-"""Pairs, and a function that solves them; ``None`` for the CPU."""
+class _Begun(NamedTuple):
+    block: PairBlock
+    known: np.ndarray
+    """Distances that were stored by an earlier call: those of the first pairs."""
+    wait: Callable[[], np.ndarray] | None
+    """Returns the distances of all templates and graphs; ``None`` if all pairs are known."""
+
+    def finish(self, journal: PairJournal) -> np.ndarray:
+        block, count = self.block, len(self.known)
+        distances = np.zeros(block.is_wanted.shape) if self.wait is None else self.wait()
+        if count or journal.is_kept:
+            wanted = distances[block.is_wanted]
+            wanted[:count] = self.known
+            journal.append(wanted[count:])
+            distances[block.is_wanted] = wanted
+        return distances
 
 
-def _blocks_on(device: torch.device, graphs: RaggedSet, grid: PairGrid, options: PairOptions) -> Blocks:
-    blocks = PairBlocks(graphs, grid, options, device)
-    yield from blocks
-    yield from ((pairs, None) for pairs in blocks.rest().blocks())
+def _solved(blocks: Iterable[PairBlock], journal: PairJournal) -> Iterator[tuple[PairBlock, np.ndarray]]:
+    """Yield blocks and the distances of their templates and graphs. The next block is begun before one is finished."""
+    begun: deque[_Begun] = deque()
+    for block in blocks:
+        known = journal.take(block.num_pairs)
+        begun.append(_Begun(block, known, None if len(known) == block.num_pairs else block.begin()))
+        if len(begun) > AHEAD:
+            first = begun.popleft()
+            yield first.block, first.finish(journal)
+    for left in begun:
+        yield left.block, left.finish(journal)
 
 
-def _matrix(graphs: RaggedSet, grid: PairGrid, blocks: Blocks, solver: PairSolver, progress_bar: bool) -> np.ndarray:
-    # Position of each rank in rows and columns; -1 if absent.
-    row, column = (np.full(len(graphs.parts), -1) for _ in grid)
-    row[grid.rows], column[grid.columns] = np.arange(len(grid.rows)), np.arange(len(grid.columns))
-    matrix = np.zeros((len(grid.rows), len(grid.columns)))
-    with progress(grid.num_pairs, progress_bar) as bar:
-        for pairs, solve in blocks:
-            distances = solver.distances(pairs, solve)
-            for first, second in (pairs.T, pairs.T[::-1]):
-                inside = (row[first] >= 0) & (column[second] >= 0)
-                matrix[row[first[inside]], column[second[inside]]] = distances[inside]
-            bar.update(len(pairs))
-    return matrix[np.ix_(row[graphs.ranks[0]], column[graphs.ranks[-1]])]
+class _Matrix:
+    """The distances between the different graphs of a grid, by position in its rows and columns."""
+
+    def __init__(self, graphs: RaggedSet, grid: PairGrid) -> None:
+        self._graphs, self.grid = graphs, grid
+        self._values = np.zeros((len(grid.rows), len(grid.columns)))
+        # Position of each rank; -1 if absent.
+        self._row, self._column = (np.full(len(graphs.parts), -1) for _ in grid)
+        self._row[grid.rows], self._column[grid.columns] = np.arange(len(grid.rows)), np.arange(len(grid.columns))
+
+    def put(self, pairs: np.ndarray, distances: np.ndarray) -> None:
+        """Set the distances of pairs in both orders."""
+        for first, second in (pairs.T, pairs.T[::-1]):
+            inside = (self._row[first] >= 0) & (self._column[second] >= 0)
+            self._values[self._row[first[inside]], self._column[second[inside]]] = distances[inside]
+
+    def put_block(self, block: PairBlock, distances: np.ndarray) -> None:
+        """Set the distances of a block, given for all its templates and graphs."""
+        self._put_rectangle(block.templates, block.graphs, distances, block.is_wanted)
+        self._put_rectangle(block.graphs, block.templates, distances.T, block.is_wanted.T)
+
+    def _put_rectangle(self, first: np.ndarray, second: np.ndarray, values: np.ndarray, is_wanted: np.ndarray) -> None:
+        rows, columns = self._row[first], self._column[second]
+        inside = np.ix_(rows >= 0, columns >= 0)
+        rows, columns = rows[rows >= 0], columns[columns >= 0]
+        if not len(rows) or not len(columns):
+            return
+        if _is_range(rows) and _is_range(columns):
+            to = self._values[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+            if to.shape == values.shape:
+                np.copyto(to, values, where=is_wanted)
+            else:
+                np.copyto(to, values[inside], where=is_wanted[inside])
+        else:
+            places = np.ix_(rows, columns)
+            self._values[places] = np.where(is_wanted[inside], values[inside], self._values[places])
+
+    def of_lists(self) -> np.ndarray:
+        """Return the distances between the graphs of the lists."""
+        return self._values[np.ix_(self._row[self._graphs.ranks[0]], self._column[self._graphs.ranks[-1]])]
+
+
+def _is_range(numbers: np.ndarray) -> bool:
+    """Whether ascending numbers are consecutive."""
+    return bool(numbers[-1] - numbers[0] + 1 == len(numbers))
 
 
 def _listed(graphs: RaggedSet, pairs: np.ndarray, solver: PairSolver, progress_bar: bool) -> np.ndarray:

@@ -236,6 +236,7 @@ inline void wait_for_copies() { Block::current().copy_now(); }
 inline int atomic_add(int* at, int v) { return (*at += v) - v; }
 inline void atomic_max(int* at, int v) { *at = v > *at ? v : *at; }
 inline void atomic_min(int* at, int v) { *at = v < *at ? v : *at; }
+inline void atomic_or(u32* at, u32 v) { *at |= v; }
 inline int atomic_exchange(int* at, int v) { return std::exchange(*at, v); }
 inline void fence() {}
 template <class T>

@@ -46,6 +46,8 @@ TFGW_LAUNCH_WITH(Starts, tfgw_starts_small, 32 * kBlockWarps)
 TFGW_LAUNCH(tfgw_solve, 32 * kBlockWarps)
 #if TFGW_COLUMNS <= 128
 TFGW_LAUNCH_WITH(Starts, tfgw_starts_begin, kBeginThreads)
+TFGW_LAUNCH_WITH(Starts, tfgw_starts_pin, kBeginThreads)
+TFGW_LAUNCH_WITH(Starts, tfgw_starts_walk, 64)
 TFGW_LAUNCH_WITH(Starts, tfgw_starts_product, kBeginThreads)
 TFGW_LAUNCH_WITH(Starts, tfgw_starts, 32 * kBlockWarps)
 #endif

@@ -475,17 +475,19 @@ def test_a_layer_with_several_starts(monkeypatch: pytest.MonkeyPatch, gpu: Emula
         torch.testing.assert_close(grad, core_grad, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("kind", ["sparse", "weighted", "dense"])
-def test_all_pairs_in_blocks(kind: str, gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("kind", "starts"), [("sparse", 1), ("weighted", 1), ("dense", 1), ("sparse", 9)])
+def test_all_pairs_in_blocks(kind: str, starts: int, gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two templates at a time, padded to the larger one."""
     monkeypatch.setattr(pair_blocks, "TEMPLATES", 2)
     graphs = random_graphs(kind, sizes=(5, 16, 3, 12, 20))
-    expected = pairwise(graphs, alpha=0.4)
+    expected = pairwise(graphs, alpha=0.4, n_starts=starts)
     found = ragged_set(read_lists(graphs, None, features_only=False), canonical=True)
-    options = PairOptions.checked(0.4, 1000, 1e-9, 1, START_KINDS)
+    options = PairOptions.checked(0.4, 1000, 1e-9, starts, START_KINDS)
     matrix = np.zeros((5, 5))
-    for pairs, solve_block in PairBlocks(found, PairGrid.of(found), options, torch.device("cpu")):
-        matrix[pairs[:, 0], pairs[:, 1]] = matrix[pairs[:, 1], pairs[:, 0]] = solve_block()
+    for block in PairBlocks(found, PairGrid.of(found), options, torch.device("cpu")):
+        first, second = block.pairs.T
+        matrix[first, second] = matrix[second, first] = block.begin()()[block.is_wanted]
     ranks = found.ranks[0]
     torch.testing.assert_close(torch.from_numpy(matrix[np.ix_(ranks, ranks)]), expected, rtol=1e-10, atol=1e-12)
-    assert gpu.launched.count("tfgw_solve") + gpu.launched.count("tfgw_solve_small") == 2
+    launched = ("tfgw_solve", "tfgw_solve_small") if starts == 1 else ("tfgw_starts_walk",)
+    assert sum(map(gpu.launched.count, launched)) == 2

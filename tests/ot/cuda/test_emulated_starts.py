@@ -21,7 +21,8 @@ pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compi
 
 SIZES = (7, 4, 9, 1)
 WAVE = ["tfgw_starts_begin", "tfgw_starts"]
-FRESH = ["tfgw_index", "tfgw_prepare", "tfgw_start", *WAVE]
+ANCHORS = ["tfgw_starts_pin", "tfgw_starts_walk"]
+FRESH = ["tfgw_index", "tfgw_prepare", "tfgw_start", *ANCHORS, *WAVE]
 
 
 def assert_same_as_core(
@@ -83,8 +84,8 @@ PRODUCT = ["tfgw_starts_product", "tfgw_start"]
         (2, ("perturbed",), [*WAVE, *WAVE]),
         (5, ("perturbed",), 5 * WAVE),
         (3, ("uniform",), [*PRODUCT, *WAVE]),
-        (4, ("anchored",), WAVE),
-        (10, START_KINDS, 3 * WAVE),
+        (4, ("anchored",), [*ANCHORS, *WAVE]),
+        (10, START_KINDS, [*ANCHORS, *3 * WAVE]),
     ],
 )
 @pytest.mark.parametrize("kind", ["sparse", "dense_directed"])
@@ -95,6 +96,13 @@ def test_the_first_start_is_given(kind: str, starts: int, kinds: tuple[str, ...]
     gpu = EmulatedGpu(processors=9)
     assert_same_as_core(problem, starts, kinds, given=given, gpu=gpu)
     assert gpu.launched[3:] == launched
+
+
+@pytest.mark.parametrize("kind", ["sparse", "directed", "dense"])
+def test_more_pinned_nodes_than_lanes(kind: str) -> None:
+    """Walks begin at up to 32 nodes of a graph at a time. The starts of the templates pin more."""
+    problem = random_problem(12, kind, sizes=(41, 6), template_nodes=5, templates=7)
+    assert_same_as_core(problem, 18, ("anchored",))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
@@ -130,7 +138,7 @@ def test_many_small_pairs() -> None:
     few = dataclasses.replace(few, graphs=dataclasses.replace(few.graphs, batch_size=len(sizes) + 1))
     gpu = EmulatedGpu()
     assert_same_as_core(few, 9, gpu=gpu)
-    assert gpu.launched == [*FRESH[:3], *2 * [*WAVE, "tfgw_starts_small"]]
+    assert gpu.launched == [*FRESH[:5], *2 * [*WAVE, "tfgw_starts_small"]]
 
 
 def test_who_solves_a_start_changes_no_bit() -> None:

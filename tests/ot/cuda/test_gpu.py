@@ -354,6 +354,26 @@ def test_all_pairs(kind: str) -> None:
     torch.testing.assert_close(part.cpu(), expected[2:, :5], rtol=1e-2, atol=1e-12)
 
 
+@pytest.mark.parametrize("kinds", [("uniform", "anchored", "perturbed"), ("anchored",)])
+def test_all_pairs_from_several_starts(kinds: tuple[str, ...]) -> None:
+    graphs = random_graphs(sizes=(5, 16, 3, 12, 20, 31))
+    options: dict[str, Any] = {"alpha": 0.4, "n_starts": 10, "start_kinds": kinds}
+    found = pairwise(graphs, **options, device="cuda")
+    torch.testing.assert_close(found.cpu(), pairwise(graphs, **options), rtol=1e-9, atol=1e-12)
+    assert torch.equal(pairwise(graphs, **options, device="cuda"), found)
+
+
+def test_more_pinned_nodes_than_lanes() -> None:
+    """Walks begin at up to 32 nodes of a graph at a time, here also of a graph too large for shared memory."""
+    problem = random_problem(12, "weighted", sizes=(41, 6, 260), template_nodes=5, templates=7)
+    (ours, grads), (core, core_grads) = (
+        solve(problem, device, n_starts=18, start_kinds=("anchored",)) for device in ("cuda", "cpu")
+    )
+    torch.testing.assert_close(ours.distances.cpu(), core.distances, rtol=1e-10, atol=0)
+    for name, grad in grads.items():
+        torch.testing.assert_close(grad.cpu(), core_grads[name], rtol=1e-7, atol=1e-10)
+
+
 def test_all_pairs_continue_after_a_crash(tmp_path: Path) -> None:
     graphs, path = random_graphs(sizes=(9, 20, 12, 33, 7)), tmp_path / "distances"
     whole = pairwise(graphs, alpha=0.4, device="cuda", checkpoint=path)

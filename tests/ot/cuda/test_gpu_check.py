@@ -25,14 +25,14 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Problems that are moved to "cuda" go to an emulated GPU. Gives the names of the kernels that it runs."""
     gpu = emulated_for_eager_calls(monkeypatch)
     monkeypatch.setattr(gpu_check, "architecture_of", lambda index: Architecture(90))
-    monkeypatch.setattr(gpu_check, "compile_ahead", lambda columns, architecture: {})
-    monkeypatch.setattr(gpu_check, "origin", lambda columns, architecture: "compiler")
+    monkeypatch.setattr(gpu_check, "compile_ahead", lambda columns, architecture, several: {})
+    monkeypatch.setattr(gpu_check, "origin", lambda columns, architecture, several: "compiler")
     monkeypatch.setattr(gpu_check, "SIZES", (5, 11, 24))
     solved = gpu_check._solved
 
-    def on_either(example: Any, device: str) -> list[Tensor]:
+    def on_either(example: Any, device: str, starts: int) -> list[Tensor]:
         monkeypatch.setattr(operators, "backend_of", lambda tensor: cuda if device == "cuda" else cpu)
-        return solved(example, "cpu")
+        return solved(example, "cpu", starts)
 
     monkeypatch.setattr(gpu_check, "_solved", on_either)
     return gpu.launched
@@ -41,26 +41,30 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 @pytest.mark.parametrize("columns", [16, pytest.param(64, marks=pytest.mark.slow)])
 def test_kernels_agree_with_the_cpu(columns: int, emulated: list[str]) -> None:
-    (checked,) = check_kernels([columns])
-    assert checked.agrees
-    assert 0 <= checked.value_difference < 1e-12
-    assert 0 < checked.gradient_difference < 1e-10  # another way of summing
+    one, several = check_kernels([columns])
+    assert (one.several, several.several) == (False, True)
+    for checked in (one, several):
+        assert checked.agrees
+        assert 0 <= checked.value_difference < 1e-12
+        assert 0 < checked.gradient_difference < 1e-10  # another way of summing
     assert {"tfgw_prepare", "tfgw_start", "tfgw_solve", "tfgw_backward_templates"} <= set(emulated)
+    assert emulated.count("tfgw_starts_begin") == 2
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 def test_wrong_results_are_found(emulated: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     right = gpu_check._solved
 
-    def wrong(example: Any, device: str) -> list[Tensor]:
-        distances, *gradients = right(example, device)
-        if device == "cuda":
+    def wrong(example: Any, device: str, starts: int) -> list[Tensor]:
+        distances, *gradients = right(example, device, starts)
+        if device == "cuda" and starts == 1:
             gradients[1] = gradients[1] * (1 + 1e-6)
         return [distances, *gradients]
 
     monkeypatch.setattr(gpu_check, "_solved", wrong)
-    (checked,) = check_kernels([16])
+    checked, several = check_kernels([16])
     assert not checked.agrees
+    assert several.agrees
     assert checked.value_difference <= gpu_check.VALUE_TOLERANCE < checked.gradient_difference
 
 
@@ -72,7 +76,7 @@ def fake_machine(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
     monkeypatch.setattr(gpu_check, "_driver_version", lambda: found["driver"])
     monkeypatch.setattr(gpu_check, "_cupy_version", lambda: None if found["nvrtc"] is None else "14.0.1")
     monkeypatch.setattr(gpu_check, "_compiler_version", lambda: found["nvrtc"])
-    monkeypatch.setattr(gpu_check, "origin", lambda columns, architecture: found["origin"])
+    monkeypatch.setattr(gpu_check, "origin", lambda columns, architecture, several: found["origin"])
     monkeypatch.setattr(gpu_check, "architecture_of", lambda index: Architecture(90))
     monkeypatch.setattr(gpu_check, "shared_memory", lambda index: 228 << 10)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(found["gpus"]))
@@ -122,7 +126,7 @@ def test_the_command_says_whether_results_agree(
 ) -> None:
     checked = {
         16: CheckedKernels(16, "cache", 0.31, 2e-15, 3e-13),
-        128: CheckedKernels(128, "compiler", 3.9, 2e-15, 3e-13 if agrees else 3e-3),
+        128: CheckedKernels(128, "compiler", 3.9, 2e-15, 3e-13 if agrees else 3e-3, several=True),
     }
     monkeypatch.setattr("tfgw.cli.gpu.find_setup", lambda: READY)
     monkeypatch.setattr("tfgw.cli.gpu.check_kernels", lambda classes: (checked[columns] for columns in classes))
@@ -131,6 +135,7 @@ def test_the_command_says_whether_results_agree(
     verdict = "ready: NVIDIA H200 gives" if agrees else "not ready: results for templates of up to 128 nodes differ"
     assert out.startswith(verdict)
     assert "templates of up to  16 nodes: 0.3 s (compiled earlier), as on the CPU" in err
+    assert "templates of up to 128 nodes, several starts: 3.9 s (compiled), " in err
     assert main(["gpu", "--classes", "16", "128", "--json"]) == int(not agrees)
     data = json.loads(capsys.readouterr().out)
     assert data["ready"] is agrees

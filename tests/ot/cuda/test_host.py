@@ -123,9 +123,16 @@ def test_unsupported_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (1, 7, False, 0),
         (1, 1, True, 0),
-        # For 5 graphs, 100 nodes and 3 templates of up to 32 nodes: records of pairs, queues, costs, arcs, kinds.
-        (1, 2, False, 46 + 10 + 300 * 32 + 2 * (300 + 15 * 32) + 8),
-        (4, 7, False, 46 + 10 + 4 * (300 * 32 + 2 * (300 + 15 * 32)) + 30),
+        # For 5 graphs, 100 nodes and 3 templates of up to 32 nodes: records of pairs, queues, costs, arcs, kinds; of
+        # anchored starts kinds, scales, pinned nodes, numbers of walks, and walks on graphs and templates.
+        (2, 1, False, 46 + 10 + 2 * (300 * 32 + 2 * (300 + 15 * 32)) + 16),
+        (1, 2, False, 46 + 10 + 300 * 32 + 2 * (300 + 15 * 32) + 8 + 8 + 16 + 16 + 50 + 100 * 6 * 8 + 6 * 8 * 32),
+        (
+            4,
+            7,
+            False,
+            46 + 10 + 4 * (300 * 32 + 2 * (300 + 15 * 32)) + 30 + 8 + 16 + 60 + 50 + 100 * 24 * 8 + 24 * 8 * 32,
+        ),
     ],
 )
 def test_memory_of_several_starts(starts: int, kinds: int, given: bool, doubles: int) -> None:

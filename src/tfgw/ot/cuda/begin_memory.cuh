@@ -1,4 +1,4 @@
-// What a warp needs to begin a start.
+// What is needed to begin a start.
 #pragma once
 
 #include "neighbours.cuh"
@@ -6,51 +6,44 @@
 
 namespace tfgw {
 
-// The pinned nodes of the template and of the graph; −1 if there is no second one.
-struct PinnedLinks {
-  int template_from, template_to, graph_from, graph_to;
-};
-
+// Working memory in which a start begins, of a warp or of all warps of a block.
 template <int P>
 struct BeginMemory {
-  // In doubles, even.
-  TFGW_DEVICE static i64 size(int rows) {
-    return i64(rows) * P + (2 * kLooks + 4) * i64(rows + P) + 6 * i64(rows) + 32;
+  // In doubles, if all of it is in global memory; even.
+  TFGW_DEVICE static i64 size(int rows) { return i64(rows) * P + 8 * i64(rows) + 32; }
+
+  // Of the arrays that may be in shared memory.
+  TFGW_DEVICE static i64 shared_bytes(int rows) {
+    return 2 * bytes_of<double>(i64(rows)) + bytes_of<int>(i64(rows)) + bytes_of<double>(i64(rows) * P);
   }
 
-  TFGW_DEVICE BeginMemory(char* at, int rows) {
-    GlobalArena arena(at);
-    graph_looks = arena.take_global<Double2>(i64(rows) * kLooks);
-    template_looks = arena.take_global<Double2>(i64(P) * kLooks);
-    walks = arena.take_global<Double2>(2 * (rows + P));
-    first.regret = arena.take_global<double>(rows), first.supply = arena.take_global<i64>(rows);
-    first.centred = arena.take_global<u64>(i64(rows) * P);
-    first.order = arena.take_global<int>(rows), place = arena.take_global<int>(rows);
-    patch = arena.take_global<int>(kPatch);
+  template <class Arena>
+  TFGW_DEVICE BeginMemory(Arena arena, int rows) {
+    first.regret = arena.template take<double>(rows), first.supply = arena.template take<i64>(rows);
+    first.order = arena.template take<int>(rows);
+    cost = arena.template take<double>(rows * P);
+    first.centred = reinterpret_cast<u64*>(cost);
+    look = arena.template take_global<double>(3 * i64(rows));
+    place = arena.template take_global<int>(rows), patch = arena.template take_global<int>(kPatch);
   }
 
-  Double2 *graph_looks, *template_looks;  // (kLooks, rows), (kLooks, P): the walks from both pinned nodes
-  Double2* walks;                         // (2, rows + P)
+  double* cost;  // (rows, P), in shared memory if it fits
   FirstBasisMemory first;
-  int* place;                             // (rows): of each node in the order of cpp/perturb.hpp
-  int* patch;                             // nodes moved by a perturbed start
+  double* look;  // (3, rows)
+  int* place;    // (rows): of each node in the order of cpp/perturb.hpp
+  int* patch;    // nodes moved by a perturbed start
 };
 
-// A pair as the warp that begins one of its starts sees it.
+// A pair as those see it who begin its starts.
 template <int P>
 struct BeginPair {
-  TFGW_DEVICE BeginPair(const Problem& p, const GraphView& graph, int b, int k, char* memory)
+  TFGW_DEVICE BeginPair(const Problem& p, const GraphView& graph, int b, int k)
       : p(p), graph(graph), b(b), k(k), n(graph.n), m(p.live_count[k]), alpha(has_structure(p) ? p.alpha[k] : 0.0),
-        linear(initial_state_of(p, graph, b, k).linear), mean(p.mean + i64(k) * P * P), neighbours(p, this->graph),
-        at(memory, graph.n) {}
+        linear(initial_state_of(p, graph, b, k).linear), neighbours(p, this->graph) {}
 
-  TFGW_DEVICE double t_h(int l) const { return p.t_h[i64(k) * P + l]; }
-
-  // visit(entry, row, column) for all entries of an (n, P) matrix, of which a lane has the same columns in every row.
-  template <class Visit>
-  TFGW_DEVICE void each_entry(Visit visit) const {
-#pragma unroll 1
-    for (int e = lane(); e < n * P; e += 32) visit(e, e / P, e % P);
+  // The gradient at hh̄ᵀ.
+  TFGW_DEVICE double product_gradient(const ProductCross<P>& cross, int i, int k) const {
+    return linear[i * P + k] + -4 * alpha * cross.at(i);
   }
 
   const Problem& p;
@@ -58,9 +51,18 @@ struct BeginPair {
   const int b, k, n, m;
   const double alpha;
   const double* const linear;  // (n, P): (1−α) M
-  const double* const mean;    // (P, P): of C̄ and its transpose
   const Neighbours neighbours;
-  const BeginMemory<P> at;
 };
+
+// The kind of a start, of the kinds allowed for its pair.
+TFGW_DEVICE StartKind kind_of(const Problem& p, double alpha, int kinds, int s) {
+  if (s == 0 && p.start) return kGiven;
+  return alpha > 0 ? kind_of_start(s, kinds) : kUniform;
+}
+
+// The walk of this number on a graph: (nodes, kLooks).
+TFGW_DEVICE double* looks_of(const Starts& starts, const GraphView& graph, int walk) {
+  return starts.graph_looks + (starts.walks * graph.first + i64(walk) * graph.n) * kLooks;
+}
 
 }  // namespace tfgw

@@ -1,4 +1,5 @@
-// Kernel `starts_begin`: for each start of a wave the cost of its first linear problem, and a basis for it. One warp each.
+// Kernel `starts_begin`: for each start of a wave the cost of its first linear problem, and a basis for it. One warp each
+// or, for large graphs, all warps of a block.
 #pragma once
 
 #include "anchored.cuh"
@@ -6,19 +7,19 @@
 
 namespace tfgw {
 
-template <int P>
+// Run by all warps of the team.
+template <int P, class Team>
 class StartBeginner {
  public:
-  // `walks` has room for `room` values.
-  TFGW_DEVICE StartBeginner(const Problem& p, const Starts& starts, const BeginPair<P>& pair, int item, Double2* walks,
-                            int room)
-      : p_(p), starts_(starts), pair_(pair), started_(started_pair(p, pair.graph, pair.b, pair.k)), item_(item),
-        s_(start_at(starts, item)), n_(pair.n), m_(pair.m),
-        walks_(2 * n_ <= room && 2 * P <= room ? walks : pair.at.walks) {}
+  TFGW_DEVICE StartBeginner(const Problem& p, const Starts& starts, const BeginPair<P>& pair, int item,
+                            const BeginMemory<P>& memory)
+      : p_(p), starts_(starts), pair_(pair), at_(memory), started_(started_pair(p, pair.graph, pair.b, pair.k)),
+        item_(item), s_(start_at(starts, item)), n_(pair.n), m_(pair.m),
+        kinds_(starts.anchored && pair.alpha > 0 ? starts.pair_kinds[started_.index] : int(starts.kinds)) {}
 
-  TFGW_DEVICE void run() {
-    if (starts_.wave < 0 && item_ == 0 && lane() == 0) starts_.best[started_.index] = {0, -1, int(starts_.count), 0, 0};
-    sync_warp();
+  TFGW_DEVICE void run() const {
+    if (starts_.wave < 0 && item_ == 0 && Team::thread() == 0)
+      starts_.best[started_.index] = {0, -1, int(starts_.count), 0, 0};
     if (starts_.wave >= 0 || item_ == 0 || pair_.alpha > 0) {
       if (starts_.wave >= 0 && is_superfluous(starts_, started_, pair_.alpha, item_)) return;
       begin();
@@ -26,81 +27,68 @@ class StartBeginner {
   }
 
  private:
-  TFGW_DEVICE void begin() {
-    double* const cost = cost_of(p_, starts_, started_, item_);
-    const StartKind kind = choose_kind();
-    if (lane() == 0) *kind_at(starts_, started_, item_) = kind;
-    if (starts_.wave == 0) recall_minima();
-    write_cost(kind, cost);
-    sync_warp();
-    FirstBasis<P, Team<1>> first(n_, m_, pair_.at.first);
-    for (int i = lane(); i < n_; i += 32) pair_.at.first.supply[i] = p_.supply[pair_.graph.first + i];
-    first.compute_regrets(cost);
-    sync_warp();
+  TFGW_DEVICE void begin() const {
+    const StartKind kind = kind_of(p_, pair_.alpha, kinds_, s_);
+    if (Team::thread() == 0) *kind_at(starts_, started_, item_) = kind;
+    if (starts_.wave == 0) {
+      if (Team::warp() == 0) recall_minima();
+      Team::sync();
+    }
+    FirstBasis<P, Team> first(n_, m_, at_.first);
+    for (int i = Team::thread(); i < n_; i += Team::kThreads) at_.first.supply[i] = p_.supply[pair_.graph.first + i];
+    write_cost(kind, cost_of(p_, starts_, started_, item_));
+    Team::sync();
+    first.compute_regrets(at_.cost);
+    Team::sync();
     first.order_rows();
-    sync_warp();
-    first.ship(p_.demand + i64(pair_.k) * P, arcs_of(p_, starts_, started_, item_));
+    Team::sync();
+    if (Team::warp() == 0) first.ship(p_.demand + i64(pair_.k) * P, arcs_of(p_, starts_, started_, item_));
   }
 
-  // The gradient at hh̄ᵀ.
-  TFGW_DEVICE double product_gradient(int i, int k) const {
-    return pair_.linear[i * P + k] + -4 * pair_.alpha * ProductCross<P>(p_, pair_.graph, pair_.k, k).at(i);
-  }
-  TFGW_DEVICE double largest_gradient() const {
-    double largest = 0;
-    pair_.each_entry([&](int, int i, int k) {
-      if (k < m_) largest = larger(largest, magnitude(product_gradient(i, k)));
-    });
-    return warp_max(largest);
-  }
-
-  // Whether the gradient at hh̄ᵀ is the same for all couplings, that is, a row term plus a column term. This is the case
-  // for regular graphs without features.
-  TFGW_DEVICE bool product_says_nothing() const {
-    const double corner = product_gradient(0, 0);
-    double difference = 0;
-    pair_.each_entry([&](int, int i, int k) {
-      if (k >= m_) return;
-      const double left = product_gradient(i, 0), above = product_gradient(0, k);
-      difference = larger(difference, magnitude(product_gradient(i, k) - left - above + corner));
-    });
-    return warp_max(difference) <= kFlat * largest_gradient();
-  }
-
-  TFGW_DEVICE StartKind choose_kind() {
-    kinds_ = int(starts_.kinds);
-    if (pair_.alpha > 0 && may_skip_product(int(starts_.count), kinds_) && product_says_nothing()) kinds_ -= kUniform;
-    return kind_of(s_);
-  }
-  TFGW_DEVICE StartKind kind_of(int s) const {
-    if (s == 0 && p_.start) return kGiven;
-    return pair_.alpha > 0 ? kind_of_start(s, kinds_) : kUniform;
-  }
   // Number of starts before this one that pinned a link.
   TFGW_DEVICE int anchored_before() const {
     int count = 0;
 #pragma unroll 1
-    for (int s = 0; s < s_; ++s) count += kind_of(s) == kAnchored;
+    for (int s = 0; s < s_; ++s) count += kind_of(p_, pair_.alpha, kinds_, s) == kAnchored;
     return count;
   }
 
+  // Writes the cost to global memory, and to the working memory.
   TFGW_DEVICE void write_cost(StartKind kind, double* cost) const {
-    const PerturbedCost<P> perturbed(pair_, s_);
-    if (kind == kAnchored) {
-      AnchoredCost<P>(pair_, walks_).write(anchored_before(), cost);
-    } else if (kind == kPerturbed) {
-      const int round = round_of(starts_, s_);
-      perturbed.write(lowest_of(p_, starts_, started_, round), minima_of(p_, starts_, started_, round), cost);
-    } else {
-      const bool tied = kind == kUniform && pair_.alpha > 0;
-      const double* const given = initial_state_of(p_, pair_.graph, pair_.b, pair_.k).gradient;
-      const double* const from = tied ? starts_.tied + started_.first_row * P : given;
-      if (tied && s_ > 0) perturbed.add_noise(from, kTieShare * largest_gradient(), cost);
-      else pair_.each_entry([&](int e, int, int) { cost[e] = from[e]; });
+    if (kind == kAnchored)
+      return AnchoredCost<P, Team>(starts_, pair_, started_.index).each_entry(anchored_before(), [&](int e, double v) {
+        cost[e] = at_.cost[e] = v;
+      });
+    const bool tied = kind == kUniform && pair_.alpha > 0, noisy = tied && s_ > 0;
+    const double* from =
+        tied ? starts_.tied + started_.first_row * P : initial_state_of(p_, pair_.graph, pair_.b, pair_.k).gradient;
+    if (noisy || kind == kPerturbed) {
+      if (Team::warp() == 0) write_random_cost(kind, from, cost);
+      from = cost;
+      Team::sync();
     }
+    each_entry<P, Team>(n_, [&](int e, int, int) { cost[e] = at_.cost[e] = from[e]; });
   }
 
-  // The minima of the round's fresh starts.
+  // Run by one warp.
+  TFGW_DEVICE void write_random_cost(StartKind kind, const double* from, double* cost) const {
+    const PerturbedCost<P> perturbed(pair_, at_, s_);
+    if (kind != kPerturbed) return perturbed.add_noise(from, kTieShare * largest_gradient(), cost);
+    const int round = round_of(starts_, s_);
+    perturbed.write(lowest_of(p_, starts_, started_, round), minima_of(p_, starts_, started_, round), cost);
+  }
+
+  // At hh̄ᵀ, by one warp.
+  TFGW_DEVICE double largest_gradient() const {
+    double largest = 0;
+    each_entry<P, tfgw::Team<1>>(n_, [&](int, int i, int k) {
+      const ProductCross<P> cross(p_, pair_.graph, pair_.k, k);
+      if (k < m_) largest = larger(largest, magnitude(pair_.product_gradient(cross, i, k)));
+    });
+    return warp_max(largest);
+  }
+
+  // The minima of the round's fresh starts. Run by one warp.
   TFGW_DEVICE void recall_minima() const {
     const int round = round_of(starts_, s_), first = round * kRound;
     const i64 size = i64(n_) * P;
@@ -121,36 +109,68 @@ class StartBeginner {
   const Problem& p_;
   const Starts& starts_;
   const BeginPair<P>& pair_;
+  const BeginMemory<P>& at_;
   const StartedPair started_;
-  const int item_, s_, n_, m_;
-  Double2* const walks_;
-  int kinds_ = 0;
+  const int item_, s_, n_, m_, kinds_;
 };
 
-constexpr int kWalkRoom = 160;  // values of a warp's walks in shared memory
-
-// Every warp begins every so many-th start of the wave, largest graphs first.
+// Blocks begin every so many-th group of as many starts as they have warps, largest graphs first. If a graph is too large
+// for a warp's part of shared memory, all warps begin its starts together, one after the other.
 template <int P>
-TFGW_DEVICE void begin_starts(const Problem& p, const Starts& starts) {
-  TFGW_SHARED Double2 walks[kBeginThreads / 32][kWalkRoom];
-  const int warps = blocks_in_grid() * (threads_in_block() / 32), in_block = thread_in_block() / 32;
-  const int warp = block_index() * (threads_in_block() / 32) + in_block;
-  const i64 each = BeginMemory<P>::size(p.queue[kLargestGraph]), room = p.scratch_size / each;
-  const int active = room < warps ? int(room) : warps;
-  if (warp >= active) return;
-  const i64 per_graph = p.templates * starts.items;
-  char* const memory = reinterpret_cast<char*>(p.scratch + warp * each);
+class BeginBlock {
+ public:
+  TFGW_DEVICE BeginBlock(const Problem& p, const Starts& starts)
+      : p_(p), starts_(starts), each_(BeginMemory<P>::size(p.queue[kLargestGraph])) {}
+
+  TFGW_DEVICE void run() const {
+    const i64 room = p_.scratch_size / (kBeginWarps * each_), items = p_.graphs * p_.templates * starts_.items;
+    const int blocks = room < blocks_in_grid() ? int(room) : blocks_in_grid();
+    if (block_index() >= blocks) return;
+    const int warp = thread_in_block() / 32;
 #pragma unroll 1
-  for (i64 item = warp; item < p.graphs * per_graph; item += active) {
-    const int b = p.order[item / per_graph], k = int(item / starts.items % p.templates);
-    const GraphView graph = graph_view(p, b);
-    if (graph.n > 0) {
-      const BeginPair<P> pair(p, graph, b, k, memory);
-      StartBeginner<P>(p, starts, pair, int(item % starts.items), walks[in_block], kWalkRoom).run();
+    for (i64 first = i64(block_index()) * kBeginWarps; first < items; first += i64(blocks) * kBeginWarps) {
+      bool shared = false;  // whether some starts of this group are begun by all warps; all threads know
+#pragma unroll 1
+      for (int w = 0; w < kBeginWarps && first + w < items; ++w) {
+        const bool alone = begins_alone(first + w);
+        shared |= !alone;
+        if (alone && w == warp) begin<Team<1>>(first + w, warp, int(starts_.begin_shared) / kBeginWarps / 16 * 16);
+      }
+      if (!shared) continue;
+      sync_block();
+#pragma unroll 1
+      for (int w = 0; w < kBeginWarps && first + w < items; ++w) {
+        if (begins_alone(first + w)) continue;
+        begin<Team<kBeginWarps>>(first + w, 0, int(starts_.begin_shared));
+        sync_block();
+      }
     }
-    sync_warp();
   }
-}
+
+ private:
+  TFGW_DEVICE int graph_of(i64 item) const { return p_.order[item / (p_.templates * starts_.items)]; }
+  TFGW_DEVICE bool begins_alone(i64 item) const {
+    const int b = graph_of(item), n = p_.ptr[b + 1] - p_.ptr[b];
+    return BeginMemory<P>::shared_bytes(n) <= starts_.begin_shared / kBeginWarps / 16 * 16;
+  }
+
+  // `part` is that of the block's memory, of which shared memory has so many bytes.
+  template <class Team>
+  TFGW_DEVICE void begin(i64 item, int part, int bytes) const {
+    const int b = graph_of(item), k = int(item / starts_.items % p_.templates);
+    const GraphView graph = graph_view(p_, b);
+    if (graph.n == 0) return;
+    const BeginPair<P> pair(p_, graph, b, k);
+    char* const global = reinterpret_cast<char*>(p_.scratch + (i64(block_index()) * kBeginWarps + part) * each_);
+    const BeginMemory<P> memory(SpillArena(dynamic_shared_memory() + part * bytes, bytes, global), graph.n);
+    StartBeginner<P, Team>(p_, starts_, pair, int(item % starts_.items), memory).run();
+    Team::sync();
+  }
+
+  const Problem& p_;
+  const Starts& starts_;
+  const i64 each_;  // doubles of working memory per warp
+};
 
 // The queue of a wave: that of a single start, used up so far by no block.
 TFGW_DEVICE void reset_queue(const int* from, i64 items, int* to) {

@@ -26,7 +26,6 @@ class ExchangeSearch {
 
   // Finds the exchange between linked nodes that lowers E the most, if any lowers it by more than `least`.
   TFGW_DEVICE void run(double least) {
-    find_used_columns();
     Found found;
     found.change = -least;
     const i64 first = frame_.graph.sparse ? p_.row_start[frame_.graph.first] : 0;
@@ -59,22 +58,15 @@ class ExchangeSearch {
     int k = 0, l = 0;
   };
 
-  TFGW_DEVICE void find_used_columns() {
-    for (int i = Team::warp(); i < n_; i += Team::kSize)
-#pragma unroll
-      for (int q = 0; q < kWords; ++q) {
-        const int k = lane() + 32 * q;
-        const u32 used = ballot(k < m_ && at_.plan[i * P + (k < m_ ? k : 0)] > 0);
-        if (lane() == 0) at_.used[i * kWords + q] = used;
-      }
-    Team::sync();
-  }
-
   TFGW_DEVICE Link link_at(i64 e) const {
     if (!frame_.graph.sparse) return {int(e / n_), int(e % n_), read_only(frame_.graph.dense + e), true};
     const Entry a = read_only(p_.entry + e);
-    const int node = frame_.graph.first + a.row;
-    return {a.row, a.col, a.weight, e < p_.row_start[node] + p_.row_length[node]};
+    return {a.row, a.col, a.weight, a.weight != 0 || is_stored(e, a.row)};
+  }
+  // Entries beyond the end of a row are padding of weight 0.
+  TFGW_DEVICE bool is_stored(i64 e, int row) const {
+    const int node = frame_.graph.first + row;
+    return e < p_.row_start[node] + p_.row_length[node];
   }
   // a = C_ii + C_jj − C_ij − C_ji
   TFGW_DEVICE double factor(const Link& link) const {

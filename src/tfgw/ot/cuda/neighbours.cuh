@@ -1,6 +1,7 @@
 // A graph's structure, entry by entry, in any of its formats.
 #pragma once
 
+#include "block.cuh"
 #include "problem.cuh"
 
 namespace tfgw {
@@ -46,17 +47,35 @@ class Neighbours {
   }
 
   // Σ_j (C_ij + C_ji) x(j), up to a factor of 2.
-  template <class Number, class X>
-  TFGW_DEVICE Number both_ways(int i, X x) const {
-    Number sum{};
-    each(i, false, 0, 1, [&](int j, double c) { add_product(sum, c, x(j)); });
-    if (!graph_.symmetric) each(i, true, 0, 1, [&](int j, double c) { add_product(sum, c, x(j)); });
+  template <class X>
+  TFGW_DEVICE double both_ways(int i, X x) const {
+    double sum = 0;
+    add_row(i, false, x, sum);
+    if (!graph_.symmetric) add_row(i, true, x, sum);
     return sum;
   }
 
  private:
-  TFGW_DEVICE static void add_product(double& sum, double c, double x) { sum += c * x; }
-  TFGW_DEVICE static void add_product(Double2& sum, double c, const Double2& x) { sum.x += c * x.x, sum.y += c * x.y; }
+  template <class X>
+  TFGW_DEVICE void add_row(int i, bool transposed, X x, double& sum) const {
+    struct Term {
+      double weight, x;
+    };
+    const auto add = [&](int, const Term& t) { sum += t.weight * t.x; };
+    if (graph_.sparse) {
+      const int node = graph_.first + i;
+      const int begin = transposed ? p_.t_start[node] : p_.row_start[node];
+      const int end = begin + (transposed ? p_.t_length[node] : p_.row_length[node]);
+      const int* const column = transposed ? p_.t_column : p_.column;
+      const double* const value = transposed ? p_.t_value : p_.value;
+      unrolled<4>(begin, end, 1, [&](int e) { return Term{read_only(value + e), x(read_only(column + e))}; }, add);
+    } else {
+      const i64 n = graph_.n;
+      const double* const row = graph_.dense + (transposed ? i : i * n);
+      const i64 step = transposed ? n : 1;
+      unrolled<4>(0, graph_.n, 1, [&](int j) { return Term{read_only(row + j * step), x(j)}; }, add);
+    }
+  }
 
   const Problem& p_;
   const GraphView& graph_;

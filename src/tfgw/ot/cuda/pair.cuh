@@ -90,11 +90,7 @@ class Pair {
   TFGW_DEVICE void load() {
     const InitialState from = begin();
     if constexpr (kShared) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.shared);
-#pragma unroll 1
-    for (int e = 2 * Team::thread(); e < n * P; e += 2 * Team::kThreads) {
-      if constexpr (kShared) copy_async(as_double2(w.gradient + e), as_double2(from.gradient + e));
-      else *as_double2(w.gradient + e) = *as_double2(from.gradient + e);
-    }
+    load_gradient(from.gradient);
     if (frame.alpha > 0) {
       each_own_column<P, Team>([&](int col, int top, int step) {
         const ProductCross<P> product(p, frame.graph, frame.k, col);
@@ -109,9 +105,10 @@ class Pair {
     find_places();
   }
 
-  // Copies only the structures to shared memory.
-  TFGW_DEVICE void load_structures() {
+  // Copies only the structures, and a cost instead of the first gradient.
+  TFGW_DEVICE void load(const double* cost) {
     if constexpr (kShared) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.shared);
+    load_gradient(cost);
     wait_for_copies();
     find_places();
   }
@@ -228,6 +225,14 @@ class Pair {
         tree_memory(arena.template take<typename Tree::Memory>(1)),
         w(arena, frame.graph.n, frame.cols, frame.packed),
         cross_(block.problem, frame.graph, frame.k, frame.cols, w.gradient, w.half, w.shared) {}
+
+  TFGW_DEVICE void load_gradient(const double* from) {
+#pragma unroll 1
+    for (int e = 2 * Team::thread(); e < n * P; e += 2 * Team::kThreads) {
+      if constexpr (kShared) copy_async(as_double2(w.gradient + e), as_double2(from + e));
+      else *as_double2(w.gradient + e) = *as_double2(from + e);
+    }
+  }
 
   TFGW_DEVICE void find_places() {
     if constexpr (kShared) {

@@ -9,14 +9,14 @@ namespace tfgw {
 template <int P>
 class PerturbedCost {
  public:
-  TFGW_DEVICE PerturbedCost(const BeginPair<P>& pair, int start)
-      : pair_(pair), n_(pair.n), m_(pair.m), start_(start) {}
+  TFGW_DEVICE PerturbedCost(const BeginPair<P>& pair, const BeginMemory<P>& memory, int start)
+      : pair_(pair), at_(memory), n_(pair.n), m_(pair.m), start_(start) {}
 
   // Writes a cost with numbers between −scale and scale added.
   TFGW_DEVICE void add_noise(const double* from, double scale, double* cost) const {
     find_places();
-    pair_.each_entry([&](int e, int i, int k) {
-      cost[e] = from[e] + (k < m_ ? scale * noise(start_, pair_.at.place[i], k) : 0.0);
+    each_entry<P, Team<1>>(n_, [&](int e, int i, int k) {
+      cost[e] = from[e] + (k < m_ ? scale * noise(start_, at_.place[i], k) : 0.0);
     });
   }
 
@@ -27,22 +27,22 @@ class PerturbedCost {
     const double* const one = gradient(draw_below(lowest.count < kLowest ? lowest.count : kLowest, start_, kMinimum));
     const double* const two = start_ % 2 ? gradient(draw_below(lowest.count, start_, kOther)) : one;
     double largest = 0;
-    pair_.each_entry([&](int e, int, int k) {
+    each_entry<P, Team<1>>(n_, [&](int e, int, int k) {
       cost[e] = start_ % 2 ? 0.5 * (one[e] + two[e]) : one[e];
       if (k < m_) largest = larger(largest, magnitude(cost[e]));
     });
     largest = warp_max(largest);
     const int count = choose_patch();
     for (int at = 0; at < count; ++at) {
-      const int i = pair_.at.patch[at];
-      for (int k = lane(); k < m_; k += 32) cost[i * P + k] += largest * noise(start_, pair_.at.place[i], k);
+      const int i = at_.patch[at];
+      for (int k = lane(); k < m_; k += 32) cost[i * P + k] += largest * noise(start_, at_.place[i], k);
     }
   }
 
  private:
   // Place of each node when nodes are sorted by how they and their neighbourhoods compare to the template.
   TFGW_DEVICE void find_places() const {
-    double *const own = reinterpret_cast<double*>(pair_.at.walks), *const look = own + n_, *const around = look + n_;
+    double *const own = at_.look, *const look = own + n_, *const around = look + n_;
 #pragma unroll 1
     for (int i = lane(); i < n_; i += 32) {
       double sum = pair_.p.out_mean[pair_.graph.first + i] + pair_.p.in_mean[pair_.graph.first + i];
@@ -56,7 +56,7 @@ class PerturbedCost {
       double peak = 0;
 #pragma unroll 1
       for (int i = lane(); i < n_; i += 32) {
-        around[i] = pair_.neighbours.template both_ways<double>(i, [&](int j) { return look[j]; });
+        around[i] = pair_.neighbours.both_ways(i, [&](int j) { return look[j]; });
         peak = larger(peak, magnitude(around[i]));
       }
       peak = warp_max(peak);
@@ -70,7 +70,7 @@ class PerturbedCost {
       int place = 0;
 #pragma unroll 4
       for (int j = 0; j < n_; ++j) place += look[j] < mine || (look[j] == mine && j < i);
-      pair_.at.place[i] = place;
+      at_.place[i] = place;
     }
     sync_warp();
   }
@@ -78,7 +78,7 @@ class PerturbedCost {
   // Linked nodes, breadth first: a random node, its neighbours in random order, their neighbours, … Returns how many.
   TFGW_DEVICE int choose_patch() const {
     const int size = n_ < kPatch ? n_ : kPatch;
-    int* const nodes = pair_.at.patch;
+    int* const nodes = at_.patch;
     int count = 0, next = 0;
 #pragma unroll 1
     while (count < size) {
@@ -101,7 +101,7 @@ class PerturbedCost {
     const auto look = [&](int i, double c) {
       bool is_taken = c == 0;
       for (int at = 0; at < count; ++at) is_taken |= taken[at] == i;
-      const u64 turn = sortable(draw(start_, kNode, pair_.at.place[i]));
+      const u64 turn = sortable(draw(start_, kNode, at_.place[i]));
       if (!is_taken && turn < first) first = turn, node = i;
     };
     if (of >= 0) pair_.neighbours.each(of, true, lane(), 32, look);
@@ -113,6 +113,7 @@ class PerturbedCost {
   }
 
   const BeginPair<P>& pair_;
+  const BeginMemory<P>& at_;
   const int n_, m_, start_;
 };
 

@@ -42,9 +42,10 @@ TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
     if (n == 0 || (n > p.for_small && pairs == 1)) return;
     const bool small = n <= p.for_small;
     const int room = small ? pair_shared<P>(p.small_shared, kBlockWarps) : pair_shared<P>(p.shared_size, pairs);
-    const bool has_room =
-        (small ? shared_bytes<P, kSmallSharedAtoms>(n, cols, 0) : shared_bytes<P, kSharedAtoms>(n, cols, 0)) <= room;
-    if (!has_room || !graph.symmetric || p.dense) p.queue[kNoSingleWarps] = 1;
+    const i64 bytes = small       ? shared_bytes<P, kSmallSharedAtoms>(n, cols, 0)
+                      : p.several ? shared_bytes<P, kStartsSharedAtoms>(n, cols, 0)
+                                  : shared_bytes<P, kSharedAtoms>(n, cols, 0);
+    if (bytes > room || !graph.symmetric || p.dense) p.queue[kNoSingleWarps] = 1;
   }
 }
 

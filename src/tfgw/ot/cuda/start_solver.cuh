@@ -7,12 +7,11 @@
 
 namespace tfgw {
 
-// Where a team finds its start. Blocks of `starts_small` have another size.
+// Where a team finds its start. For `starts_small`, `shared_size` is the size of its own blocks.
 template <class Kind>
 TFGW_DEVICE StartsBlock& starts_block() {
   const Problem& p = block_memory<Kind::Tree::kColumns>().problem;
-  const i64 at = Kind::kAtoms == kSmallSharedAtoms ? p.small_shared : p.shared_size;
-  return *reinterpret_cast<StartsBlock*>(dynamic_shared_memory() + at);
+  return *reinterpret_cast<StartsBlock*>(dynamic_shared_memory() + p.shared_size);
 }
 template <class Kind>
 TFGW_DEVICE CurrentStart& current_start() {
@@ -72,9 +71,7 @@ class StartSolver : private FgwSolver<Kind> {
   TFGW_DEVICE Course begin() {
     const int kind = *kind_at(starts_, started_, now_.item);
     const bool is_linear = frame_.alpha <= 0, has_atom = kind == kUniform || kind == kGiven;
-    pair_.load_structures();
-    const double* const cost = cost_of(p_, starts_, started_, now_.item);
-    each_entry<P, Team>(n_, [&](int e, int, int) { pair_.w.gradient[e] = cost[e]; });
+    pair_.load(cost_of(p_, starts_, started_, now_.item));
     if (!is_linear && has_atom) load_atom(kind == kGiven);
     Team::sync();
     this->transport_.begin(arcs_of(p_, starts_, started_, now_.item));
@@ -96,10 +93,20 @@ class StartSolver : private FgwSolver<Kind> {
     });
   }
 
-  // Stores the iterate.
+  // Stores the iterate, and the columns that each of its rows uses.
   TFGW_DEVICE void take_plan() {
+    constexpr int kWords = Shape<P>::kColumnsPerLane;
     this->merge();
-    each_entry<P, Team>(n_, [&](int e, int, int) { at_.plan[e] = pair_.w.gradient[e]; });
+#pragma unroll 2
+    for (int i = Team::warp(); i < n_; i += Team::kSize)
+#pragma unroll
+      for (int q = 0; q < kWords; ++q) {
+        const int k = lane() + 32 * q, e = i * P + (k < P ? k : 0);
+        const double mass = pair_.w.gradient[e];
+        const u32 used = ballot(k < m_ && mass > 0);
+        if (k < P) at_.plan[e] = mass;
+        if (lane() == 0) at_.used[i * kWords + q] = used;
+      }
     Team::sync();
   }
   TFGW_DEVICE void rebuild_gradient() {

@@ -8,5 +8,5 @@ TFGW_KERNEL(kSolveThreads, kSolveBlocks) tfgw_starts(const TFGW_GRID_CONSTANT Pr
                                                      const TFGW_GRID_CONSTANT Starts s) {
   if (p.queue[kInvalid]) return;
   const SeveralStarts work(s, *reinterpret_cast<StartsBlock*>(dynamic_shared_memory() + p.shared_size));
-  SolveBlock<TFGW_COLUMNS, kSharedAtoms, SeveralStarts>(p, p.shared_size, work).run();
+  SolveBlock<TFGW_COLUMNS, kStartsSharedAtoms, SeveralStarts>(p, p.shared_size, work).run();
 }

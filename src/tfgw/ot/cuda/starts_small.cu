@@ -7,6 +7,6 @@ using namespace tfgw;
 TFGW_KERNEL(kSolveThreads, kSmallBlocks) tfgw_starts_small(const TFGW_GRID_CONSTANT Problem p,
                                                            const TFGW_GRID_CONSTANT Starts s) {
   if (p.queue[kInvalid]) return;
-  const SeveralStarts work(s, *reinterpret_cast<StartsBlock*>(dynamic_shared_memory() + p.small_shared));
-  SolveBlock<TFGW_COLUMNS, kSmallSharedAtoms, SeveralStarts>(p, p.small_shared, work).run_small();
+  const SeveralStarts work(s, *reinterpret_cast<StartsBlock*>(dynamic_shared_memory() + p.shared_size));
+  SolveBlock<TFGW_COLUMNS, kSmallSharedAtoms, SeveralStarts>(p, p.shared_size, work).run_small();
 }

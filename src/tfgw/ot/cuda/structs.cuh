@@ -73,6 +73,7 @@ struct Problem {
   i64 team_pairs;                   // the first pairs of the queue, each solved by a whole block
   i64 for_two, for_three, for_four; // largest graphs of which a block solves two, three and four at a time
   i64 for_small;                    // largest graph that `solve_small` solves, or −1
+  i64 several;                      // whether pairs have several starts
 
   // Options and results of the solve.
   i64 max_iter;
@@ -115,6 +116,11 @@ struct BestStart {
   int unused;
 };
 
+// The nodes that an anchored start pins in a graph or template; `to` is −1 if only one.
+struct PinnedNodes {
+  int from, to;
+};
+
 // Several starts per pair (docs/gpu.md), in waves: first all fresh ones, then those that depend on earlier ones, one of
 // each round at a time. Every member has 8 bytes.
 struct Starts {
@@ -122,6 +128,9 @@ struct Starts {
   i64 fresh, rounds;   // per pair: starts that depend on no other, and rounds of those that do
   i64 items;           // starts per pair in this wave
   i64 wave;            // −1: the fresh starts
+  i64 anchored;        // most anchored starts of a pair; 0 if there are none, and what follows for them is null
+  i64 walks;           // most nodes of a graph from which walks begin
+  i64 begin_shared, walk_shared;  // bytes of shared memory of a block of `starts_begin`, `starts_walk`
   BestStart* best;     // (pairs)
   const double *tied;  // (rows, padded): gradient at hh̄ᵀ with its ties broken
   const double* at_product;  // (pairs, 2): (1−α)⟨M, T⟩ and ⟨T, X(T)⟩ at hh̄ᵀ
@@ -132,6 +141,14 @@ struct Starts {
   double* gradient;    // (rounds, rows, kKept, padded): gradients at minima; null likewise
   void* lowest;        // (rounds, pairs): which minima; null likewise
   int* queues;         // (kQueues, kCounters)
+
+  // Of anchored starts (pinned.cuh, walks.cuh).
+  int* pair_kinds;          // (pairs): the allowed kinds, without those that cannot help
+  double* scale;            // (pairs): weight of the walks in a cost
+  PinnedNodes* pinned;      // (pairs, anchored): of the graph
+  int* walk_of;             // (nodes): number of the walk that begins at a node, if there is one
+  double* graph_looks;      // by graph (walks, nodes, kLooks): the walks after some of their steps
+  double* template_looks;   // (templates, anchored, 2, kLooks, padded): those from both pinned nodes of the template
 };
 enum StartQueue { kWaveQueue, kProductQueue, kQueues };
 
@@ -141,9 +158,11 @@ constexpr int kIndexThreads = 1024, kPrepareThreads = 256;
 constexpr int kStartThreads = 32 * kStartWarps, kSolveThreads = 32 * kBlockWarps;
 constexpr int kNodeThreads = 128, kEdgeThreads = 128, kTemplateThreads = 512, kEntryThreads = 256;
 constexpr int kStartBlocks = 4, kSolveBlocks = 2, kSmallBlocks = 3;  // blocks per multiprocessor
-constexpr int kBeginThreads = 128, kBeginBlocks = 4;  // of `starts_begin`
+constexpr int kBeginWarps = 4, kBeginThreads = 32 * kBeginWarps, kBeginBlocks = 4;  // of `starts_begin`, `starts_pin`
+constexpr int kWalkThreads = 512, kWalkBlocks = 2;  // of `starts_walk`
 constexpr int kMany = 16;  // pairs per block of `solve` from which the smallest get specialised code
 constexpr int kSharedAtoms = 16, kSmallSharedAtoms = 8;  // atoms of `solve` and of `solve_small` in shared memory
+constexpr int kStartsSharedAtoms = 8;  // the same of `starts`, where many starts fill the GPU and few have more atoms
 constexpr int kTileColumns = 2, kTile = 32 * kTileColumns;  // columns of a gradient per lane and per block
 
 // The start that a team works on: its place in the wave, its number, and what the team's first thread decided.

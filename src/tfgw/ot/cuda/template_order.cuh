@@ -33,20 +33,56 @@ class TemplateOrder {
   }
 
   // On entry `cell` has the cells by weight and features, on return the position of each node. `tie(a, b)` is the
-  // matrix entry from node a to node b. The memory of the template's matrices is scratch.
+  // matrix entry from node a to node b. The memory of the template's matrices is scratch. The code runs once per
+  // template, from a cold instruction cache, so every step has one call site, and loops are not unrolled.
   template <class Tie>
   TFGW_DEVICE void run(Tie tie) {
-    each(count_ * count_, [&](int e) {
-      const int a = e / count_, b = e % count_;
-      // Adding zero turns −0 into 0.
-      const u64 forth = bits_of(tie(a, b) + 0.0), back = bits_of(tie(b, a) + 0.0);
-      ties_[a * P + b] = mix(mix(forth) + back + (a == b));
-    });
+#pragma unroll 1
+    for (int a = thread_in_block() / 32; a < count_; a += threads_in_block() / 32)
+#pragma unroll 1
+      for (int b = lane(); b < count_; b += 32) {
+        // Adding zero turns −0 into 0.
+        const u64 forth = bits_of(tie(a, b) + 0.0), back = bits_of(tie(b, a) + 0.0);
+        ties_[a * P + b] = mix(mix(forth) + back + (a == b));
+      }
+    bool separated = false, searches = false;
+    int depth = 0, node = -1;
     encode();
-    if (refine()) return;
-    const Split twins = separate_twins();
-    if (twins.discrete || (twins.any && refine())) return;
-    search();
+#pragma unroll 1
+    while (true) {
+      const bool by_node = separates_;
+      compute_keys();
+      if (by_node) count_twins();
+      const Split done = split();
+      separates_ = false;
+      if (!done.discrete && done.any) continue;
+      if (!searches && done.discrete) return;
+      if (!separated) {
+        separated = separates_ = true;
+        encode();
+        continue;
+      }
+      // The cells are refined: the root of the search, or what a branch led to.
+      bool enters = !searches;
+      if (searches && follows(trace(), depth)) {
+        if (leads()) path_[depth] = node;
+        sync_block();
+        if (done.discrete) depth = leaf(depth);
+        else ++depth, enters = true;
+      }
+      searches = true;
+      if (enters) enter(depth);
+      node = -1;
+#pragma unroll 1
+      while (depth >= 0 && node < 0) {
+        node = has_best_ && work_ > kOrderEffort ? -1 : next_branch(depth);
+        if (node < 0) --depth;
+      }
+      if (depth < 0) break;
+      individualise(depth, node);
+    }
+    each(count_, [&](int place) { m_.cell[best_[place]] = place; });
+    sync_block();
   }
 
  private:
@@ -61,21 +97,24 @@ class TemplateOrder {
   TFGW_DEVICE int* orbits_at(int depth) const { return cells_at(depth) + P; }
   TFGW_DEVICE static bool leads() { return thread_in_block() == 0; }
 
+  // The codes of cells or, to find twins, of nodes.
   TFGW_DEVICE void encode() {
-    each(count_, [&](int a) { m_.code[a] = mix(u64(m_.cell[a])); });
+    each(count_, [&](int a) { m_.code[a] = mix(u64(separates_ ? P + a : m_.cell[a])); });
     sync_block();
   }
 
-  // Σ tie · code of the other node's cell: a hash of the multiset of both.
-  template <class Code>
-  TFGW_DEVICE void compute_keys(Code code) {
+  // Σ tie · code of the other node: a hash of the multiset of both. Refines by cells: nodes of a cell whose ties to some
+  // cell differ have different keys.
+  TFGW_DEVICE void compute_keys() {
     each_row(count_, [&](int a, int part) {
       u64 key = 0;
-      unrolled<4>(part, a < count_ ? count_ : 0, kRowThreads, [&](int b) { return tie(a, b) * code(b); },
-               [&](int, u64 term) { key += term; });
+#pragma unroll 2
+      for (int b = part; b < count_ && a < count_; b += kRowThreads) key += tie(a, b) * m_.code[b];
       row_sums(key);
       if (a < count_ && part == 0) m_.key[a] = key;
     });
+    const i64 work = i64(count_) * count_;
+    work_ += work < kLeastWork ? kLeastWork : work;
     sync_block();
   }
 
@@ -107,51 +146,15 @@ class TemplateOrder {
     return {splits, !any_in_block(several)};
   }
 
-  // Refines the cells until all nodes of a cell have equal ties to every cell. Returns whether each has one node.
-  TFGW_DEVICE bool refine() {
-#pragma unroll 1
-    while (true) {
-      compute_keys([&](int b) { return m_.code[b]; });
-      const i64 work = i64(count_) * count_;
-      work_ += work < kLeastWork ? kLeastWork : work;
-      const Split done = split();
-      if (done.discrete || !done.any) return done.discrete;
-    }
-  }
-
-  // Twins can be exchanged without any effect, so they may have any order. Separates them, in all cells at once.
-  TFGW_DEVICE Split separate_twins() {
-    const auto code = [](int b) { return mix(u64(P + b)); };
-    compute_keys(code);  // by node, not by cell
-    const auto rest = [&](int a, int b) { return m_.key[a] - tie(a, a) * code(a) - tie(a, b) * code(b); };
+  // Twins can be exchanged without any effect, so they may have any order. Makes their order among each other the key of
+  // each node, for all cells at once. The keys on entry are by node, not by cell.
+  TFGW_DEVICE void count_twins() {
+    const auto rest = [&](int a, int b) { return m_.key[a] - tie(a, a) * m_.code[a] - tie(a, b) * m_.code[b]; };
     each_count([&](int b, int a) {
       return b < a && tie(a, a) == tie(b, b) && tie(a, b) == tie(b, a) && rest(a, b) == rest(b, a);
     }, [&](int a, int twins_before) { m_.next[a] = twins_before; });
     sync_block();
     each(count_, [&](int a) { m_.key[a] = u64(m_.next[a]); });
-    sync_block();
-    return split();
-  }
-
-  TFGW_DEVICE void search() {
-    int depth = 0;
-    enter(0);
-#pragma unroll 1
-    while (depth >= 0) {
-      const int node = has_best_ && work_ > kOrderEffort ? -1 : next_branch(depth);
-      if (node < 0) {
-        --depth;
-        continue;
-      }
-      individualise(depth, node);
-      const bool discrete = refine();
-      if (!follows(trace(), depth)) continue;
-      if (leads()) path_[depth] = node;
-      sync_block();
-      if (discrete) depth = leaf(depth);
-      else enter(++depth);
-    }
-    each(count_, [&](int place) { m_.cell[best_[place]] = place; });
     sync_block();
   }
 
@@ -189,7 +192,6 @@ class TemplateOrder {
   TFGW_DEVICE void individualise(int depth, int node) {
     const int* const cells = cells_at(depth);
     each(count_, [&](int a) { m_.cell[a] = cells[a] + (cells[a] == cells[node] && a != node); });
-    sync_block();
     encode();
   }
 
@@ -240,15 +242,14 @@ class TemplateOrder {
 
   // Compares the matrix in the order of the current leaf with that of the best.
   TFGW_DEVICE int compare() {
-    const auto image = [&](const int* order, int e) { return tie(order[e / count_], order[e % count_]); };
-    const int entries = count_ * count_;
+    const auto image = [&](const int* order, int e) { return tie(order[e / P], order[e % P]); };
     int found = 0;
 #pragma unroll 1
-    for (int e = thread_in_block(); e < entries && found == 0; e += threads_in_block())
-      if (image(order_, e) != image(best_, e)) found = entries - e;
+    for (int e = thread_in_block(); e < count_ * P && found == 0; e += threads_in_block())
+      if (e % P < count_ && image(order_, e) != image(best_, e)) found = P * P - e;
     found = largest(found);
     if (found == 0) return 0;
-    return image(order_, entries - found) < image(best_, entries - found) ? -1 : 1;
+    return image(order_, P * P - found) < image(best_, P * P - found) ? -1 : 1;
   }
 
   // Two leaves with equal matrices reveal an automorphism. It is valid at every depth down to where their paths
@@ -290,6 +291,7 @@ class TemplateOrder {
   int *const order_, *const best_;        // nodes in the order of a leaf
   int *const target_, *const tried_;      // by depth: the cell that is split, and the last of its nodes that was tried
   i64 work_ = 0;
+  bool separates_ = false;  // whether codes are by node, to separate twins
   bool has_best_ = false;
   int best_depth_ = 0;
 };

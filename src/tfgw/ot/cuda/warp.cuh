@@ -78,6 +78,7 @@ TFGW_DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" : : : "me
 TFGW_DEVICE int atomic_add(int* at, int v) { return atomicAdd(at, v); }
 TFGW_DEVICE void atomic_max(int* at, int v) { atomicMax(at, v); }
 TFGW_DEVICE void atomic_min(int* at, int v) { atomicMin(at, v); }
+TFGW_DEVICE void atomic_or(u32* at, u32 v) { atomicOr(at, v); }
 TFGW_DEVICE int atomic_exchange(int* at, int v) { return atomicExch(at, v); }
 // Orders this thread's accesses to global memory, as seen by the whole GPU.
 TFGW_DEVICE void fence() { __threadfence(); }

@@ -63,12 +63,15 @@ def _find(unit: Unit, columns: int, architecture: Architecture) -> bytes:
     return code or _kept(compile_unit(unit, columns, architecture), cache_file(unit, columns, architecture))
 
 
-def origin(columns: int, architecture: Architecture) -> str:
+def origin(columns: int, architecture: Architecture, *, several: bool = False) -> str:
     """Return the current source of a size class's machine code: ``"package"``, ``"cache"`` or ``"compiler"``.
 
-    The units of several starts do not count.
+    Args:
+        columns: Maximum number of template nodes.
+        architecture: Compute capability of the GPU.
+        several: Whether to look at the units that only several starts need, or at all others.
     """
-    units = units_of(columns, several=False)
+    units = units_of(columns, several=several)
     if all(shipped(unit, columns, architecture) for unit in units):
         return "package"
     return "cache" if all(_cached(unit, columns, architecture) for unit in units) else "compiler"

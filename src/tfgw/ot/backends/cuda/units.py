@@ -28,7 +28,12 @@ class Unit(NamedTuple):
 UNITS = (
     Unit("starts", ("tfgw_starts",), largest=128, several=True),
     Unit("starts_small", ("tfgw_starts_small",), largest=32, several=True),
-    Unit("starts_begin", ("tfgw_starts_begin", "tfgw_starts_product"), largest=128, several=True),
+    Unit(
+        "starts_begin",
+        ("tfgw_starts_begin", "tfgw_starts_pin", "tfgw_starts_walk", "tfgw_starts_product"),
+        largest=128,
+        several=True,
+    ),
     Unit("solve", ("tfgw_solve",)),
     Unit("solve_small", ("tfgw_solve_small",), largest=32),
     Unit("start", ("tfgw_start",)),

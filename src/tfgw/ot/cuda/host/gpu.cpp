@@ -20,6 +20,8 @@ constexpr KernelKind kKinds[kKernels] = {
     {"tfgw_solve", kSolveThreads},
     {"tfgw_solve_small", kSolveThreads},
     {"tfgw_starts_product", kBeginThreads},
+    {"tfgw_starts_pin", kBeginThreads},
+    {"tfgw_starts_walk", kWalkThreads},
     {"tfgw_starts_begin", kBeginThreads},
     {"tfgw_starts", kSolveThreads},
     {"tfgw_starts_small", kSolveThreads},
@@ -135,7 +137,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   const i64 blocks = launches.blocks(std::max(i64(1), counts.fresh));
   p.shared_size = shape.shared, p.start_shared = shape.start_shared;
   p.for_two = shape.small_graphs[0], p.for_three = shape.small_graphs[1], p.for_four = shape.small_graphs[2];
-  p.for_small = shape.smallest_graphs, p.small_shared = shape.small_shared;
+  p.for_small = shape.smallest_graphs, p.small_shared = shape.small_shared, p.several = counts.several();
   p.team_pairs = team_pairs(p, blocks);
   p.max_iter = fields.as<i64>(kMaxIter), p.tol = fields.as<double>(kTol), p.weight_tolerance = weight_tolerance;
   p.scratch_size = scratch_size(p, blocks, launches.small_blocks, counts.several(), properties_.memory);
@@ -205,14 +207,24 @@ void Gpu::launch_starts(const Problem& p, const Launches& to, Handle stream) {
     product.start = nullptr, product.initial_state = to.placed.product;
     launch(start, p.padded, start_blocks, to.shape.start_shared, stream, product);
   }
+  starts.wave = -1, starts.items = starts.fresh;
+  starts.begin_shared = begin_shared(properties_.shared), starts.walk_shared = walk_shared(properties_.shared);
+  const i64 begin_blocks = kBeginBlocks * to.processors;
+  if (starts.anchored) {
+    const i64 walks = p.templates + p.graphs * ceil_div(starts.walks, 32);
+    launch(kStartsPin, p.padded, std::min(ceil_div(to.pairs, kBeginWarps), begin_blocks), 0, stream, p, starts);
+    launch(kStartsWalk, p.padded, std::min(walks, kWalkBlocks * to.processors), starts.walk_shared, stream, p, starts);
+  }
   const Problem queued = with_queue(kWaveQueue);
+  Problem small = queued;
+  small.shared_size = p.small_shared;
   const i64 more = sizeof(StartsBlock);
   for (starts.wave = -1; starts.wave < to.counts.waves; ++starts.wave) {
     starts.items = starts.wave < 0 ? starts.fresh : starts.rounds;
-    const i64 warps = kBeginThreads / 32, most = kBeginBlocks * to.processors;
-    launch(kStartsBegin, p.padded, std::min(ceil_div(to.pairs * starts.items, warps), most), 0, stream, p, starts);
+    const i64 begins = std::min(ceil_div(to.pairs * starts.items, kBeginWarps), begin_blocks);
+    launch(kStartsBegin, p.padded, begins, starts.begin_shared, stream, p, starts);
     launch(kStarts, p.padded, to.blocks(starts.items), p.shared_size + more, stream, queued, starts);
-    if (p.for_small >= 0) launch(kStartsSmall, p.padded, to.small_blocks, p.small_shared + more, stream, queued, starts);
+    if (p.for_small >= 0) launch(kStartsSmall, p.padded, to.small_blocks, p.small_shared + more, stream, small, starts);
   }
 }
 

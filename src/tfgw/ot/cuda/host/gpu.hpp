@@ -15,8 +15,8 @@
 namespace tfgw::gpu {
 
 enum Kernel {
-  kIndex, kPrepare, kStart, kStartMany, kSolve, kSolveSmall, kStartsProduct, kStartsBegin, kStarts, kStartsSmall, kBackwardNodes,
-  kBackwardEdges, kBackwardTemplates, kFold, kKernels
+  kIndex, kPrepare, kStart, kStartMany, kSolve, kSolveSmall, kStartsProduct, kStartsPin, kStartsWalk, kStartsBegin, kStarts,
+  kStartsSmall, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold, kKernels
 };
 
 struct Properties {

@@ -10,6 +10,7 @@ namespace {
 constexpr i64 kReserved = 1 << 10;  // bytes of shared memory reserved per block
 // Bytes of a block besides its pairs, and of a basis with this many nodes (flat_tree.cuh).
 constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20 + 128, kMediumTree = 98 * 24 + 160, kHugeTree = 162 * 32 + 496;
+constexpr i64 kWalkStatic = 6 << 10;  // of `starts_walk`: WalkMemory and a number per column
 
 // Limit on the bytes of scratch memory of a solve, unless a single graph of all its nodes needs more. For wide
 // templates, of which few pairs would fit, this share of the GPU's memory if it is more.
@@ -50,7 +51,7 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const Start
   const i64 average = ceil_div(p.nodes, p.graphs), table = 8 * p.columns * (p.padded + 4);
   const i64 per_row = 64 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
   const auto fixed_of = [&](i64 atoms) { return 1536 + 16 * atoms * atoms + 16 * p.padded + table; };  // workspace.cuh
-  const i64 fixed = fixed_of(kSharedAtoms);
+  const i64 fixed = fixed_of(counted.several() ? kStartsSharedAtoms : kSharedAtoms);
   const auto blocks = [&](i64 bytes, i64 most) { return std::clamp(shared / (bytes + kReserved), i64(1), most); };
   const i64 solves = blocks(kBlock + fixed + kHugeTree + 3 * average * per_row, kSolveBlocks);
   const auto start_bytes = [&](i64 rows) { return 1024 + table + rows * per_row; };  // start.cuh
@@ -122,11 +123,25 @@ PlacedStarts place_starts(const Problem& p, const StartCounts& starts, i64 addre
     arena.take(lowest, starts.rounds * pairs);
     s.lowest = lowest;
   }
+  if (starts.kinds & kAnchored) {
+    s.anchored = starts.fresh, s.walks = std::min(p.nodes, 2 * s.anchored * p.templates);
+    arena.take(s.pair_kinds, pairs);
+    arena.take(s.scale, pairs);
+    arena.take(s.pinned, pairs * s.anchored);
+    arena.take(s.walk_of, p.nodes);
+    arena.take(s.graph_looks, p.nodes * s.walks * kLooks);
+    arena.take(s.template_looks, 2 * p.templates * s.anchored * kLooks * p.padded);
+  }
   double* product = p.initial_state;
   if (starts.given_and_product) arena.take(product, beginning_size(p.graphs, p.nodes, p.templates, p.padded, false));
   s.tied = product + rows * p.padded;
   s.at_product = product + 2 * rows * p.padded + 2 * (rows + pairs * p.padded);
   return {s, product, arena.end() - address};
+}
+
+i64 begin_shared(i64 shared) { return (shared / kBeginBlocks - kReserved) / 16 * 16; }
+i64 walk_shared(i64 shared) {
+  return std::max(i64(0), (shared / kWalkBlocks - kReserved - kWalkStatic) / 16 * 16);
 }
 
 i64 place_prepared(Problem& p, i64 address) {

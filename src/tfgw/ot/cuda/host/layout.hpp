@@ -70,6 +70,10 @@ struct PlacedStarts {
 // Lays it out from an address on, for a problem whose counts and initial state are known.
 PlacedStarts place_starts(const Problem& p, const StartCounts& starts, i64 address);
 
+// Bytes of dynamic shared memory of a block of `starts_begin` and of `starts_walk`, given that of a multiprocessor.
+i64 begin_shared(i64 shared);
+i64 walk_shared(i64 shared);
+
 // Calls place(name, member, entries) for each member that kernels prepare. Counts and `padded` must be set.
 template <class Place>
 void each_prepared(Problem& p, Place place) {

@@ -1,0 +1,174 @@
+// Kernel `starts_pin`: which nodes the anchored starts of each pair pin, as in cpp/starts.cpp, which explains them. One
+// warp per pair.
+#pragma once
+
+#include "begin_memory.cuh"
+#include "block.cuh"
+
+namespace tfgw {
+
+// Index in [0, count) of the element at `rank` when all are sorted by `key`; ties by index. Run by one warp.
+template <class Key>
+TFGW_DEVICE int at_rank(int count, int rank, Key key) {
+  u64 last = 0;
+  int found = -1;
+#pragma unroll 1
+  for (int r = 0; r <= rank; ++r) {
+    u64 least = ~u64(0);
+    int mine = count;
+#pragma unroll 1
+    for (int i = lane(); i < count; i += 32) {
+      const u64 v = sortable(key(i));
+      const bool after = r == 0 || v > last || (v == last && i > found);
+      if (after && (v < least || (v == least && i < mine))) least = v, mine = i;
+    }
+    last = warp_min(least);
+    found = int(warp_min(least == last ? u32(mine) : ~0u));
+  }
+  return found;
+}
+
+// The links of a template, strongest first. Run by one warp.
+template <int P>
+class TemplateLinks {
+ public:
+  // `strengths` is shared memory for P numbers.
+  TFGW_DEVICE TemplateLinks(const Problem& p, int k, double* strengths)
+      : mean_(p.mean + i64(k) * P * P), m_(p.live_count[k]), strengths_(strengths) {
+    const double* const t_h = p.t_h + i64(k) * P;
+    sync_warp();
+#pragma unroll 1
+    for (int a = lane(); a < m_; a += 32)
+      strengths[a] = sum_unrolled(0, m_, [&](int b) { return strength(a, b) * read_only(t_h + b); });
+    sync_warp();
+  }
+
+  TFGW_DEVICE PinnedNodes at(const Pin& pin) const {
+    const int from = at_rank(m_, pin.template_rank % m_, [&](int a) { return -strengths_[a]; });
+    const int to = at_rank(m_, pin.link < m_ - 1 ? pin.link : m_ - 1, [&](int b) { return -strength(from, b); });
+    return {from, strength(from, to) > 0 ? to : -1};
+  }
+
+ private:
+  TFGW_DEVICE double strength(int a, int b) const { return a == b ? 0.0 : magnitude(read_only(mean_ + b * P + a)); }
+
+  const double* const mean_;
+  const int m_;
+  const double* const strengths_;  // of each node's links together
+};
+
+template <int P>
+class PinChooser {
+ public:
+  TFGW_DEVICE PinChooser(const Problem& p, const Starts& starts, const BeginPair<P>& pair, double* strengths)
+      : p_(p), starts_(starts), pair_(pair), index_(started_pair(p, pair.graph, pair.b, pair.k).index),
+        strengths_(strengths) {}
+
+  TFGW_DEVICE void run() const {
+    int count = 0;
+    if (pair_.alpha > 0) {
+      const Flatness product = flatness_of_product();
+      const bool skips = may_skip_product(int(starts_.count), int(starts_.kinds)) && product.is_flat;
+      const int kinds = int(starts_.kinds) - (skips ? kUniform : 0);
+      if (lane() == 0) starts_.pair_kinds[index_] = kinds;
+      if (lane() == 0) starts_.scale[index_] = walk_scale(pair_.alpha, product.largest_linear);
+      count = choose(kinds);
+    }
+    for (int at = count + lane(); at < int(starts_.anchored); at += 32) pinned()[at] = {-1, -1};
+  }
+
+ private:
+  struct Flatness {
+    bool is_flat;
+    double largest_linear;
+  };
+
+  TFGW_DEVICE PinnedNodes* pinned() const { return starts_.pinned + index_ * starts_.anchored; }
+
+  // Whether the gradient at hh̄ᵀ is the same for all couplings, that is, a row term plus a column term: the case for
+  // regular graphs without features. Also finds the largest linear cost.
+  TFGW_DEVICE Flatness flatness_of_product() const {
+    const int n = pair_.n, m = pair_.m;
+    const ProductCross<P> first(p_, pair_.graph, pair_.k, 0);
+    const double corner = pair_.product_gradient(first, 0, 0);
+    double difference = 0, largest = 0, linear = 0;
+    each_own_column<P, Team<1>>([&](int k, int top, int step) {
+      if (k >= m) return;
+      const ProductCross<P> mine(p_, pair_.graph, pair_.k, k);
+      const double above = pair_.product_gradient(mine, 0, k);
+#pragma unroll 2
+      for (int i = top; i < n; i += step) {
+        const double here = pair_.product_gradient(mine, i, k), left = pair_.product_gradient(first, i, 0);
+        difference = larger(difference, magnitude(here - left - above + corner));
+        largest = larger(largest, magnitude(here));
+        linear = larger(linear, magnitude(pair_.linear[i * P + k]));
+      }
+    });
+    sync_warp();
+    return {warp_max(difference) <= kFlat * warp_max(largest), warp_max(linear)};
+  }
+
+  // Returns the number of anchored starts.
+  TFGW_DEVICE int choose(int kinds) const {
+    const TemplateLinks<P> links(p_, pair_.k, strengths_);
+    const int n = pair_.n;
+    int count = 0, before = -1, rank = -1, from = -1;  // of the last start: the template's node and the graph's
+#pragma unroll 1
+    for (int item = 0; item < int(starts_.items); ++item) {
+      if (kind_of(p_, pair_.alpha, kinds, start_at(starts_, item)) != kAnchored) continue;
+      const Pin now = pin(count);
+      const PinnedNodes there = links.at(now);
+      if (there.from != before || now.graph_rank != rank)
+        from = at_rank(n, now.graph_rank % n, [&](int i) { return mismatch(i, there.from); });
+      before = there.from, rank = now.graph_rank;
+      const int to = there.to < 0 ? -1 : best_neighbour(from, there.to);
+      if (lane() == 0) pinned()[count] = {from, to};
+      ++count;
+    }
+    return count;
+  }
+
+  TFGW_DEVICE double mismatch(int i, int k) const {
+    const int node = pair_.graph.first + i;
+    const i64 other = i64(pair_.k) * P + k;
+    return node_mismatch(pair_.linear[i * P + k], pair_.alpha, p_.out_mean[node] + p_.in_mean[node],
+                         p_.t_mean_out[other] + p_.t_mean_in[other]);
+  }
+
+  // The neighbour of a node that matches a template node best, or −1.
+  TFGW_DEVICE int best_neighbour(int node, int template_node) const {
+    u64 least = ~u64(0);
+    int mine = pair_.n;
+#pragma unroll 1
+    for (int way = 0; way < (pair_.graph.symmetric ? 1 : 2); ++way)
+      pair_.neighbours.each(node, way == 1, lane(), 32, [&](int j, double c) {
+        if (c == 0 || j == node) return;
+        const u64 v = sortable(mismatch(j, template_node));
+        if (v < least || (v == least && j < mine)) least = v, mine = j;
+      });
+    const u64 lowest = warp_min(least);
+    const int found = int(warp_min(least == lowest ? u32(mine) : ~0u));
+    return found < pair_.n ? found : -1;
+  }
+
+  const Problem& p_;
+  const Starts& starts_;
+  const BeginPair<P>& pair_;
+  const i64 index_;
+  double* const strengths_;
+};
+
+template <int P>
+TFGW_DEVICE void pin_starts(const Problem& p, const Starts& starts) {
+  TFGW_SHARED double strengths[kBeginWarps][P];
+  const int warp = thread_in_block() / 32, warps = threads_in_block() / 32;
+#pragma unroll 1
+  for (i64 item = i64(block_index()) * warps + warp; item < p.graphs * p.templates; item += blocks_in_grid() * warps) {
+    const int b = p.order[item / p.templates], k = int(item % p.templates);
+    const GraphView graph = graph_view(p, b);
+    if (graph.n > 0) PinChooser<P>(p, starts, BeginPair<P>(p, graph, b, k), strengths[warp]).run();
+    sync_warp();
+  }
+}
+
+}  // namespace tfgw
