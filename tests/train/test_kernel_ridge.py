@@ -134,3 +134,32 @@ def test_no_training_set_makes_probabilities_certain() -> None:
     scores = torch.nn.functional.one_hot(classes).double() - 0.5
     probabilities = torch.softmax(sharpness(scores, classes) * scores, 1)
     np.testing.assert_allclose(probabilities[torch.arange(38), classes].numpy(), 39 / 40, rtol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_large_kernels_are_inverted_with_the_same_result(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
+    distances, targets = points()
+    weights = torch.linspace(0.5, 2.0, 23, dtype=torch.float64) if weighted else None
+    expected = fit_ridge(distances, targets, weights)
+    monkeypatch.setattr(kernel_ridge, "LARGEST_DECOMPOSITION", 22)
+    monkeypatch.setattr(torch.linalg, "eigh", lambda _: pytest.fail("decomposed"))
+    found = fit_ridge(distances, targets, weights)
+    assert (found.rate, found.penalty) == (expected.rate, expected.penalty)
+    torch.testing.assert_close(found.left_out, expected.left_out, atol=1e-8, rtol=1e-8)
+    torch.testing.assert_close(found.coefficients, expected.coefficients, atol=1e-6, rtol=1e-6)
+    assert found.error == pytest.approx(expected.error, rel=1e-8)
+
+
+def test_large_kernels_need_a_penalty_above_their_negative_eigenvalues(monkeypatch: pytest.MonkeyPatch) -> None:
+    distances = torch.tensor([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [9.0, 1.0, 0.0]], dtype=torch.float64)
+    targets = torch.tensor([[1.0], [-1.0], [1.0]], dtype=torch.float64)
+    scale = float(distances.median())
+    smallest = float(torch.linalg.eigvalsh(torch.exp(-0.1 / scale * distances))[0])
+    assert smallest < -0.001
+    monkeypatch.setattr(kernel_ridge, "LARGEST_DECOMPOSITION", 2)
+    found = fit_ridge(distances, targets, rates=(0.1,))
+    assert found.penalty > -smallest
+    monkeypatch.setattr(kernel_ridge, "PENALTIES", (-smallest / 2,))
+    decomposed = fit_ridge(distances, targets, rates=(0.1,))  # no penalty is large enough
+    monkeypatch.setattr(kernel_ridge, "LARGEST_DECOMPOSITION", 3)
+    assert torch.equal(decomposed.coefficients, fit_ridge(distances, targets, rates=(0.1,)).coefficients)

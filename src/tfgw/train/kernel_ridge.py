@@ -5,6 +5,9 @@ for graph i by a machine that was trained without it is ((H Y)_i − H_ii Y_i) /
 of K gives the leave-one-out error for every λ. The kernel of graph distances is not always positive definite; negative
 eigenvalues are dropped.
 
+For thousands of graphs, inverting A = K + λ for each λ is several times faster than a decomposition. The same
+prediction is then Y_i − (A⁻¹ Y)_i / (A⁻¹)_ii. A λ for which A is not positive definite is not considered.
+
 With sample weights w, the machine minimises Σ w_i (y_i − f_i)² + λ ‖f‖². This replaces K by √w K √w and Y by √w Y.
 """
 
@@ -26,6 +29,8 @@ SAME = 1e-15
 """Distance, relative to the median, up to which two graphs are equal."""
 LARGEST_SEARCH = 1000
 """Maximum number of graphs, evenly spaced, to select γ. The cost of a decomposition is cubic in their number."""
+LARGEST_DECOMPOSITION = 2000
+"""Maximum number of graphs for which the kernel is decomposed. For more graphs, it is inverted for each λ."""
 
 
 class RidgeFit(NamedTuple):
@@ -93,14 +98,34 @@ def _typical(distances: Tensor) -> float:
 
 
 def _best(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
+    kernel = torch.exp(-rate * distances) * roots[:, None] * roots
+    kernel = (kernel + kernel.T) / 2
     # More threads save little time on small matrices, and cost much on a busy machine, where they wait for each other.
     with one_thread() if len(distances) <= LARGEST_SEARCH else nullcontext():
-        return _decomposed(distances, targets, roots, rate)
+        best = _inverted(kernel, targets, roots, rate) if len(kernel) > LARGEST_DECOMPOSITION else None
+        return best or _decomposed(kernel, targets, roots, rate)
 
 
-def _decomposed(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
-    kernel = torch.exp(-rate * distances) * roots[:, None] * roots
-    values, vectors = torch.linalg.eigh((kernel + kernel.T) / 2)
+def _inverted(kernel: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit | None:
+    """Return the best machine, or ``None`` if no λ makes the kernel positive definite."""
+    best: RidgeFit | None = None
+    for penalty in PENALTIES:
+        shifted = kernel.clone()
+        shifted.diagonal().add_(penalty)
+        factor, failed = torch.linalg.cholesky_ex(shifted)
+        if failed:
+            continue
+        inverse = torch.cholesky_inverse(factor)
+        solved = inverse @ (targets * roots[:, None])
+        left_out = targets - solved / inverse.diagonal()[:, None] / roots[:, None]
+        error = float(((left_out - targets) * roots[:, None]).square().mean())
+        if best is None or error < best.error:
+            best = RidgeFit(rate, penalty, solved * roots[:, None], left_out, error)
+    return best
+
+
+def _decomposed(kernel: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
+    values, vectors = torch.linalg.eigh(kernel)
     kept = values > 0
     values, vectors = values[kept], vectors[:, kept]
     projected, squares = vectors.T @ (targets * roots[:, None]), vectors.square()
