@@ -229,6 +229,8 @@ def test_a_file_of_splits_is_named_or_found_in_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "MUTAG_splits.json"
     path.touch()
     assert splits_file(path, "NCI1") == splits_file(tmp_path, "MUTAG") == path
+    assert splits_file(tmp_path, "NCI1") is None  # it has folds of its own
+    path.unlink()
     with pytest.raises(FileNotFoundError, match=r"NCI1_splits\.json: no such file of splits"):
         splits_file(tmp_path, "NCI1")
 

@@ -1,5 +1,6 @@
 """Tables: captions say what a reader must know, and nothing that is not so."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.paper.small import CYCLES, TFGW, experiment
@@ -40,6 +41,8 @@ def test_a_caption_with_results(tmp_path: Path) -> None:
     for cell, machine in zip(cells[:3], (CPU, GPU, CPU), strict=True):
         put(records, cell, 0.5, machine, validation_accuracy=None, train_accuracy=1.0)
     put(records, cells[3], None)
+    from_file = replace(series, splits="a digest")
+    assert from_file.first_cells() != cells
     found = lines_of(mine, series, records, Options(preset="smoke", grouped=True, splits=tmp_path))
     how = "Protocol `fair`, isomorphic graphs grouped, splits from a file, preset `smoke`"
     longest = mine.setting(series.row, series.dataset, "full", "epochs")
@@ -49,9 +52,11 @@ def test_a_caption_with_results(tmp_path: Path) -> None:
         *series.protocol.caption,
         f"Trained for fewer `epochs` than the paper's {longest}.",
         "Rows whose time is marked * were run on a GPU, entirely or partly.",
+        f"There is no file of splits for {series.dataset}: the folds are our own.",
         "Machines: Fast, 4 cores; Fast, 4 cores with Faster. `time` is the total over all cells.",
         "It: two templates.",
     ]
+    assert not any("our own" in line for line in lines_of(mine, from_file, records, Options(splits=tmp_path)))
     assert caption(mine, series.protocol, Options(preset="full"), [])[2:] == list(series.protocol.caption)
 
 

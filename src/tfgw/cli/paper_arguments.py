@@ -128,7 +128,8 @@ def _selection(parser: argparse.ArgumentParser, *, by_model: bool = True) -> Non
         "--splits",
         type=Path,
         metavar="FILE|FOLDER",
-        help="published splits for the protocol 'fair': a JSON file, or a folder of files DATASET_splits.json",
+        help="published splits for the protocol 'fair': a JSON file, or a folder of files DATASET_splits.json (datasets"
+        " without one have folds of their own)",
     )
     _data_folder(parser)
     _results(parser)

@@ -2,7 +2,7 @@
 
 from tfgw.paper.experiment import Experiment, Row, select
 from tfgw.paper.protocols import PROTOCOLS, Protocol, get_protocol
-from tfgw.paper.published_splits import digest, splits_file
+from tfgw.paper.published_splits import splits_digest
 from tfgw.paper.series import Options, Series
 
 SIZES = ("folds", "graphs", "holdouts", "runs", "seeds")
@@ -47,7 +47,7 @@ def _series(experiment: Experiment, row: Row, dataset: str, protocol: Protocol, 
         configurations=experiment.configurations(row, dataset, options.preset),
         sizes={name: experiment.setting(row, dataset, options.preset, name) for name in SIZES},
         grouped=options.grouped,
-        splits=None if options.splits is None else digest(splits_file(options.splits, dataset)),
+        splits=splits_digest(options.splits, dataset),
         published=None if quoted is None else quoted[0] / experiment.unit.scale,
         not_run=row.not_run.get(options.preset, {}).get(dataset),
     )

@@ -48,12 +48,23 @@ def _check(fold: Fold, num_graphs: int, *, where: str) -> None:
         raise ValueError(f"{where}: a graph is in two parts")
 
 
-def splits_file(source: Path, dataset: str) -> Path:
-    """Return the file of splits of a dataset: ``source``, or ``DATASET_splits.json`` in the folder ``source``."""
+def splits_file(source: Path, dataset: str) -> Path | None:
+    """Return the file of splits of a dataset: ``source``, or ``DATASET_splits.json`` in the folder ``source``.
+
+    A folder need not have a file for every dataset: ``None`` means that it has splits of other datasets only.
+    """
     path = source / f"{dataset}_splits.json" if source.is_dir() else source
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file of splits")
-    return path
+    if path.is_file():
+        return path
+    if source.is_dir() and any(source.glob("*_splits.json")):
+        return None
+    raise FileNotFoundError(f"{path}: no such file of splits")
+
+
+def splits_digest(source: Path | None, dataset: str) -> str | None:
+    """Return the digest of the file of splits of a dataset, or ``None`` if it has none."""
+    path = None if source is None else splits_file(source, dataset)
+    return None if path is None else digest(path)
 
 
 def digest(path: Path) -> str:

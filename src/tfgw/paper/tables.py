@@ -41,6 +41,9 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
         lines.append(f"Trained for fewer `epochs` than the paper's {' or '.join(map(str, longer))}.")
     if any(summary.gpu != "no" for summary in found):
         lines.append("Rows whose time is marked * were run on a GPU, entirely or partly.")
+    own = sorted({series.dataset for series, _ in summaries if series.splits is None})
+    if options.splits is not None and own:
+        lines.append(f"There is no file of splits for {', '.join(own)}: the folds are our own.")
     if machines := sorted({name for summary in found for name in summary.machines}):
         lines.append(f"Machines: {'; '.join(machines)}. `time` is the total over all cells.")
     if uncommitted := [(series, summary) for series, summary in summaries if summary.uncommitted]:

@@ -35,7 +35,7 @@ class DividedProtocol(AccuracyProtocol):
     def check_inputs(self, cell: Cell, context: RunContext) -> None:
         dataset = load(cell.dataset, data_dir=context.data_dir)
         if cell.splits is not None and context.splits is not None:
-            read_splits(splits_file(context.splits, cell.dataset), num_graphs=len(dataset))
+            _published_folds(cell.dataset, cell.splits, context, num_graphs=len(dataset))
 
     def parts(self, cell: Cell, context: RunContext) -> Parts:
         """Return the graphs of a fold in canonical order, with features standardised on its training graphs."""
@@ -75,9 +75,9 @@ def _cached_folds(
 
 
 def _published_folds(name: str, splits: str, context: RunContext, *, num_graphs: int) -> list[Fold]:
-    if context.splits is None:
+    path = None if context.splits is None else splits_file(context.splits, name)
+    if path is None:
         raise ValueError("splits: required, because the cell uses a file of splits")
-    path = splits_file(context.splits, name)
     if digest(path) != splits:
         raise ValueError(f"{path}: differs from the file of splits at the start of the run")
     return read_splits(path, num_graphs=num_graphs)
