@@ -1,4 +1,4 @@
-"""Several starts on a CUDA GPU: agreement with the CPU core, ties, time against one start, SKIP-CIRCLES.
+"""Several starts on a CUDA GPU: agreement with the CPU core, ties, time against one start, kernels, SKIP-CIRCLES.
 
 python benchmarks/gpu_starts.py --data-dir FOLDER
 python benchmarks/gpu_starts.py --data-dir FOLDER --parts agreement --starts 4 --graphs 20
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from gpu import case_of, forward, forward_backward, given_to, layer_of, timing
+from gpu import case_of, forward, forward_backward, given_to, layer_of, timing, work
 from torch import Tensor
 from torch_geometric.data import Batch
 from torch_geometric.utils import to_dense_adj
@@ -23,7 +23,7 @@ from torch_geometric.utils import to_dense_adj
 from tfgw import ot as tot
 from tfgw.datasets import skip_circles
 
-PARTS = ("agreement", "ties", "time", "circles")
+PARTS = ("agreement", "ties", "time", "kernels", "circles")
 JITTER = 0.1
 
 
@@ -159,6 +159,25 @@ def time(args: argparse.Namespace) -> None:
         rows.append([name, *cells])
     print("whole layer, 128 graphs × 8 templates, microseconds: forward, and forward + backward\n")
     table(["dataset", *(h for s in (1, *args.starts) for h in (f"{s} start(s)", "with backward"))], rows)
+    print()
+
+
+def kernels(args: argparse.Namespace) -> None:
+    """Of the forward pass of a layer, 128 graphs × 8 templates: the median of three calls by busy time."""
+    rows = []
+    for name in args.datasets:
+        case = case_of(name, args, 128, 8)
+        module, given = layer_of(case, "cuda"), given_to("cuda", case)
+        call = partial(forward, module, given)
+        for starts in (1, *args.starts):
+            module.n_starts = starts
+            with torch.no_grad():
+                whole = timing(call, args.repeats).whole
+                middle = sorted((work(call) for _ in range(3)), key=lambda found: found.busy)[1]
+            each = ", ".join(f"{kernel} {1e6 * length:.0f}" for kernel, length in middle.by_kernel.items())
+            rows.append([name, str(starts), f"{1e6 * whole:,.0f}", each])
+    print("forward pass of a layer, 128 graphs × 8 templates, microseconds\n")
+    table(["dataset", "starts", "whole", "by kernel"], rows)
     print()
 
 
