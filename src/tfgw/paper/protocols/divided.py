@@ -34,8 +34,11 @@ class DividedProtocol(AccuracyProtocol):
 
     def check_inputs(self, cell: Cell, context: RunContext) -> None:
         dataset = load(cell.dataset, data_dir=context.data_dir)
-        if cell.splits is not None and context.splits is not None:
-            _published_folds(cell.dataset, cell.splits, context, num_graphs=len(dataset))
+        if cell.splits is None or context.splits is None:
+            return
+        path = splits_file(context.splits, cell.dataset)
+        if path is not None:
+            read_splits(path, num_graphs=len(dataset))
 
     def parts(self, cell: Cell, context: RunContext) -> Parts:
         """Return the graphs of a fold in canonical order, with features standardised on its training graphs."""
