@@ -126,7 +126,7 @@ class PairBlocks:
                 start_kinds=start_names(self._options.start_kinds),
                 plans=None,
             )
-            return _arriving(found.distances.T.contiguous())
+            return _copied_to_host(found.distances.T.contiguous())
 
         return begin
 
@@ -145,7 +145,7 @@ class PairBlocks:
             first = last
 
 
-def _arriving(values: Tensor) -> Callable[[], np.ndarray]:
+def _copied_to_host(values: Tensor) -> Callable[[], np.ndarray]:
     """Begin to copy a tensor to the host, and return a function that waits for it."""
     if values.device.type != "cuda":
         return lambda: values.cpu().numpy()
