@@ -244,3 +244,12 @@ def test_bad_input(
     assert message in error
     assert len(error.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_names_datasets_without_published_splits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "NCI1_splits.json").write_text("[]")
+    command = ["paper", "run", "table2", "--model", "gin", "--splits", str(tmp_path), "--dry-run", "--results", "none"]
+    assert main([*command, "--dataset", "NCI1", "--dataset", "MUTAG"]) == 0
+    assert "tfgw: There is no file of splits for MUTAG: the folds are our own." in capsys.readouterr().err
+    assert main([*command, "--dataset", "NCI1"]) == 0
+    assert "no file of splits" not in capsys.readouterr().err

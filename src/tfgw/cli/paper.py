@@ -20,7 +20,7 @@ from tfgw.paper.runner import Outcome, forecast, run
 from tfgw.paper.series import Options, Series
 from tfgw.paper.statistics_table import statistics_data, statistics_rows
 from tfgw.paper.summary import summarise
-from tfgw.paper.tables import caption, markdown, table_data, table_rows
+from tfgw.paper.tables import caption, markdown, own_folds, table_data, table_rows
 from tfgw.paper.time_estimates import format_duration
 from tfgw.paper.trust import check_trusted
 
@@ -45,6 +45,8 @@ def list_(args: argparse.Namespace) -> Answer:
 def run_(args: argparse.Namespace) -> Answer:
     """Run the missing cells, or count them (``--dry-run``)."""
     experiment, protocol, series = _plan(args)
+    if (remark := own_folds(series, _options(args))) is not None:
+        print(f"tfgw: {remark}", file=sys.stderr)
     records = Records(args.results)
     ahead = forecast(series, records, retry_failed=args.retry_failed)
     jobs = 1 if protocol.runs_alone else args.jobs

@@ -1,6 +1,6 @@
 """Tables with the paper's results and ours, as text, Markdown or data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tfgw.paper.experiment import Experiment
@@ -41,9 +41,8 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
         lines.append(f"Trained for fewer `epochs` than the paper's {' or '.join(map(str, longer))}.")
     if any(summary.gpu != "no" for summary in found):
         lines.append("Rows whose time is marked * were run on a GPU, entirely or partly.")
-    own = sorted({series.dataset for series, _ in summaries if series.splits is None})
-    if options.splits is not None and own:
-        lines.append(f"There is no file of splits for {', '.join(own)}: the folds are our own.")
+    if (remark := own_folds([series for series, _ in summaries], options)) is not None:
+        lines.append(remark)
     if machines := sorted({name for summary in found for name in summary.machines}):
         lines.append(f"Machines: {'; '.join(machines)}. `time` is the total over all cells.")
     if uncommitted := [(series, summary) for series, summary in summaries if summary.uncommitted]:
@@ -53,6 +52,14 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
         lines.append(f"Cells that were run with uncommitted changes of the code: {'; '.join(rows)}.")
     notes = {series.row.title: series.row.note for series, _ in summaries if series.row.note}
     return lines + [f"{title}: {note}." for title, note in notes.items()]
+
+
+def own_folds(series: Iterable[Series], options: Options) -> str | None:
+    """Name the datasets without a file in the folder of splits; return ``None`` if there are none."""
+    own = sorted({one.dataset for one in series if one.splits is None})
+    if options.splits is None or not own:
+        return None
+    return f"There is no file of splits for {', '.join(own)}: the folds are our own."
 
 
 def _progress(protocol: Protocol, options: Options, found: Sequence[Summary]) -> str:
