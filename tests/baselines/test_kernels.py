@@ -1,5 +1,8 @@
-"""Support vector machines on kernels, WL against GraKeL's definition by hand, WL labels against networkx."""
+"""Support vector machines on kernels, WL by hand and against GraKeL, WL labels against networkx."""
 
+from typing import Any
+
+import grakel
 import networkx as nx
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from torch_geometric.data import Data
 from tests.baselines.small import labelled_graphs
 from tfgw.baselines import WL, WWL, FGWKernel, requirements
 from tfgw.baselines.kernel_svm import KernelSVM, choose, signs
+from tfgw.nn.refinement import row_labels
 
 
 def indefinite_kernel(size: int = 20) -> np.ndarray:
@@ -76,6 +80,18 @@ def test_wl_kernel_by_hand() -> None:
     np.testing.assert_allclose(model._between(model._as_graphs(graphs)), expected)
 
 
+@pytest.mark.parametrize("num_iterations", [1, 2, 5])
+def test_wl_kernel_agrees_with_grakel(num_iterations: int) -> None:
+    graphs, names = labelled_graphs(17)
+    known, others = graphs[:12], graphs[12:]
+    model = WL(C=1.0, num_iterations=num_iterations).fit(known, names[:12])
+    oracle = grakel.WeisfeilerLehman(n_iter=num_iterations, base_graph_kernel=grakel.VertexHistogram, normalize=True)
+    expected = oracle.fit_transform([_as_grakel(graph) for graph in known])
+    np.testing.assert_allclose(model._between(model._as_graphs(known)), expected, rtol=1e-12)
+    expected = oracle.transform([_as_grakel(graph) for graph in others])
+    np.testing.assert_allclose(model._between(model._as_graphs(others)), expected, rtol=1e-12)
+
+
 def test_version_follows_the_features() -> None:
     graphs, names = labelled_graphs(12)
     assert WWL(C=1.0, gamma=1.0, num_iterations=1).fit(graphs, names).version_ == "discrete"
@@ -106,6 +122,14 @@ def test_errors(model: WL | WWL | FGWKernel, message: str) -> None:
 def test_a_missing_package_is_one_sentence() -> None:
     with pytest.raises(ImportError, match=r"no_such_package is not installed; .* pip install 'tfgw\[paper\]'"):
         requirements.require("no_such_package")
+
+
+def _as_grakel(graph: Data) -> list[dict[int, Any]]:
+    """The neighbours and the label of each node."""
+    neighbours: dict[int, Any] = {node: {} for node in range(graph.num_nodes)}
+    for source, target in graph.edge_index.T.tolist():
+        neighbours[source][target] = 1.0
+    return [neighbours, dict(enumerate(row_labels(graph.x).tolist()))]
 
 
 def _edges(graph: nx.Graph) -> torch.Tensor:

@@ -1,20 +1,20 @@
-"""Weisfeiler–Lehman subtree kernel, computed by GraKeL.
+"""Weisfeiler–Lehman subtree kernel.
 
 Shervashidze, Schweitzer, van Leeuwen, Mehlhorn, Borgwardt: Weisfeiler-Lehman Graph Kernels. JMLR 2011.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 from torch_geometric.data import Data
 
 from tfgw.baselines.classical import ClassicalBaseline
 from tfgw.baselines.distance_kernel import COSTS, values
 from tfgw.baselines.kernel_svm import Choice, KernelSVM, choose
-from tfgw.baselines.requirements import require
-from tfgw.nn.refinement import row_labels
+from tfgw.nn.refinement import disjoint_union, refined_labels
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -50,16 +50,18 @@ class WL(ClassicalBaseline):
         return self.machine_.decision_function(self._between(self._read_graphs(X)))
 
     def _fit(self, graphs: list[Data], labels: np.ndarray) -> None:
-        inputs = [_as_grakel(graph) for graph in graphs]
         iterations, costs = values("num_iterations", self.num_iterations), values("C", self.C)
-        refinements = [_refinement(steps) for steps in iterations]
-        kernels = [kernel.fit_transform(inputs) for kernel in refinements]
+        for steps in iterations:
+            if steps < 1:
+                raise ValueError(f"num_iterations: must be at least 1, got {steps}")
+        self.nodes_ = labelled_nodes(graphs, max(iterations))
+        kernels = [subtree_kernel(self.nodes_.up_to(steps), self.nodes_.up_to(steps)) for steps in iterations]
         if len(kernels) * len(costs) == 1:
             choice = Choice(0, costs[0], None)
         else:
             choice = choose(enumerate(kernels), labels, costs=costs, folds=self.inner_folds, seed=self._seed())
-        self.refinement_ = refinements[choice.kernel]
         self.num_iterations_ = iterations[choice.kernel]
+        self.nodes_ = self.nodes_.up_to(self.num_iterations_)
         self.C_, self.inner_score_ = choice.cost, choice.score
         self.machine_ = KernelSVM(self.C_).fit(kernels[choice.kernel], labels)
 
@@ -68,19 +70,40 @@ class WL(ClassicalBaseline):
 
     def _between(self, graphs: list[Data]) -> np.ndarray:
         """Return the kernel between graphs and the training graphs."""
-        return self.refinement_.transform([_as_grakel(graph) for graph in graphs])
+        return subtree_kernel(labelled_nodes(graphs, self.num_iterations_), self.nodes_)
 
 
-def _refinement(steps: int) -> Any:
-    if steps < 1:
-        raise ValueError(f"num_iterations: must be at least 1, got {steps}")
-    grakel = require("grakel")
-    return grakel.WeisfeilerLehman(n_iter=steps, base_graph_kernel=grakel.VertexHistogram, normalize=True)
+class LabelledNodes(NamedTuple):
+    """All nodes of several graphs."""
+
+    graph: np.ndarray  # (num_nodes,): index of the graph
+    labels: np.ndarray  # (num_nodes, 1 + num_iterations): Weisfeiler–Lehman labels
+    num_graphs: int
+
+    def up_to(self, num_iterations: int) -> "LabelledNodes":
+        return self._replace(labels=self.labels[:, : 1 + num_iterations])
 
 
-def _as_grakel(graph: Data) -> list[dict[int, Any]]:
-    """Return the neighbours and the label of each node."""
-    neighbours: dict[int, Any] = {node: {} for node in range(graph.num_nodes)}
-    for source, target in graph.edge_index.T.tolist():
-        neighbours[source][target] = 1.0
-    return [neighbours, dict(enumerate(row_labels(graph.x).tolist()))]
+def labelled_nodes(graphs: Sequence[Data], num_iterations: int) -> LabelledNodes:
+    """Refine the labels of the nodes of all graphs."""
+    x, edge_index, sizes = disjoint_union(graphs)
+    labels = refined_labels(x, edge_index, num_iterations)
+    return LabelledNodes(np.repeat(np.arange(len(graphs)), sizes), labels.numpy(), len(graphs))
+
+
+def subtree_kernel(rows: LabelledNodes, columns: LabelledNodes) -> np.ndarray:
+    """Return the cosines between the label counts of graphs, ``(rows.num_graphs, columns.num_graphs)``.
+
+    Labels of different iterations are different.
+    """
+    products: Any = 0.0
+    norms: list[Any] = [0.0, 0.0]
+    for row_labels, column_labels in zip(rows.labels.T, columns.labels.T, strict=True):
+        _, number = np.unique(np.concatenate([row_labels, column_labels]), return_inverse=True)
+        counts = [
+            csr_array((np.ones(len(of)), (side.graph, of)), shape=(side.num_graphs, number.max() + 1))
+            for side, of in ((rows, number[: len(row_labels)]), (columns, number[len(row_labels) :]))
+        ]
+        products = products + (counts[0] @ counts[1].T).toarray()
+        norms = [norm + one.multiply(one).sum(axis=1) for norm, one in zip(norms, counts, strict=True)]
+    return products / np.sqrt(np.outer(*norms))

@@ -14,7 +14,7 @@ from torch_geometric.data import Batch, Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.nn.kernel_model import KernelConfig, KernelModel, StackedGraphs
-from tfgw.nn.refinement import refined_features
+from tfgw.nn.refinement import disjoint_union, refined_features
 from tfgw.nn.threads import one_thread
 from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, sharpness
 from tfgw.train.tasks import Task
@@ -149,10 +149,8 @@ def refined_graphs(graphs: Iterable[Data], level: int, *, discrete: bool) -> lis
     given = list(graphs)
     if not given:
         return []
-    sizes = [graph.num_nodes for graph in given]
-    first_nodes = np.cumsum([0, *sizes[:-1]]).tolist()
-    edges = torch.cat([graph.edge_index + first for graph, first in zip(given, first_nodes, strict=True)], dim=1)
-    x = refined_features(torch.cat([graph.x for graph in given]), edges, level, discrete=discrete)
+    x, edge_index, sizes = disjoint_union(given)
+    x = refined_features(x, edge_index, level, discrete=discrete)
     return [_with_features(graph, part) for graph, part in zip(given, x.split(sizes), strict=True)]
 
 
