@@ -18,7 +18,7 @@ A model is recorded if each of its modules is of a type in :data:`ROW_WISE`, or 
 in its class. The declaration is not inherited, because a subclass may compute something else. It guarantees:
 
 1. **Padding is ignored.** Trailing rows of ``x`` and ``batch`` are padding; their features are 0, their graph is
-   ``batch_size``. Trailing edges are padding as well: they lead from the last row but one to the last. Results and
+   ``batch_size``. Trailing edges are padding as well: each leads from one of these rows to the next. Results and
    gradients of nodes and graphs do not depend on padding. A module that mixes rows calls
    :func:`tfgw.nn.padding.current_padding` in ``forward`` to find out which rows are nodes; without padding it returns
    ``None``.

@@ -38,8 +38,8 @@ class PaddedStore:
     """The graphs of a store, which have targets, concatenated on its device.
 
     At least two trailing nodes of a batch are padding: their features are 0 and their graph is ``batch_size``. Trailing
-    edges are padding too. They all lead from the last node but one to the last, so that only the sum over edges of the
-    last node is large.
+    edges are padding too. Each leads from a node of padding to the next one. They are spread evenly, because a GPU adds
+    messages to the same node one after the other.
     """
 
     def __init__(self, store: GraphStore) -> None:
@@ -62,10 +62,9 @@ class PaddedStore:
         is_node = nodes.is_real.unsqueeze(1)
         x = torch.where(is_node, given["x"].index_select(0, nodes.row), 0)
         ends = given["edge_index"].index_select(1, edges.row) + nodes.shift.index_select(0, edges.graph)
-        last_two = torch.arange(capacity.nodes - 2, capacity.nodes, device=x.device).unsqueeze(1)
         inputs: dict[str, Any] = {
             "x": x,
-            "edge_index": torch.where(edges.is_real, ends, last_two),
+            "edge_index": torch.where(edges.is_real, ends, _path_through_padding(nodes, edges)),
             "batch": torch.where(nodes.is_real, nodes.graph, len(graphs)),
             "batch_size": len(graphs),
         }
@@ -81,12 +80,14 @@ class _Sources(NamedTuple):
     """The nodes or edges of the dataset that the rows of a padded batch are copied from.
 
     Attributes:
+        count: Number of those that are not padding.
         is_real: False for padding.
         graph: Number of the graph in the batch; arbitrary for padding.
         row: Row in the dataset; arbitrary for padding.
         shift: For each graph, its position in the batch minus that in the dataset.
     """
 
+    count: Tensor
     is_real: Tensor
     graph: Tensor
     row: Tensor
@@ -98,9 +99,19 @@ def _sources(lengths: Tensor, graphs: Tensor, capacity: int) -> _Sources:
     end = length.cumsum(0)
     shift = end - end_in_dataset
     position = torch.arange(capacity, device=end.device)
-    is_real = position < end[-1]
+    count = end[-1]
+    is_real = position < count
     graph = torch.searchsorted(end, position, right=True).clamp_max(len(graphs) - 1)
-    return _Sources(is_real, graph, torch.where(is_real, position - shift.index_select(0, graph), 0), shift)
+    return _Sources(count, is_real, graph, torch.where(is_real, position - shift.index_select(0, graph), 0), shift)
+
+
+def _path_through_padding(nodes: _Sources, edges: _Sources) -> Tensor:
+    """Return the ends of edges in padding, ``(2, capacity)``, in ascending order; those of real edges are arbitrary."""
+    capacity = len(edges.is_real)
+    steps, spare = len(nodes.is_real) - 1 - nodes.count, (capacity - edges.count).clamp_min(1)
+    place = torch.arange(capacity, device=steps.device) - edges.count
+    source = nodes.count + place * steps // spare
+    return torch.stack([source, source + 1])
 
 
 def lengths_of(store: GraphStore) -> tuple[Tensor, Tensor]:
