@@ -1,6 +1,7 @@
 // The order of template nodes that weights and features do not tell apart: the counterpart of cpp/canonical.hpp, which
 // explains the search. The order does not depend on the numbering of the nodes. It differs from that of the C++ core,
-// because here all nodes are refined at the same time.
+// because here all nodes are refined at the same time. Nodes with few links come first and, among equals, those linked
+// to later nodes: with an order by hashes alone, the slowest pairs of a batch take more pivots.
 #pragma once
 
 #include "block.cuh"
@@ -15,10 +16,10 @@ template <int P>
 struct OrderMemory {
   static constexpr bool kHasTies = P <= 32;  // those of larger templates are in global memory
   static constexpr int kRow = kHasTies ? P + 1 : P;  // odd, so that rows and columns are read without bank conflicts
-  u64 ties[kHasTies ? P * kRow : 1];
-  u64 code[P];  // of each node's cell
-  u64 key[P];   // hash of each node's ties to the cells
-  int cell[P];  // of each node: the position of the first node of its cell
+  u64 ties[kHasTies ? P * kRow : 1];  // hashes whose lowest bit tells whether there is a link
+  u64 code[P];   // of each node's cell
+  u64 key[P];    // of each node: its cell and its ties to the cells
+  int cell[P];   // of each node: the position of the first node of its cell
   int twins[P];  // of each node: twins before it
   u64 warp_sum[kPrepareThreads / 32];
   int largest;
@@ -44,7 +45,7 @@ class TemplateOrder {
   }
 
   // Reads the matrix entries tie(a, b) from node a to node b. All threads of the block call this, with a barrier before
-  // and after. `cell` has the cells by weight and features; to tell apart what they tell apart, they go with the loops.
+  // and after. `cell` has the cells by weight and features. They go with the loops, so that twins need not compare them.
   template <class Tie>
   TFGW_DEVICE void read(Tie tie) {
 #pragma unroll 1
@@ -53,26 +54,33 @@ class TemplateOrder {
       for (int b = lane(); b < count_; b += 32) {
         // Adding zero turns −0 into 0.
         const u64 forth = bits_of(tie(a, b) + 0.0), back = bits_of(tie(b, a) + 0.0);
-        ties_[a * Memory::kRow + b] = mix(mix(back) + forth + (a == b ? 1 + m_.cell[a] : 0));
+        const u64 hash = mix(mix(back) + forth + (a == b ? 1 + m_.cell[a] : 0));
+        ties_[a * Memory::kRow + b] = (hash & ~u64(1)) | ((forth | back) != 0);
       }
   }
 
   // Refines `cell` to the position of each node. All threads of the team call this. The code runs once per template,
   // from a cold instruction cache, so every step has one call site, and loops are hardly unrolled.
   TFGW_DEVICE void run() {
-    bool by_node = true, searches = false;  // the first round finds twins
+    bool finds_twins = true, separated = false, searches = false;
     int depth = 0, node = -1;
-    encode(by_node);
+    each_of(P - count_, [&](int l) { m_.code[count_ + l] = 0, m_.key[count_ + l] = ~u64(0); });
 #pragma unroll 1
     while (true) {
-      compute_keys(by_node);
-      if (by_node) count_twins();
-      const Split done = split();
-      if (!done.discrete && (done.any || by_node)) {
-        by_node = false;
+      compute_keys(finds_twins);
+      if (finds_twins) {
+        finds_twins = false;
+        count_twins();
         continue;
       }
-      if (!searches && done.discrete) return;
+      const Split done = split();
+      if (!done.discrete && done.any) continue;
+      if (!searches && done.discrete) break;
+      if (!separated) {
+        separated = true;
+        separate_twins();
+        continue;
+      }
       // The cells are refined: the root of the search, or what a branch led to.
       bool enters = !searches;
       if (searches && follows(trace(), depth)) {
@@ -89,10 +97,14 @@ class TemplateOrder {
         node = has_best_ && work_ > kOrderEffort ? -1 : next_branch(depth);
         if (node < 0) --depth;
       }
-      if (depth < 0) break;
+      if (depth < 0) {
+        each_node([&](int place) { m_.cell[best_[place]] = place; });
+        break;
+      }
       individualise(depth, node);
     }
-    each_node([&](int place) { m_.cell[best_[place]] = place; });
+    Team::sync();
+    each_node([&](int a) { m_.cell[a] += m_.twins[a]; });
     Team::sync();
   }
 
@@ -104,9 +116,11 @@ class TemplateOrder {
 
  private:
   struct Split {
-    bool any, discrete;  // whether a cell was split, and whether each has one node now
+    bool any, discrete;  // whether a cell was split, and whether each has one node and its twins now
   };
-  static constexpr int kHashBits = 55;  // of a key, below the cell
+  // A key has the cell, the links, and a hash in this many bits. There are up to 512 cells.
+  static constexpr int kLinkBits = 19, kHashBits = 36;
+  static constexpr u64 kPlace = 1023;  // bits of a code that tell how far the cell is from the end
 
   TFGW_DEVICE static int threads() { return Team::kSingleWarp ? 32 : threads_in_block(); }
   // visit(a) for every a < count.
@@ -126,49 +140,62 @@ class TemplateOrder {
   TFGW_DEVICE int* orbits_at(int depth) const { return cells_at(depth) + P; }
   TFGW_DEVICE static bool leads() { return Team::thread() == 0; }
 
-  // The codes of cells, or of nodes.
-  TFGW_DEVICE void encode(bool by_node) {
-    each_node([&](int a) { m_.code[a] = mix(u64(by_node ? P + a : m_.cell[a])); });
-    Team::sync();
+  // visit(b) for every node b, and for some beyond, which have no code and the last key: a remainder of the unrolled loop
+  // would be more code.
+  template <class Visit>
+  TFGW_DEVICE void each_other(Visit visit) const {
+    constexpr int kUnroll = 4;
+#pragma unroll 1
+    for (int first = 0; first < count_; first += kUnroll)
+#pragma unroll
+      for (int s = 0; s < kUnroll; ++s) visit(first + s);
   }
 
   // Σ tie · code of the other node: a hash of the multiset of both. Refines by cells: nodes of a cell whose ties to some
-  // cell differ have different keys. Keys sort by cell first.
+  // cell differ have different keys. Keys sort by cell first, then by links. To find twins, codes are by node.
   TFGW_DEVICE void compute_keys(bool by_node) {
     each_node([&](int a) {
-      u64 key = 0;
-#pragma unroll 4
-      for (int b = 0; b < count_; ++b) key += tie(b, a) * m_.code[b];
-      m_.key[a] = by_node ? key : in_cell(a, key >> (64 - kHashBits));
+      const u64 code = mix(u64(by_node ? P + a : m_.cell[a]));
+      m_.code[a] = (code & ~kPlace) | u64(P - m_.cell[a]);
+    });
+    Team::sync();
+    each_node([&](int a) {
+      u64 hash = 0;
+      u32 links = 0;
+      each_other([&](int b) {
+        const u64 link = tie(b, a), code = m_.code[b];
+        hash += link * code, links += (u32(link) & 1) * u32(code & kPlace);
+      });
+      const u64 place = u64(m_.cell[a]) << kLinkBits | links;
+      m_.key[a] = by_node ? hash : place << kHashBits | hash >> (64 - kHashBits);
     });
     const i64 work = i64(count_) * count_;
     work_ += work < kLeastWork ? kLeastWork : work;
     Team::sync();
   }
-  TFGW_DEVICE u64 in_cell(int a, u64 key) const { return u64(m_.cell[a]) << kHashBits | key; }
 
   // Splits cells by `key`, smallest first.
   TFGW_DEVICE Split split() {
     bool splits = false, several = false;
     each_node([&](int a) {
       const u64 mine = m_.key[a];
+      const int twins = m_.twins[a];
       int before = 0, equal = 0;
-#pragma unroll 4
-      for (int b = 0; b < count_; ++b) before += m_.key[b] < mine, equal += m_.key[b] == mine;
+      each_other([&](int b) { before += m_.key[b] < mine, equal += (m_.key[b] == mine) & (m_.twins[b] == twins); });
       splits |= before != m_.cell[a], several |= equal > 1;
-      m_.cell[a] = before, m_.code[a] = mix(u64(before));
+      m_.cell[a] = before;
     });
     splits = Team::any(splits);
     return {splits, !Team::any(several)};
   }
 
-  // Twins can be exchanged without any effect, so they may have any order. Makes their order among each other the key of
-  // each node, for all cells at once. The keys on entry are by node, not by cell.
+  // Twins can be exchanged without any effect, so they may have any order. They stay in one cell until the end, or until
+  // a search. On entry, keys are by node.
   TFGW_DEVICE void count_twins() {
     each_node([&](int a) {
       const u64 key = m_.key[a], code = m_.code[a], loop = tie(a, a);
       int before = 0;
-#pragma unroll 2
+#pragma unroll 1
       for (int b = 0; b < a; ++b) {
         const u64 shared = tie(b, a), other = tie(b, b);
         const bool alike = key + (shared - loop) * code == m_.key[b] + (shared - other) * m_.code[b];
@@ -177,7 +204,18 @@ class TemplateOrder {
       m_.twins[a] = before;
     });
     Team::sync();
-    each_node([&](int a) { m_.key[a] = in_cell(a, u64(m_.twins[a])); });
+  }
+
+  // Splits cells by the number of twins before each node.
+  TFGW_DEVICE void separate_twins() {
+    each_node([&](int a) {
+      int before = 0;
+#pragma unroll 1
+      for (int b = 0; b < count_; ++b) before += m_.cell[b] == m_.cell[a] && m_.twins[b] < m_.twins[a];
+      m_.key[a] = u64(before);
+    });
+    Team::sync();
+    each_node([&](int a) { m_.cell[a] += int(m_.key[a]), m_.twins[a] = 0; });
     Team::sync();
   }
 
@@ -218,7 +256,7 @@ class TemplateOrder {
   TFGW_DEVICE void individualise(int depth, int node) {
     const int* const cells = cells_at(depth);
     each_node([&](int a) { m_.cell[a] = cells[a] + (cells[a] == cells[node] && a != node); });
-    encode(false);
+    Team::sync();
   }
 
   // A hash of the refined cells that does not depend on the numbering.
