@@ -1,7 +1,7 @@
 // The order of template nodes that weights and features do not tell apart: the counterpart of cpp/canonical.hpp, which
 // explains the search. The order does not depend on the numbering of the nodes. It differs from that of the C++ core,
-// because here all nodes are refined at the same time. Nodes with few links come first and, among equals, those linked
-// to later nodes: with an order by hashes alone, the slowest pairs of a batch take more pivots.
+// because here all nodes are refined at the same time: nodes with few links come first and, among equals, those linked
+// to later nodes; hashes decide the rest.
 #pragma once
 
 #include "block.cuh"
