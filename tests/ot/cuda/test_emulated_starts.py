@@ -155,6 +155,21 @@ def test_who_solves_a_start_changes_no_bit() -> None:
         assert torch.equal(result, second[0][name]), name
 
 
+def test_where_the_newest_cross_term_is_changes_no_bit() -> None:
+    """With little shared memory, four average pairs fit into a block only if it is in global memory."""
+    sizes = (30, 28, 41, 26, 6, 27, 29, 25)
+    problem = with_near_neighbours(random_problem(8, "sparse", sizes=sizes, template_nodes=20, templates=1))
+    counts = {"graphs": len(sizes), "nodes": sum(sizes), "edges": problem.graphs.edge_index.shape[1], "columns": 20}
+    one, several = (_core.gpu_solve_shape(shared=200 << 10, starts=n, **counts)[2][2] for n in (1, 9))
+    assert one < sum(sizes) / len(sizes) < several
+    asked = as_input(problem)._replace(n_starts=9, start_kinds=start_bits(START_KINDS))
+    first, second = (emulation.solve(asked, gpu=EmulatedGpu(shared=shared)) for shared in (400 << 10, 200 << 10))
+    assert first is not None
+    assert second is not None
+    for name, result in first[0].items():
+        assert torch.equal(result, second[0][name]), name
+
+
 @pytest.mark.parametrize("shared", [9 << 10, 12 << 10, 28 << 10])
 def test_whatever_has_room_in_shared_memory(shared: int) -> None:
     few = with_near_neighbours(random_problem(3, "sparse", sizes=(33, 14, 5), template_nodes=9, templates=1))

@@ -131,3 +131,45 @@ def test_negative_zeros_are_zeros() -> None:
     structure[structure == 0] = -0.0
     structure[0, 2] = structure[3, 5] = 0.0
     assert_equal_bits(renumbered(structure, np.ones((8, 1)), np.full(8, 1 / 8)))
+
+
+SIZES = (13, 27, 45, 70)  # one in each size class up to 128
+
+
+@pytest.mark.parametrize("nodes", SIZES)
+@pytest.mark.parametrize("kind", ["circle", "tree", "twins"])
+def test_sizes(kind: str, nodes: int) -> None:
+    """One warp orders the first two sizes, a block the others: by search, by refinement, and by exchanging twins."""
+    if kind == "circle":
+        graph = nx.disjoint_union(nx.cycle_graph(nodes - 5), nx.cycle_graph(5))
+    elif kind == "tree":
+        graph = nx.random_labeled_tree(nodes, seed=nodes)
+    else:
+        graph = nx.disjoint_union(nx.complete_graph(nodes // 3), nx.star_graph(nodes - nodes // 3 - 1))
+    structure = nx.to_numpy_array(graph)
+    assert_equal_bits(renumbered(structure, np.ones((nodes, 2)), np.full(nodes, 1 / nodes), copies=2, seed=nodes))
+
+
+def test_a_single_node() -> None:
+    assert_equal_bits(renumbered(np.array([[2.0]]), np.ones((1, 3)), np.ones(1)))
+
+
+@pytest.mark.parametrize("nodes", [16, 32])
+def test_templates_that_fill_their_size_class(nodes: int) -> None:
+    """Two classes of features, and directed, weighted links, which a rotation preserves but for the last one."""
+    steps = np.subtract.outer(np.arange(nodes), np.arange(nodes)) % nodes
+    structure = np.where(steps == 1, 0.5, 0.0) + np.where(steps == 3, 2.0, 0.0)
+    features = np.arange(nodes)[:, None] % 2 * np.ones((1, 2))
+    uniform = np.full(nodes, 1 / nodes)
+    assert_equal_bits(renumbered(structure, features, uniform))
+    structure[0, 5] = 1.0
+    assert_equal_bits(renumbered(structure, features, uniform))
+
+
+def test_classes_of_features_that_structure_joins() -> None:
+    """Twins but for their features are not exchanged; of twins with equal features, any may come first."""
+    structure = nx.to_numpy_array(nx.complete_bipartite_graph(7, 4))
+    features = np.array([0.0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1])[:, None]
+    found = renumbered(structure, features, np.full(11, 1 / 11))
+    assert (np.diff(features[found.live[0], 0]) >= 0).all()
+    assert_equal_bits(found)

@@ -114,44 +114,50 @@ class StartBeginner {
   const int item_, s_, n_, m_, kinds_;
 };
 
-// Blocks begin every so many-th group of as many starts as they have warps, largest graphs first. If a graph is too large
-// for a warp's part of shared memory, all warps begin its starts together, one after the other.
+// Blocks take turns, largest graphs first. A turn is as many starts as a block has warps or, if a graph is too large for
+// a warp's part of shared memory, one start that all warps begin together: several would follow one another.
 template <int P>
 class BeginBlock {
  public:
   TFGW_DEVICE BeginBlock(const Problem& p, const Starts& starts)
-      : p_(p), starts_(starts), each_(BeginMemory<P>::size(p.queue[kLargestGraph])) {}
+      : p_(p), starts_(starts), each_(BeginMemory<P>::size(p.queue[kLargestGraph])),
+        part_(int(starts.begin_shared) / kBeginWarps / 16 * 16) {}
 
   TFGW_DEVICE void run() const {
-    const i64 room = p_.scratch_size / (kBeginWarps * each_), items = p_.graphs * p_.templates * starts_.items;
-    const int blocks = room < blocks_in_grid() ? int(room) : blocks_in_grid();
+    const i64 room = p_.scratch_size / (kBeginWarps * each_);
+    const int blocks = room < blocks_in_grid() ? int(room) : blocks_in_grid(), warp = thread_in_block() / 32;
     if (block_index() >= blocks) return;
-    const int warp = thread_in_block() / 32;
+    const i64 per_graph = p_.templates * starts_.items, items = p_.graphs * per_graph;
+    const i64 large = large_graphs() * per_graph, turns = large + (items - large + kBeginWarps - 1) / kBeginWarps;
 #pragma unroll 1
-    for (i64 first = i64(block_index()) * kBeginWarps; first < items; first += i64(blocks) * kBeginWarps) {
-      bool shared = false;  // whether some starts of this group are begun by all warps; all threads know
-#pragma unroll 1
-      for (int w = 0; w < kBeginWarps && first + w < items; ++w) {
-        const bool alone = begins_alone(first + w);
-        shared |= !alone;
-        if (alone && w == warp) begin<Team<1>>(first + w, warp, int(starts_.begin_shared) / kBeginWarps / 16 * 16);
-      }
-      if (!shared) continue;
-      sync_block();
-#pragma unroll 1
-      for (int w = 0; w < kBeginWarps && first + w < items; ++w) {
-        if (begins_alone(first + w)) continue;
-        begin<Team<kBeginWarps>>(first + w, 0, int(starts_.begin_shared));
+    for (i64 turn = block_index(); turn < turns; turn += blocks) {
+      if (turn < large) {
+        begin<Team<kBeginWarps>>(turn, 0, int(starts_.begin_shared));
         sync_block();
+      } else {
+        const i64 item = large + (turn - large) * kBeginWarps + warp;
+        if (item < items) begin<Team<1>>(item, warp, part_);
       }
     }
   }
 
  private:
   TFGW_DEVICE int graph_of(i64 item) const { return p_.order[item / (p_.templates * starts_.items)]; }
-  TFGW_DEVICE bool begins_alone(i64 item) const {
-    const int b = graph_of(item), n = p_.ptr[b + 1] - p_.ptr[b];
-    return BeginMemory<P>::shared_bytes(n) <= starts_.begin_shared / kBeginWarps / 16 * 16;
+
+  // Number of graphs that are too large for a warp's part of shared memory: the first ones in the order. Run by a warp.
+  TFGW_DEVICE int large_graphs() const {
+    int low = 0, high = int(p_.graphs);
+#pragma unroll 1
+    while (low < high) {
+      const int step = (high - low + 31) / 32, at = low + lane() * step, b = at < high ? p_.order[at] : 0;
+      const bool large = at < high && BeginMemory<P>::shared_bytes(p_.ptr[b + 1] - p_.ptr[b]) > part_;
+      const int count = popc(ballot(large));
+      if (count == 0) return low;
+      const int next = low + count * step;
+      low += (count - 1) * step + 1;
+      high = next < high ? next : high;
+    }
+    return low;
   }
 
   // `part` is that of the block's memory, of which shared memory has so many bytes.
@@ -170,6 +176,7 @@ class BeginBlock {
   const Problem& p_;
   const Starts& starts_;
   const i64 each_;  // doubles of working memory per warp
+  const int part_;  // bytes of shared memory per warp
 };
 
 // The queue of a wave: that of a single start, used up so far by no block.

@@ -16,12 +16,12 @@ namespace tfgw {
 constexpr int kOneWarpWords = 3;
 
 // Kinds of pairs: in shared memory, and in global memory. Directed and dense structures are always of the second kind.
-template <int P, int W, int kWarps, int kAtomsInShared = kSharedAtoms>
+template <int P, int W, int kWarps, int kAtomsInShared = kSharedAtoms, bool kCross = true>
 struct Shared {
   static constexpr int kAtoms = kAtomsInShared;
   using Team = tfgw::Team<kWarps>;
   using Tree = FlatTree<P, W, tfgw::Team<(W > kOneWarpWords ? kWarps : 1)>>;
-  using Memory = Workspace<P, true, kAtoms>;
+  using Memory = Workspace<P, true, kAtoms, kCross>;
   using Arena = SharedArena;
   static constexpr bool kShared = true;
 };
@@ -42,7 +42,7 @@ enum class Base { product, given, vertex };
 struct Frame {
   int b, k, cols;
   int packed;                  // entries of its structure in shared memory
-  bool in_shared;
+  bool in_shared, has_cross;   // whether its data is in shared memory, and its newest cross term, too
   double alpha;
   double structure_scale;      // α (hᵀ C² h + h̄ᵀ C̄² h̄)
   GraphView graph;

@@ -47,7 +47,7 @@ class PerturbedCost {
     for (int i = lane(); i < n_; i += 32) {
       double sum = pair_.p.out_mean[pair_.graph.first + i] + pair_.p.in_mean[pair_.graph.first + i];
 #pragma unroll 1
-      for (int k = 0; k < m_; ++k) sum += pair_.linear[i * P + k] / (k + 1);
+      for (int k = 0; k < m_; ++k) sum += quotient(pair_.linear[i * P + k], k + 1);
       own[i] = look[i] = sum;
     }
     sync_warp();
@@ -61,7 +61,7 @@ class PerturbedCost {
       }
       peak = warp_max(peak);
       sync_warp();
-      for (int i = lane(); i < n_; i += 32) look[i] = own[i] + (peak > 0 ? around[i] / peak : 0.0);
+      for (int i = lane(); i < n_; i += 32) look[i] = own[i] + (peak > 0 ? quotient(around[i], peak) : 0.0);
       sync_warp();
     }
 #pragma unroll 1

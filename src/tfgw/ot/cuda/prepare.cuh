@@ -11,7 +11,8 @@ namespace tfgw {
 template <int P>
 struct PrepareMemory {
   double warp_sum[kPrepareThreads / 32];
-  int live[P];  // of a template: nodes with weight, then those without
+  int sorted[P];  // of a template: nodes with weight, by weight and features, then those without
+  int live[P];    // the same, and by structure
   OrderMemory<P> order;
 };
 

@@ -18,11 +18,14 @@ class TemplatePreparer {
     find_live();
     double* const h = p_.t_h + i64(k_) * P;
     bool valid = true;
+    // What follows until the next barrier does not depend on the order of nodes that are equal in weight and features.
     if (in_last_warp())
-      valid = fix_weights(count_, [&](int l) { return read_only(weights_ + shared_.live[l]); }, p_.weight_tolerance, 1,
-                          h, p_.demand + i64(k_) * P);
+      valid = fix_weights(count_, [&](int l) { return read_only(weights_ + shared_.sorted[l]); }, p_.weight_tolerance,
+                          1, h, p_.demand + i64(k_) * P);
     features();
-    if (!all_valid(p_, valid) || !S_) return;
+    if (!all_valid(p_, valid)) return;
+    each(count_, [&](int l) { p_.live[i64(k_) * P + l] = shared_.live[l]; });
+    if (!S_) return;
     moments(h);
     matrices();
   }
@@ -81,36 +84,35 @@ class TemplatePreparer {
       }
       tied |= kept && equal_before > 0;
       if (lane() != 0) continue;
-      const int rank = before + equal_before;
-      shared_.live[kept ? rank : count_ + rank] = l;
+      const int rank = before + equal_before, place = kept ? rank : count_ + rank;
+      shared_.sorted[place] = shared_.live[place] = l;
       if (kept) order.cell[rank] = before;
     }
-    if (any_in_block(tied) && S_) order_by_structure();
-    each(count_, [&](int l) { p_.live[i64(k_) * P + l] = shared_.live[l]; });
     if (thread_in_block() == 0) p_.live_count[k_] = count_;
+    if (any_in_block(tied) && S_) order_by_structure();
   }
 
+  // Returns before the order is complete, if one warp suffices for it.
   TFGW_DEVICE void order_by_structure() {
-    OrderMemory<P>& order = shared_.order;
-    TemplateOrder<P>(p_, k_, count_, order).run([&](int a, int b) {
-      return read_only(S_ + shared_.live[a] * columns_ + shared_.live[b]);
-    });
-    each(count_, [&](int l) { order.next[order.cell[l]] = shared_.live[l]; });
+    using Order = TemplateOrder<P>;
+    Order order(p_, k_, count_, shared_.order);
+    order.read([&](int a, int b) { return read_only(S_ + shared_.sorted[a] * columns_ + shared_.sorted[b]); });
     sync_block();
-    each(count_, [&](int l) { shared_.live[l] = order.next[l]; });
-    sync_block();
+    if (Order::kByOneWarp && thread_in_block() >= 32) return;
+    order.run();
+    order.each_node([&](int l) { shared_.live[shared_.order.cell[l]] = shared_.sorted[l]; });
   }
 
   TFGW_DEVICE void features() {
     const i64 d = p_.features;
     each(d * P, [&](i64 e) {
       const int l = int(e % P);
-      return l < count_ ? read_only(x_ + shared_.live[l] * d + e / P) : 0.0;
+      return l < count_ ? read_only(x_ + shared_.sorted[l] * d + e / P) : 0.0;
     }, [&](i64 e, double f) { p_.ft[k_ * d * P + e] = f; });
     bool valid = true;
     each_row(P, [&](int l, int place) {
       const bool there = l < count_;
-      const double norm = squared_norm(x_ + (there ? shared_.live[l] : 0) * d, there ? d : 0, place, valid);
+      const double norm = squared_norm(x_ + (there ? shared_.sorted[l] : 0) * d, there ? d : 0, place, valid);
       if (l < P && place == 0) p_.t_norm[i64(k_) * P + l] = norm;
     });
   }

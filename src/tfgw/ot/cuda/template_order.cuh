@@ -1,9 +1,11 @@
-// The order of template nodes that weights and features do not tell apart: the block's counterpart of
-// cpp/canonical.hpp, which explains the search. The order does not depend on the numbering of the nodes. It differs
-// from that of the C++ core, because here all nodes are refined at the same time.
+// The order of template nodes that weights and features do not tell apart: the counterpart of cpp/canonical.hpp, which
+// explains the search. The order does not depend on the numbering of the nodes. It differs from that of the C++ core,
+// because here all nodes are refined at the same time: nodes with few links come first and, among equals, those linked
+// to later nodes; hashes decide the rest.
 #pragma once
 
 #include "block.cuh"
+#include "team.cuh"
 
 namespace tfgw {
 
@@ -12,61 +14,78 @@ constexpr i64 kOrderEffort = i64(1) << 28, kLeastWork = 1 << 14;
 
 template <int P>
 struct OrderMemory {
-  int cell[P];  // of each node: the position of the first node of its cell
-  int next[P];
-  u64 code[P];  // of each node's cell
-  u64 key[P];   // hash of each node's ties to the cells
+  static constexpr bool kHasTies = P <= 32;  // those of larger templates are in global memory
+  static constexpr int kRow = kHasTies ? P + 1 : P;  // odd, so that rows and columns are read without bank conflicts
+  u64 ties[kHasTies ? P * kRow : 1];  // hashes whose lowest bit tells whether there is a link
+  u64 code[P];   // of each node's cell
+  u64 key[P];    // of each node: its cell and its ties to the cells
+  int cell[P];   // of each node: the position of the first node of its cell
+  int twins[P];  // of each node: twins before it
   u64 warp_sum[kPrepareThreads / 32];
   int largest;
 };
 
-// All threads of the block call every function. Nodes are numbered by their place in `live`.
+// Nodes are numbered by their place among the sorted nodes. A thread works on a node at a time: one warp on a small
+// template, which needs no barrier of the block, and the whole block on larger ones.
 template <int P>
 class TemplateOrder {
+  using Memory = OrderMemory<P>;
+  using Team = tfgw::Team<(P <= 32 ? 1 : kPrepareThreads / 32)>;
+
  public:
-  TFGW_DEVICE TemplateOrder(const Problem& p, int k, int count, OrderMemory<P>& memory)
-      : count_(count), m_(memory), ties_(reinterpret_cast<u64*>(p.mean + i64(k) * P * P)),
+  static constexpr bool kByOneWarp = Team::kSingleWarp;
+
+  // The memory of the template's matrices is scratch.
+  TFGW_DEVICE TemplateOrder(const Problem& p, int k, int count, Memory& memory)
+      : count_(count), m_(memory), ties_(Memory::kHasTies ? m_.ties : reinterpret_cast<u64*>(p.mean + i64(k) * P * P)),
         levels_(reinterpret_cast<int*>(p.Ct + i64(k) * P * P)),
         best_trace_(reinterpret_cast<u64*>(p.C + i64(k) * P * P)), path_(reinterpret_cast<int*>(best_trace_ + P)),
         best_path_(path_ + P), order_(best_path_ + P), best_(order_ + P), target_(best_ + P), tried_(target_ + P) {
     static_assert(sizeof(u64) * P + 6 * sizeof(int) * P <= sizeof(double) * P * P, "the matrices have room for this");
   }
 
-  // On entry `cell` has the cells by weight and features, on return the position of each node. `tie(a, b)` is the
-  // matrix entry from node a to node b. The memory of the template's matrices is scratch. The code runs once per
-  // template, from a cold instruction cache, so every step has one call site, and loops are not unrolled.
+  // Reads the matrix entries tie(a, b) from node a to node b. All threads of the block call this, with a barrier before
+  // and after. `cell` has the cells by weight and features. They go with the loops, so that twins need not compare them.
   template <class Tie>
-  TFGW_DEVICE void run(Tie tie) {
+  TFGW_DEVICE void read(Tie tie) {
 #pragma unroll 1
     for (int a = thread_in_block() / 32; a < count_; a += threads_in_block() / 32)
 #pragma unroll 1
       for (int b = lane(); b < count_; b += 32) {
         // Adding zero turns −0 into 0.
         const u64 forth = bits_of(tie(a, b) + 0.0), back = bits_of(tie(b, a) + 0.0);
-        ties_[a * P + b] = mix(mix(forth) + back + (a == b));
+        const u64 hash = mix(mix(back) + forth + (a == b ? 1 + m_.cell[a] : 0));
+        ties_[a * Memory::kRow + b] = (hash & ~u64(1)) | ((forth | back) != 0);
       }
-    bool separated = false, searches = false;
+  }
+
+  // Refines `cell` to the position of each node. All threads of the team call this. The code runs once per template,
+  // from a cold instruction cache, so every step has one call site, and loops are hardly unrolled.
+  TFGW_DEVICE void run() {
+    bool finds_twins = true, separated = false, searches = false;
     int depth = 0, node = -1;
-    encode();
+    each_of(P - count_, [&](int l) { m_.code[count_ + l] = 0, m_.key[count_ + l] = ~u64(0); });
 #pragma unroll 1
     while (true) {
-      const bool by_node = separates_;
-      compute_keys();
-      if (by_node) count_twins();
+      compute_keys(finds_twins);
+      if (finds_twins) {
+        finds_twins = false;
+        count_twins();
+        continue;
+      }
       const Split done = split();
-      separates_ = false;
       if (!done.discrete && done.any) continue;
-      if (!searches && done.discrete) return;
+      if (!searches && done.discrete) break;
       if (!separated) {
-        separated = separates_ = true;
-        encode();
+        separated = true;
+        separate_twins();
         continue;
       }
       // The cells are refined: the root of the search, or what a branch led to.
       bool enters = !searches;
       if (searches && follows(trace(), depth)) {
         if (leads()) path_[depth] = node;
-        sync_block();
+        Team::sync();
         if (done.discrete) depth = leaf(depth);
         else ++depth, enters = true;
       }
@@ -78,100 +97,145 @@ class TemplateOrder {
         node = has_best_ && work_ > kOrderEffort ? -1 : next_branch(depth);
         if (node < 0) --depth;
       }
-      if (depth < 0) break;
+      if (depth < 0) {
+        each_node([&](int place) { m_.cell[best_[place]] = place; });
+        break;
+      }
       individualise(depth, node);
     }
-    each(count_, [&](int place) { m_.cell[best_[place]] = place; });
-    sync_block();
+    Team::sync();
+    each_node([&](int a) { m_.cell[a] += m_.twins[a]; });
+    Team::sync();
+  }
+
+  // visit(a) for every node a of this thread.
+  template <class Visit>
+  TFGW_DEVICE void each_node(Visit visit) const {
+    each_of(count_, visit);
   }
 
  private:
   struct Split {
-    bool any, discrete;  // whether a cell was split, and whether each has one node now
+    bool any, discrete;  // whether a cell was split, and whether each has one node and its twins now
   };
+  // A key has the cell, the links, and a hash in this many bits. There are up to 512 cells.
+  static constexpr int kLinkBits = 19, kHashBits = 36;
+  static constexpr u64 kPlace = 1023;  // bits of a code that tell how far the cell is from the end
 
-  TFGW_DEVICE u64 tie(int a, int b) const { return ties_[a * P + b]; }
+  TFGW_DEVICE static int threads() { return Team::kSingleWarp ? 32 : threads_in_block(); }
+  // visit(a) for every a < count.
+  template <class Visit>
+  TFGW_DEVICE static void each_of(int count, Visit visit) {
+    if constexpr (Team::kSingleWarp) {
+      if (lane() < count) visit(lane());
+    } else {
+      each(count, visit);
+    }
+  }
+  // The tie from b to a: threads next to each other have consecutive a.
+  TFGW_DEVICE u64 tie(int b, int a) const { return ties_[b * Memory::kRow + a]; }
   // Of a partition on the path to the current one: the cell of each node, and the least node known to be its image
   // under an automorphism.
   TFGW_DEVICE int* cells_at(int depth) const { return levels_ + 2 * P * depth; }
   TFGW_DEVICE int* orbits_at(int depth) const { return cells_at(depth) + P; }
-  TFGW_DEVICE static bool leads() { return thread_in_block() == 0; }
+  TFGW_DEVICE static bool leads() { return Team::thread() == 0; }
 
-  // The codes of cells or, to find twins, of nodes.
-  TFGW_DEVICE void encode() {
-    each(count_, [&](int a) { m_.code[a] = mix(u64(separates_ ? P + a : m_.cell[a])); });
-    sync_block();
+  // visit(b) for every node b, and for some beyond, which have no code and the last key: a remainder of the unrolled loop
+  // would be more code.
+  template <class Visit>
+  TFGW_DEVICE void each_other(Visit visit) const {
+    constexpr int kUnroll = 4;
+#pragma unroll 1
+    for (int first = 0; first < count_; first += kUnroll)
+#pragma unroll
+      for (int s = 0; s < kUnroll; ++s) visit(first + s);
   }
 
   // Σ tie · code of the other node: a hash of the multiset of both. Refines by cells: nodes of a cell whose ties to some
-  // cell differ have different keys.
-  TFGW_DEVICE void compute_keys() {
-    each_row(count_, [&](int a, int part) {
-      u64 key = 0;
-#pragma unroll 2
-      for (int b = part; b < count_ && a < count_; b += kRowThreads) key += tie(a, b) * m_.code[b];
-      row_sums(key);
-      if (a < count_ && part == 0) m_.key[a] = key;
+  // cell differ have different keys. Keys sort by cell first, then by links. To find twins, codes are by node.
+  TFGW_DEVICE void compute_keys(bool by_node) {
+    each_node([&](int a) {
+      const u64 code = mix(u64(by_node ? P + a : m_.cell[a]));
+      m_.code[a] = (code & ~kPlace) | u64(P - m_.cell[a]);
+    });
+    Team::sync();
+    each_node([&](int a) {
+      u64 hash = 0;
+      u32 links = 0;
+      each_other([&](int b) {
+        const u64 link = tie(b, a), code = m_.code[b];
+        hash += link * code, links += (u32(link) & 1) * u32(code & kPlace);
+      });
+      const u64 place = u64(m_.cell[a]) << kLinkBits | links;
+      m_.key[a] = by_node ? hash : place << kHashBits | hash >> (64 - kHashBits);
     });
     const i64 work = i64(count_) * count_;
     work_ += work < kLeastWork ? kLeastWork : work;
-    sync_block();
-  }
-
-  // Calls store(a, Σ counts(b, a) over the nodes b in the cell of a) for every node a.
-  template <class Counts, class Store>
-  TFGW_DEVICE void each_count(Counts counts, Store store) {
-    each_row(count_, [&](int a, int part) {
-      int sum = 0;
-#pragma unroll 1
-      for (int b = part; b < count_ && a < count_; b += kRowThreads)
-        if (m_.cell[b] == m_.cell[a]) sum += counts(b, a);
-      row_sums(sum);
-      if (a < count_ && part == 0) store(a, sum);
-    });
+    Team::sync();
   }
 
   // Splits cells by `key`, smallest first.
   TFGW_DEVICE Split split() {
-    constexpr int kEqual = 1 << 16;
     bool splits = false, several = false;
-    each_count([&](int b, int a) { return m_.key[b] < m_.key[a] ? 1 : m_.key[b] == m_.key[a] && b != a ? kEqual : 0; },
-               [&](int a, int sum) {
-                 const int before = sum % kEqual;
-                 splits |= before > 0, several |= sum >= kEqual;
-                 m_.next[a] = m_.cell[a] + before;
-               });
-    splits = any_in_block(splits);
-    each(count_, [&](int a) { m_.cell[a] = m_.next[a], m_.code[a] = mix(u64(m_.next[a])); });
-    return {splits, !any_in_block(several)};
+    each_node([&](int a) {
+      const u64 mine = m_.key[a];
+      const int twins = m_.twins[a];
+      int before = 0, equal = 0;
+      each_other([&](int b) { before += m_.key[b] < mine, equal += (m_.key[b] == mine) & (m_.twins[b] == twins); });
+      splits |= before != m_.cell[a], several |= equal > 1;
+      m_.cell[a] = before;
+    });
+    splits = Team::any(splits);
+    return {splits, !Team::any(several)};
   }
 
-  // Twins can be exchanged without any effect, so they may have any order. Makes their order among each other the key of
-  // each node, for all cells at once. The keys on entry are by node, not by cell.
+  // Twins can be exchanged without any effect, so they may have any order. They stay in one cell until the end, or until
+  // a search. On entry, keys are by node.
   TFGW_DEVICE void count_twins() {
-    const auto rest = [&](int a, int b) { return m_.key[a] - tie(a, a) * m_.code[a] - tie(a, b) * m_.code[b]; };
-    each_count([&](int b, int a) {
-      return b < a && tie(a, a) == tie(b, b) && tie(a, b) == tie(b, a) && rest(a, b) == rest(b, a);
-    }, [&](int a, int twins_before) { m_.next[a] = twins_before; });
-    sync_block();
-    each(count_, [&](int a) { m_.key[a] = u64(m_.next[a]); });
-    sync_block();
+    each_node([&](int a) {
+      const u64 key = m_.key[a], code = m_.code[a], loop = tie(a, a);
+      int before = 0;
+#pragma unroll 1
+      for (int b = 0; b < a; ++b) {
+        const u64 shared = tie(b, a), other = tie(b, b);
+        const bool alike = key + (shared - loop) * code == m_.key[b] + (shared - other) * m_.code[b];
+        before += (loop == other) & (shared == tie(a, b)) & alike;
+      }
+      m_.twins[a] = before;
+    });
+    Team::sync();
+  }
+
+  // Splits cells by the number of twins before each node.
+  TFGW_DEVICE void separate_twins() {
+    each_node([&](int a) {
+      int before = 0;
+#pragma unroll 1
+      for (int b = 0; b < count_; ++b) before += m_.cell[b] == m_.cell[a] && m_.twins[b] < m_.twins[a];
+      m_.key[a] = u64(before);
+    });
+    Team::sync();
+    each_node([&](int a) { m_.cell[a] += int(m_.key[a]), m_.twins[a] = 0; });
+    Team::sync();
   }
 
   // Keeps the current cells, and selects the first of the smallest cells with several nodes.
   TFGW_DEVICE void enter(int depth) {
     int* const cells = cells_at(depth);
     int* const orbits = orbits_at(depth);
-    each(count_, [&](int a) { cells[a] = m_.cell[a], orbits[a] = a; });
+    each_node([&](int a) { cells[a] = m_.cell[a], orbits[a] = a; });
     constexpr int kMost = 2 * P * P;
     int found = 0;
-    each_count([](int b, int a) { return b != a; }, [&](int a, int others) {
+    each_node([&](int a) {
+      int others = -1;
+#pragma unroll 1
+      for (int b = 0; b < count_; ++b) others += m_.cell[b] == m_.cell[a];
       const int mine = kMost - (others * P + m_.cell[a]);
       if (others > 0 && mine > found) found = mine;
     });
     found = largest(found);
     if (leads()) target_[depth] = (kMost - found) % P, tried_[depth] = -1;
-    sync_block();
+    Team::sync();
   }
 
   // The next node of the selected cell that is not an image of another, or −1.
@@ -179,34 +243,35 @@ class TemplateOrder {
     const int *const cells = cells_at(depth), *const orbits = orbits_at(depth);
     const int target = target_[depth], tried = tried_[depth];
     int found = 0;
-    each(count_, [&](int a) {
+    each_node([&](int a) {
       if (a > tried && cells[a] == target && orbits[a] == a && P - a > found) found = P - a;
     });
     const int node = P - largest(found);
     if (leads()) tried_[depth] = node;
-    sync_block();
+    Team::sync();
     return node < P ? node : -1;
   }
 
   // Splits a node off as the first part of its cell.
   TFGW_DEVICE void individualise(int depth, int node) {
     const int* const cells = cells_at(depth);
-    each(count_, [&](int a) { m_.cell[a] = cells[a] + (cells[a] == cells[node] && a != node); });
-    encode();
+    each_node([&](int a) { m_.cell[a] = cells[a] + (cells[a] == cells[node] && a != node); });
+    Team::sync();
   }
 
   // A hash of the refined cells that does not depend on the numbering.
   TFGW_DEVICE u64 trace() {
     u64 sum = 0;
-    each(count_, [&](int a) { sum += mix(m_.code[a] ^ m_.key[a]); });
+    each_node([&](int a) { sum += mix(m_.code[a] ^ m_.key[a]); });
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) sum += shfl_xor(sum, distance);
-    if (lane() == 0) m_.warp_sum[thread_in_block() / 32] = sum;
-    sync_block();
+    if constexpr (Team::kSingleWarp) return sum;
+    if (lane() == 0) m_.warp_sum[Team::warp()] = sum;
+    Team::sync();
     u64 total = 0;
 #pragma unroll 1
     for (int w = 0; w < threads_in_block() / 32; ++w) total += m_.warp_sum[w];
-    sync_block();
+    Team::sync();
     return total;
   }
 
@@ -218,24 +283,24 @@ class TemplateOrder {
       if (trace == best_trace_[depth]) return true;
     }
     has_best_ = false, best_depth_ = depth + 1;
-    sync_block();  // every thread has compared
+    Team::sync();  // every thread has compared
     if (leads()) best_trace_[depth] = trace;
-    sync_block();
+    Team::sync();
     return true;
   }
 
   // Every node has its own cell. Returns the depth at which to continue.
   TFGW_DEVICE int leaf(int depth) {
-    each(count_, [&](int a) { order_[m_.cell[a]] = a; });
-    sync_block();
+    each_node([&](int a) { order_[m_.cell[a]] = a; });
+    Team::sync();
     const int less = has_best_ && depth + 1 == best_depth_ ? compare() : -1;
     if (less == 0) return join_orbits(depth);
     if (less < 0) {
       has_best_ = true, best_depth_ = depth + 1;
-      sync_block();  // every thread has compared
-      each(count_, [&](int place) { best_[place] = order_[place]; });
-      each(depth + 1, [&](int d) { best_path_[d] = path_[d]; });
-      sync_block();
+      Team::sync();  // every thread has compared
+      each_node([&](int place) { best_[place] = order_[place]; });
+      each_of(depth + 1, [&](int d) { best_path_[d] = path_[d]; });
+      Team::sync();
     }
     return depth;
   }
@@ -245,7 +310,7 @@ class TemplateOrder {
     const auto image = [&](const int* order, int e) { return tie(order[e / P], order[e % P]); };
     int found = 0;
 #pragma unroll 1
-    for (int e = thread_in_block(); e < count_ * P && found == 0; e += threads_in_block())
+    for (int e = Team::thread(); e < count_ * P && found == 0; e += threads())
       if (e % P < count_ && image(order_, e) != image(best_, e)) found = P * P - e;
     found = largest(found);
     if (found == 0) return 0;
@@ -257,7 +322,7 @@ class TemplateOrder {
   TFGW_DEVICE int join_orbits(int depth) {
     int common = 0;
     while (common < depth && path_[common] == best_path_[common]) ++common;
-    each(common + 1, [&](int d) {
+    each_of(common + 1, [&](int d) {
       int* const orbits = orbits_at(d);
 #pragma unroll 1
       for (int place = 0; place < count_; ++place) {
@@ -267,18 +332,18 @@ class TemplateOrder {
         orbits[a < b ? b : a] = a < b ? a : b;
       }
     });
-    sync_block();
+    Team::sync();
     return common;
   }
 
   // The largest of all threads' numbers, none of which is negative.
   TFGW_DEVICE int largest(int mine) {
     if (leads()) m_.largest = 0;
-    sync_block();
+    Team::sync();
     if (mine > 0) atomic_max(&m_.largest, mine);
-    sync_block();
+    Team::sync();
     const int all = m_.largest;
-    sync_block();
+    Team::sync();
     return all;
   }
 
@@ -291,7 +356,6 @@ class TemplateOrder {
   int *const order_, *const best_;        // nodes in the order of a leaf
   int *const target_, *const tried_;      // by depth: the cell that is split, and the last of its nodes that was tried
   i64 work_ = 0;
-  bool separates_ = false;  // whether codes are by node, to separate twins
   bool has_best_ = false;
   int best_depth_ = 0;
 };

@@ -103,7 +103,7 @@ class Walker {
       const int seen = look_after(t);
 #pragma unroll 2
       for (int i = warp; i < nodes; i += warps) {
-        const double v = next[32 * i] / peak;
+        const double v = quotient(next[32 * i], peak);  // a walk is at few nodes at first
         mine[32 * i] = v;
         if (seen >= 0 && anchor >= 0) keep(seen, i, v);
       }

@@ -73,8 +73,9 @@ class SpillArena : public GlobalArena {
 };
 
 // For a graph of `rows` nodes and a template of `cols`, the most frequently used arrays first. The cross terms and
-// plans of all atoms are in global memory; those of the newest atom are also kept here.
-template <int P, bool kShared, int kAtoms = kSharedAtoms>
+// plans of all atoms are in global memory; those of the newest atom are also kept here. Its cross term is in shared
+// memory only if `kCross`.
+template <int P, bool kShared, int kAtoms = kSharedAtoms, bool kCross = true>
 class Workspace {
  public:
   // In doubles, if all of it is in global memory; even, because loads have 16 bytes.
@@ -101,7 +102,9 @@ class Workspace {
       row_arrays.anchor = arena.template take<int>(rows), row_arrays.base = arena.template take<double>(rows);
       row_arrays.u = arena.template take<double>(rows);
     }
-    gradient = arena.template take<double>(rows * kPitch<P>), new_cross = arena.template take<double>(rows * P);
+    gradient = arena.template take<double>(rows * kPitch<P>);
+    if constexpr (kCross) new_cross = arena.template take<double>(rows * P);
+    else new_cross = arena.template take_global<double>(i64(rows) * P);
     given = arena.template take_global<double>(i64(rows) * P);
     if constexpr (!kShared) half = arena.template take_global<double>(i64(rows) * P);
     Q.large = arena.template take_global<double>(kMaxAtoms * kMaxAtoms);

@@ -81,13 +81,14 @@ void bind(nb::module_& module) {
   module.def("gpu_size_class", &size_class, nb::arg("columns"));
   module.def(
       "gpu_solve_shape",
-      [](i64 shared, i64 graphs, i64 nodes, i64 edges, i64 columns, i64 processors) {
-        const SolveShape shape = solve_shape(counts(graphs, nodes, 0, edges, 1, columns), shared, processors, {1, kUniform, false});
+      [](i64 shared, i64 graphs, i64 nodes, i64 edges, i64 columns, i64 processors, i64 starts) {
+        const SolveShape shape = solve_shape(counts(graphs, nodes, 0, edges, 1, columns), shared, processors,
+                                             {starts, kUniform, false});
         return std::make_tuple(shape.per_processor, shape.shared, shape.small_graphs, shape.start_shared,
                                shape.smallest_graphs, shape.small_shared);
       },
       nb::kw_only(), nb::arg("shared"), nb::arg("graphs"), nb::arg("nodes"), nb::arg("edges"), nb::arg("columns"),
-      nb::arg("processors") = 1000);
+      nb::arg("processors") = 1000, nb::arg("starts") = 1);
   module.def(
       "gpu_prepared",
       [](i64 graphs, i64 nodes, i64 features, i64 edges, i64 templates, i64 columns) {

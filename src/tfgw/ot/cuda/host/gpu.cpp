@@ -221,7 +221,7 @@ void Gpu::launch_starts(const Problem& p, const Launches& to, Handle stream) {
   const i64 more = sizeof(StartsBlock);
   for (starts.wave = -1; starts.wave < to.counts.waves; ++starts.wave) {
     starts.items = starts.wave < 0 ? starts.fresh : starts.rounds;
-    const i64 begins = std::min(ceil_div(to.pairs * starts.items, kBeginWarps), begin_blocks);
+    const i64 begins = std::min(to.pairs * starts.items, begin_blocks);
     launch(kStartsBegin, p.padded, begins, starts.begin_shared, stream, p, starts);
     launch(kStarts, p.padded, to.blocks(starts.items), p.shared_size + more, stream, queued, starts);
     if (p.for_small >= 0) launch(kStartsSmall, p.padded, to.small_blocks, p.small_shared + more, stream, small, starts);

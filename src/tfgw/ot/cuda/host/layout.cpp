@@ -58,17 +58,24 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const Start
   const i64 alone = blocks(start_bytes(2 * average), kStartWarps * kStartBlocks);  // pairs started by one warp each
   const bool many = p.graphs * p.templates >= 4 * alone * processors && alone >= 2 * kStartBlocks;
   const i64 starts = many ? alone : blocks(start_bytes(5 * average / 2), kStartBlocks);
-  const auto nodes_of = [&](i64 bytes, i64 arcs) {
-    return std::max(i64(0), std::min(bytes / per_row, arcs + 1 - p.columns));
+  const auto nodes_of = [&](i64 bytes, i64 arcs, i64 row) {
+    return std::max(i64(0), std::min(bytes / row, arcs + 1 - p.columns));
   };
-  const auto nodes = [&](i64 pairs) {
+  const auto nodes = [&](i64 pairs, i64 row) {
     const i64 bytes = (share(solves) - kBlock) / pairs - fixed;
-    return std::max(nodes_of(bytes - kSmallTree, 64), nodes_of(bytes - kMediumTree, 96));
+    return std::max(nodes_of(bytes - kSmallTree, 64, row), nodes_of(bytes - kMediumTree, 96, row));
   };
-  const i64 small = nodes_of((share(kSmallBlocks) - kBlock) / kBlockWarps - fixed_of(kSmallSharedAtoms) - kSmallTree, 64);
+  // With several starts, the newest cross term may be in global memory (solve_block.cuh), so that more pairs share a
+  // block. That pays off if a block has no room for four average pairs with it: without it, `starts` took 3,178 instead
+  // of 3,528 µs on ENZYMES and 6,854 instead of 7,082 on PROTEINS_full, but 3,650 instead of 3,283 on IMDB-BINARY and
+  // 1,161 instead of 1,025 on MUTAG, where four average pairs fit with it (H200, 128 graphs × 8 templates, 8 starts).
+  const bool without_cross = counted.several() && average > nodes(4, per_row);
+  const i64 row = without_cross ? per_row - 8 * p.padded : per_row;
+  const i64 of_small = (share(kSmallBlocks) - kBlock) / kBlockWarps - fixed_of(kSmallSharedAtoms);
+  const i64 small = nodes_of(of_small - kSmallTree, 64, per_row);
   const bool many_small = items >= kMany * kSolveBlocks * processors && 4 * small >= 3 * average && !p.dense;
-  return {solves, share(solves), {nodes(2), nodes(3), nodes(4)}, starts, share(starts), many, many_small ? small : -1,
-          share(kSmallBlocks)};
+  return {solves, share(solves), {nodes(2, row), nodes(3, row), nodes(4, row)}, starts, share(starts), many,
+          many_small ? small : -1, share(kSmallBlocks)};
 }
 
 i64 team_pairs(const Problem& p, i64 blocks) {
