@@ -3,6 +3,7 @@
 from torch import Tensor, constant_pad_nd, nn
 from torch.nn.functional import linear
 
+from tfgw.nn.batch_norm import NormSequential
 from tfgw.ot.tracing import is_eager
 
 ROWS, COLUMNS, BYTES = 16, 8, 64
@@ -27,7 +28,7 @@ class Linear(nn.Linear):
         return linear(constant_pad_nd(x, (0, columns, 0, -x.shape[0] % ROWS)), weight, self.bias)[: x.shape[0]]
 
 
-class Perceptron(nn.Sequential):
+class Perceptron(NormSequential):
     """Modules that map each row independently; the input is padded once for all linear layers."""
 
     supports_padding = True

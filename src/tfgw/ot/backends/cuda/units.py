@@ -46,6 +46,13 @@ UNITS = (
     ),
 )
 
+NORM = Unit(
+    "norm",
+    ("tfgw_norm_float64", "tfgw_norm_float32", "tfgw_norm_backward_float64", "tfgw_norm_backward_float32"),
+)
+"""Batch normalisation of padded batches (:mod:`tfgw.nn.norm_kernels`). It has no templates, so it is compiled once, for
+the first size class."""
+
 
 def units_of(columns: int, *, several: bool | None = None) -> list[Unit]:
     """Return the units of a size class: those of several starts, the others, or all of them."""

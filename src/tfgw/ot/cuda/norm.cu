@@ -1,0 +1,24 @@
+// The kernels of batch normalisation: one block for every few channels.
+#include "norm.cuh"
+
+using namespace tfgw;
+
+TFGW_KERNEL(kNormThreads) tfgw_norm_float64(const TFGW_GRID_CONSTANT Norm<double> norm) {
+  TFGW_SHARED NormMemory memory;
+  NormOfChannel<double>(norm, memory).forward();
+}
+
+TFGW_KERNEL(kNormThreads) tfgw_norm_float32(const TFGW_GRID_CONSTANT Norm<float> norm) {
+  TFGW_SHARED NormMemory memory;
+  NormOfChannel<float>(norm, memory).forward();
+}
+
+TFGW_KERNEL(kNormThreads) tfgw_norm_backward_float64(const TFGW_GRID_CONSTANT Norm<double> norm) {
+  TFGW_SHARED NormMemory memory;
+  NormOfChannel<double>(norm, memory).backward();
+}
+
+TFGW_KERNEL(kNormThreads) tfgw_norm_backward_float32(const TFGW_GRID_CONSTANT Norm<float> norm) {
+  TFGW_SHARED NormMemory memory;
+  NormOfChannel<float>(norm, memory).backward();
+}
