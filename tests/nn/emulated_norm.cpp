@@ -10,6 +10,8 @@ TFGW_LAUNCH(tfgw_norm_float64, double)
 TFGW_LAUNCH(tfgw_norm_float32, float)
 TFGW_LAUNCH(tfgw_norm_backward_float64, double)
 TFGW_LAUNCH(tfgw_norm_backward_float32, float)
+TFGW_LAUNCH(tfgw_column_sums_float64, double)
+TFGW_LAUNCH(tfgw_column_sums_float32, float)
 
 extern "C" int norm_threads() { return kNormThreads; }
 extern "C" int norm_channels() { return kNormChannels; }

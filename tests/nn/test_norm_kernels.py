@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tests.ot.cuda import emulation
 from tfgw.nn import norm_kernels
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.linear import Linear
 from tfgw.nn.norm_kernels import CHANNELS, THREADS, FusedNorm, Norm, Running
 from tfgw.nn.padding import Rows, use_padding
 from tfgw.ot.backends.cuda.compile import SOURCES
@@ -158,6 +159,38 @@ def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: 
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(modules(x[:9]), expected[:9])
     assert len(launched) == 2
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-6)])
+def test_sums_of_columns(launched: list[str], dtype: torch.dtype, tolerance: float) -> None:
+    torch.manual_seed(5)
+    wide = torch.randn(301, 13).to(dtype)
+    for x in (wide, wide[:, 2:7], wide.T[:11], wide[:1]):
+        torch.testing.assert_close(norm_kernels.column_sums(x), x.sum(0), rtol=tolerance, atol=10 * tolerance)
+    assert launched == [f"tfgw_column_sums_{str(dtype).removeprefix('torch.')}"] * 4
+
+
+def test_a_linear_layer_of_a_padded_batch(launched: list[str]) -> None:
+    """The result is the same, bit for bit, and so are gradients to rounding."""
+    torch.manual_seed(6)
+    layer, x, up = Linear(3, 5).double(), torch.randn(8, 3).double(), torch.randn(8, 5).double()
+
+    def run() -> list[Tensor]:
+        layer.zero_grad()
+        given = x.clone().requires_grad_()
+        out = layer(given)
+        out.backward(up)
+        return [out, *(t.grad.clone() for t in (given, layer.weight, layer.bias) if t.grad is not None)]
+
+    expected = run()
+    assert not launched
+    with use_padding(rows_of(6, 2)):
+        found = run()
+        layer(x).sum().backward()  # the features of the first layer need no gradient
+    assert torch.equal(found[0], expected[0])
+    assert len(found) == 4
+    torch.testing.assert_close(found, expected)
+    assert launched == ["tfgw_column_sums_float64"] * 2
 
 
 @pytest.mark.parametrize("change", [{"training": False}, {"momentum": None}, {"affine": False}])

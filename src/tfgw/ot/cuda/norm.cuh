@@ -33,12 +33,13 @@ struct NormMemory {
 template <class T>
 class NormOfChannel {
  public:
-  TFGW_DEVICE NormOfChannel(const Norm<T>& norm, NormMemory& memory)
+  // Sums are over the first `nodes` rows.
+  TFGW_DEVICE NormOfChannel(const Norm<T>& norm, NormMemory& memory, i64 nodes)
       : n_(norm),
         memory_(memory),
         channel_(i64(block_index()) * kNormChannels + thread_in_block() % kNormChannels),
         first_(thread_in_block() / kNormChannels),
-        nodes_(channel_ < norm.channels ? i64(*norm.nodes) : 0),
+        nodes_(channel_ < norm.channels ? nodes : 0),
         rows_(channel_ < norm.channels ? norm.rows : 0) {}
 
   TFGW_DEVICE void forward() {
@@ -81,6 +82,12 @@ class NormOfChannel {
     }
     if (first_ > 0) return;
     n_.grad_weight[channel_] = T(along), n_.grad_bias[channel_] = T(total);
+  }
+
+  // Sums of `grad` alone: the gradient of the bias of a linear layer.
+  TFGW_DEVICE void column_sums() {
+    const double total = sum([&](i64 i, i64) { return double(n_.grad[i * n_.grad_stride + channel_]); });
+    if (channel_ < n_.channels && first_ == 0) n_.grad_bias[channel_] = T(total);
   }
 
  private:

@@ -48,7 +48,11 @@ UNITS = (
 
 NORM = Unit(
     "norm",
-    ("tfgw_norm_float64", "tfgw_norm_float32", "tfgw_norm_backward_float64", "tfgw_norm_backward_float32"),
+    tuple(
+        f"tfgw_{kernel}_{precision}"
+        for kernel in ("norm", "norm_backward", "column_sums")
+        for precision in ("float64", "float32")
+    ),
 )
 """Batch normalisation of padded batches (:mod:`tfgw.nn.norm_kernels`). It has no templates, so it is compiled once, for
 the first size class."""
