@@ -1,3 +1,6 @@
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -66,3 +69,34 @@ def test_auxiliary_losses_are_averaged() -> None:
 def test_an_ensemble_needs_members() -> None:
     with pytest.raises(ValueError, match="members: an ensemble needs at least one network"):
         Ensemble([])
+
+
+def test_no_member_waits_for_another_in_a_cuda_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams wait for the batch before the first member is queued, which is on the stream of the batch."""
+    log: list[str] = []
+
+    class Stream:
+        device_index = 0
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def wait_stream(self, other: "Stream") -> None:
+            log.append(f"{self.name} waits for {other.name}")
+
+    class Member(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            log.append("member")
+            return x
+
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: Stream("current"))
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    monkeypatch.setattr("tfgw.nn.ensemble._streams", lambda device, count: [Stream(f"s{i}") for i in range(count)])
+    on_gpu = SimpleNamespace(is_node=SimpleNamespace(is_cuda=True))
+    monkeypatch.setattr("tfgw.nn.ensemble.current_padding", lambda: on_gpu)
+    Ensemble([Member() for _ in range(3)])(torch.zeros(2, 1))
+    assert log == [
+        *("s0 waits for current", "s1 waits for current"),
+        *("member",) * 3,
+        *("current waits for s0", "current waits for s1"),
+    ]

@@ -13,6 +13,7 @@ from tests.nn.compiling import traces_named_tuples
 from tests.nn.graphs import random_batch
 from tests.nn.layers import K, make_layer
 from tfgw.nn import TFGWPooling, project_after_step
+from tfgw.nn.template_layer import project_layers_
 
 
 def test_project_keeps_every_parameter_in_its_set() -> None:
@@ -69,6 +70,32 @@ def test_projection_after_every_step() -> None:
     step()
     total = model["first"].template_weights.sum(-1) - 1
     assert float(total.abs().max()) > 1e-6
+
+
+def test_layers_projected_together_are_those_projected_alone() -> None:
+    """Bit for bit: three of one kind, one of another size, one with fixed weights, and one that projects otherwise."""
+
+    class Halving(TFGWPooling):
+        def project_(self) -> None:
+            with torch.no_grad():
+                self.template_weights.mul_(0.5)
+
+    torch.manual_seed(0)
+    layers: list[TFGWPooling] = [
+        *(TFGWPooling(3, templates, 5).double() for templates in (2, 4, 6)),
+        TFGWPooling(3, 2, 7, alpha_per_template=True).double(),
+        TFGWPooling(3, 2, 5, learn_weights=False).double(),
+        Halving(3, 2, 5).double(),
+    ]
+    with torch.no_grad():
+        for parameter in (p for layer in layers for p in layer.parameters()):
+            parameter.add_(torch.randn_like(parameter))
+    alone = copy.deepcopy(layers)
+    for layer in alone:
+        layer.project_()
+    project_layers_(layers)
+    for one, other in zip(layers, alone, strict=True):
+        assert all(torch.equal(tensor, other.state_dict()[name]) for name, tensor in one.state_dict().items())
 
 
 def test_projection_needs_a_layer_to_project() -> None:

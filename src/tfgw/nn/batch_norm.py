@@ -6,7 +6,10 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.backends import cudnn
 
+from tfgw.nn import norm_kernels
 from tfgw.nn.padding import Rows, bessel_correction, current_padding
+
+_STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -19,10 +22,12 @@ class BatchNorm(nn.BatchNorm1d):
     supports_padding = True
 
     def forward(self, x: Tensor) -> Tensor:
+        rows = self._padding()
+        if rows is not None and self.has_kernel(x):
+            return self.normalize_nodes(x, rows)
         if not self.training:
             mean, variance = self.running_mean, self.running_var
             return torch.batch_norm(x, self.weight, self.bias, mean, variance, False, 0.0, self.eps, cudnn.enabled)
-        rows = self._padding()
         if rows is not None:
             normalised, mean, variance = _NormOfNodes.apply(x, rows, self.weight, self.bias, self.eps)
             self._track(mean, variance * rows.correction)
@@ -35,6 +40,18 @@ class BatchNorm(nn.BatchNorm1d):
         self._track(mean.detach(), variance.detach() * bessel_correction(count))
         normalised = (x - mean) * (variance + self.eps).rsqrt()
         return normalised * self.weight + self.bias if self.affine else normalised
+
+    def has_kernel(self, x: Tensor) -> bool:
+        """Whether :meth:`normalize_nodes` supports these features and the current settings."""
+        if not (self.training and self.affine and self.track_running_stats) or self.momentum is None:
+            return False
+        return x.dtype == self.weight.dtype and norm_kernels.is_supported(x)
+
+    def normalize_nodes(self, x: Tensor, rows: Rows, *, relu: bool = False) -> Tensor:
+        """Normalise a padded batch, and apply a ReLU if ``relu``, in a single kernel."""
+        mean, variance, count = (cast(Tensor, self._buffers[name]) for name in _STATISTICS)
+        running = norm_kernels.Running(mean, variance, count, cast(float, self.momentum))
+        return norm_kernels.FusedNorm.apply(x, rows.number, self.weight, self.bias, running, self.eps, relu)
 
     def _padding(self) -> Rows | None:
         """Return which rows of the input are nodes, or ``None`` if all are."""
@@ -70,21 +87,42 @@ class GraphVectorNorm(BatchNorm):
         return None
 
 
+class NormSequential(nn.Sequential):
+    """``nn.Sequential``; in a padded batch on a GPU, a :class:`BatchNorm` and the ReLU after it are one kernel."""
+
+    supports_padding = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows, modules = current_padding(), list(self)
+        if rows is None:
+            return super().forward(x)
+        is_done = False
+        for module, following in zip(modules, [*modules[1:], None], strict=True):
+            if is_done:
+                is_done = False
+            # Types must match exactly, because a subclass may compute something else.
+            elif type(module) is BatchNorm and type(following) is nn.ReLU and module.has_kernel(x):
+                x, is_done = module.normalize_nodes(x, rows, relu=True), True
+            else:
+                x = module(x)
+        return x
+
+
 class _NormOfNodes(torch.autograd.Function):
     """Normalise with mean and variance of the nodes. Padding is set to the bias; if it were scaled like nodes of tiny
-    variance, it would grow from layer to layer. The explicit backward pass needs half as many kernels, each of a
-    microsecond or two."""
+    variance, it would grow from layer to layer. The same in PyTorch as :class:`tfgw.nn.norm_kernels.FusedNorm`."""
 
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, rows: Rows, weight: Tensor, bias: Tensor, eps: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        mean = (rows.share * x).sum(0)  # a matrix product might use a lower precision
+        share = rows.share
+        mean = (share * x).sum(0)  # a matrix product might use a lower precision
         centred = (x - mean) * rows.is_node
-        variance = (rows.share * centred.square()).sum(0)
+        variance = (share * centred.square()).sum(0)
         inverse = (variance + eps).rsqrt()
         scale = weight * inverse
-        ctx.save_for_backward(centred, rows.share, inverse, scale)
+        ctx.save_for_backward(centred, share, inverse, scale)
         ctx.mark_non_differentiable(mean, variance)
         return torch.addcmul(bias, centred, scale), mean, variance
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GINConv
 
-from tfgw.nn.batch_norm import BatchNorm
+from tfgw.nn.batch_norm import BatchNorm, NormSequential
 from tfgw.nn.linear import Linear, Perceptron
 
 
@@ -86,7 +86,7 @@ class GINEncoder(nn.Module):
             GINLayer(_perceptron(size, width), self_loops=self_loops) for size in inputs[:num_layers]
         )
         norms = [BatchNorm(width) for _ in range(num_layers)]
-        self.norms = nn.ModuleList(nn.Sequential(norm, nn.ReLU()) if activation else norm for norm in norms)
+        self.norms = nn.ModuleList(NormSequential(norm, nn.ReLU()) if activation else norm for norm in norms)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Encode the nodes ``(num_nodes, in_channels)`` of one graph or of a batch."""

@@ -50,12 +50,13 @@ class Ensemble(nn.Module):
         # branches of the graph.
         current = torch.cuda.current_stream()
         streams = [current, *_streams(current.device_index, len(self.members) - 1)]
+        for stream in streams[1:]:  # before the first member is queued, which the others would wait for
+            stream.wait_stream(current)
         outputs = []
         for member, stream in zip(self.members, streams, strict=True):
-            stream.wait_stream(current)
             with torch.cuda.stream(stream):
                 outputs.append(member(*args, **inputs))
-        for stream in streams:
+        for stream in streams[1:]:
             current.wait_stream(stream)
         return outputs
 

@@ -20,19 +20,26 @@ class Rows(NamedTuple):
 
     Attributes:
         is_node: 1 for nodes and 0 for padding, ``(num_rows, 1)``, in the precision of the features.
-        share: The same divided by the number of nodes: ``(share * x).sum(0)`` is the mean over the nodes.
-        correction: Bessel's correction, from the variance of the nodes to an unbiased estimate.
+        number: Number of nodes, in the same precision.
     """
 
     is_node: Tensor
-    share: Tensor
-    correction: Tensor
+    number: Tensor
 
     @classmethod
     def where(cls, is_node: Tensor) -> "Rows":
-        """Compute everything from ``is_node``."""
-        number = is_node.sum()
-        return cls(is_node, is_node / number, bessel_correction(number))
+        """Count the nodes."""
+        return cls(is_node, is_node.sum())
+
+    @property
+    def share(self) -> Tensor:
+        """``is_node`` divided by the number of nodes: ``(share * x).sum(0)`` is the mean over the nodes."""
+        return self.is_node / self.number
+
+    @property
+    def correction(self) -> Tensor:
+        """Bessel's correction, from the variance of the nodes to an unbiased estimate."""
+        return bessel_correction(self.number)
 
 
 class PaddedShape(NamedTuple):

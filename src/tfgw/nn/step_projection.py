@@ -6,7 +6,7 @@ after each step of an optimiser that holds their parameters.
 """
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from torch.nn import Parameter
@@ -35,16 +35,12 @@ def register(layer: Projectable) -> None:
     _layers.add(weakref.ref(layer, _layers.discard))
 
 
-def project_explicitly(optimizer: Optimizer, layers: Iterable[Projectable]) -> RemovableHandle:
-    """Project ``layers`` with a removable hook of ``optimizer``."""
-    layers = list(layers)
+def project_explicitly(
+    optimizer: Optimizer, layers: Iterable[Projectable], project: Callable[[], None]
+) -> RemovableHandle:
+    """Project ``layers`` by calling ``project`` in a removable hook of ``optimizer``."""
     _explicit.setdefault(optimizer, weakref.WeakSet()).update(layers)
-
-    def project(*_: object) -> None:
-        for layer in layers:
-            layer.project_()
-
-    return optimizer.register_step_post_hook(project)
+    return optimizer.register_step_post_hook(lambda *_: project())
 
 
 def _project_stepped(optimizer: Optimizer, *_: object) -> None:

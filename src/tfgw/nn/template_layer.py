@@ -1,5 +1,7 @@
 """Base class of pooling layers with templates: features, weights, and the projection after a step."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -65,6 +67,10 @@ class TemplateLayer(nn.Module):
         """Project every learned parameter onto its constraint set, in place."""
         if self.learn_weights:
             self.template_weights.copy_(project_simplex(self.template_weights))
+        self._clamp_()
+
+    def _clamp_(self) -> None:
+        """Project the parameters of a subclass, which are bounded entry by entry."""
 
     def unsupported_reason(self, shape: PaddedShape) -> str | None:
         """Return why the GPU cannot solve a batch padded to this shape, or ``None`` (:mod:`tfgw.train.cuda_graph`)."""
@@ -87,7 +93,28 @@ def project_after_step(optimizer: torch.optim.Optimizer, model: nn.Module) -> Re
     layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
     if not layers:
         raise ValueError("model: has no template layer to project")
-    return step_projection.project_explicitly(optimizer, layers)
+    return step_projection.project_explicitly(optimizer, layers, partial(project_layers_, layers))
+
+
+@torch.no_grad()
+def project_layers_(layers: Sequence[TemplateLayer]) -> None:
+    """Call ``project_()`` of every layer. Layers with weights of the same kind, as in an ensemble, are projected
+    together: in small operations, the number of calls determines the time."""
+    alike: dict[object, list[TemplateLayer]] = {}
+    for layer in layers:
+        of_layer = layer.template_weights
+        is_plain = type(layer).project_ is TemplateLayer.project_ and layer.learn_weights
+        kind = (of_layer.shape[1], of_layer.dtype, of_layer.device) if is_plain else layer
+        alike.setdefault(kind, []).append(layer)
+    for group in alike.values():
+        if len(group) == 1:
+            group[0].project_()
+            continue
+        weights = [layer.template_weights for layer in group]
+        projected = project_simplex(torch.cat(weights)).split([len(each) for each in weights])
+        torch._foreach_copy_(weights, projected)
+        for layer in group:
+            layer._clamp_()
 
 
 def checked(name: str, source: Tensor, target: Tensor) -> Tensor:

@@ -163,10 +163,8 @@ class TFGWPooling(TemplateLayer):
         self.template_features.copy_(features)
         self.template_weights.copy_(weights)
 
-    @torch.no_grad()
-    def project_(self) -> None:
-        """Project C̄ onto [0, 1] or [0, ∞) (symmetric by construction), h̄ onto the simplex, and α onto [0, 1]."""
-        super().project_()
+    def _clamp_(self) -> None:
+        """Project C̄ onto [0, 1] or [0, ∞) (symmetric by construction), and α onto [0, 1]."""
         if self.learn_templates and self.structure != "precomputed":
             self.structure_entries.clamp_(0, 1 if self.structure == "adjacency" else None)
         if self.learn_alpha:

@@ -45,9 +45,7 @@ class PaddedStore:
     def __init__(self, store: GraphStore) -> None:
         self.device = store.device
         self.nodes, self.edges = lengths_of(store)
-        self._nodes_on_device, self._edges_on_device = (
-            lengths.to(store.device) for lengths in (self.nodes, self.edges)
-        )
+        self._node_spans, self._edge_spans = (_Spans.of(lengths, store) for lengths in (self.nodes, self.edges))
         self._all = store.batch(torch.arange(len(store)))
 
     def fits(self, graphs: Tensor, capacity: Capacity) -> bool:
@@ -57,8 +55,8 @@ class PaddedStore:
     def batch(self, graphs: Tensor, capacity: Capacity) -> PaddedBatch:
         """Return a batch of the graphs with these indices (a tensor on the device), in this order; it must fit."""
         given, y = self._all.inputs, cast(Tensor, self._all.y)
-        nodes = _sources(self._nodes_on_device, graphs, capacity.nodes)
-        edges = _sources(self._edges_on_device, graphs, capacity.edges)
+        nodes = _sources(self._node_spans, graphs, capacity.nodes)
+        edges = _sources(self._edge_spans, graphs, capacity.edges)
         is_node = nodes.is_real.unsqueeze(1)
         x = torch.where(is_node, given["x"].index_select(0, nodes.row), 0)
         ends = given["edge_index"].index_select(1, edges.row) + nodes.shift.index_select(0, edges.graph)
@@ -94,8 +92,19 @@ class _Sources(NamedTuple):
     shift: Tensor
 
 
-def _sources(lengths: Tensor, graphs: Tensor, capacity: int) -> _Sources:
-    length, end_in_dataset = (t.index_select(0, graphs) for t in (lengths, lengths.cumsum(0)))
+class _Spans(NamedTuple):
+    """The rows of each graph in the dataset, on the device."""
+
+    length: Tensor
+    end: Tensor
+
+    @classmethod
+    def of(cls, lengths: Tensor, store: GraphStore) -> "_Spans":
+        return cls(lengths.to(store.device), lengths.cumsum(0).to(store.device))
+
+
+def _sources(spans: _Spans, graphs: Tensor, capacity: int) -> _Sources:
+    length, end_in_dataset = (t.index_select(0, graphs) for t in spans)
     end = length.cumsum(0)
     shift = end - end_in_dataset
     position = torch.arange(capacity, device=end.device)

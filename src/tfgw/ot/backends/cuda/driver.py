@@ -96,6 +96,12 @@ def allow_shared_memory(kernel: int, most: int) -> None:
     _call("cuFuncSetAttribute", c_void_p(kernel), _MAX_DYNAMIC_SHARED_SIZE_BYTES, most - own.value)
 
 
+def launch(kernel: int, blocks: int, threads: int, stream: int, argument: ctypes.Structure) -> None:
+    """Queue a kernel that takes one struct."""
+    arguments = (c_void_p * 1)(ctypes.addressof(argument))
+    _call("cuLaunchKernel", c_void_p(kernel), blocks, 1, 1, threads, 1, 1, 0, c_void_p(stream), arguments, None)
+
+
 def _call(name: str, *arguments: Any) -> None:
     error = getattr(library(), name)(*arguments)
     if error:

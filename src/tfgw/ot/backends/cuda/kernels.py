@@ -10,8 +10,8 @@ import torch
 
 from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.compile import Architecture
-from tfgw.ot.backends.cuda.machine_code import compile_ahead, machine_code
-from tfgw.ot.backends.cuda.units import SIZE_CLASSES, Unit, unit_of, units_of
+from tfgw.ot.backends.cuda.machine_code import compile_ahead, find, machine_code
+from tfgw.ot.backends.cuda.units import NORM, SIZE_CLASSES, Unit, unit_of, units_of
 
 PATIENCE = 2.0
 """Seconds after which a message announces the compilation. Loading existing machine code takes less time."""
@@ -27,6 +27,18 @@ def kernel(device: int, name: str, columns: int) -> int:
         if name.startswith(("tfgw_start", "tfgw_solve")):
             driver.allow_shared_memory(found, shared_memory(device) - RESERVED)
         return found
+
+
+@cache
+def norm_kernel(device: int, name: str) -> int:
+    """Load a kernel of batch normalisation on a device and return the driver's handle."""
+    with driver.current_context(device):
+        return driver.function(_norm_module(device), name)
+
+
+@cache
+def _norm_module(device: int) -> int:
+    return driver.load_module(find(NORM, SIZE_CLASSES[0], architecture_of(device)))
 
 
 def load_forward(template_nodes: int, device: int, *, n_starts: int = 1) -> None:

@@ -41,7 +41,7 @@ def compile_ahead(columns: int, architecture: Architecture, *, several: bool = F
         key = columns, architecture, several
         if key not in _begun or any(_failed(future) for future in _begun[key].values()):
             units = units_of(columns, several=several)
-            _begun[key] = {unit: _threads().submit(_find, unit, columns, architecture) for unit in units}
+            _begun[key] = {unit: _threads().submit(find, unit, columns, architecture) for unit in units}
         return _begun[key]
 
 
@@ -58,7 +58,8 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="tfgw-compile")
 
 
-def _find(unit: Unit, columns: int, architecture: Architecture) -> bytes:
+def find(unit: Unit, columns: int, architecture: Architecture) -> bytes:
+    """Find or compile the machine code of one unit."""
     code = shipped(unit, columns, architecture) or _cached(unit, columns, architecture)
     return code or _kept(compile_unit(unit, columns, architecture), cache_file(unit, columns, architecture))
 

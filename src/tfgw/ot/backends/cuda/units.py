@@ -46,6 +46,17 @@ UNITS = (
     ),
 )
 
+NORM = Unit(
+    "norm",
+    tuple(
+        f"tfgw_{kernel}_{precision}"
+        for kernel in ("norm", "norm_backward", "column_sums")
+        for precision in ("float64", "float32")
+    ),
+)
+"""Batch normalisation of padded batches (:mod:`tfgw.nn.norm_kernels`). It has no templates, so it is compiled once, for
+the first size class."""
+
 
 def units_of(columns: int, *, several: bool | None = None) -> list[Unit]:
     """Return the units of a size class: those of several starts, the others, or all of them."""

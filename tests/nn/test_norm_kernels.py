@@ -1,0 +1,202 @@
+"""The kernels of batch normalisation, here on a CPU: compiled by g++, each thread a fibre."""
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.ot.cuda import emulation
+from tfgw.nn import norm_kernels
+from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.linear import Linear
+from tfgw.nn.norm_kernels import CHANNELS, THREADS, FusedNorm, Norm, Running
+from tfgw.nn.padding import Rows, use_padding
+from tfgw.ot.backends.cuda.compile import SOURCES
+
+COMPILER = shutil.which("g++")
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+
+
+@cache
+def kernels() -> ctypes.CDLL:
+    assert COMPILER is not None
+    file = Path(tempfile.mkdtemp(prefix="tfgw-emulation-")) / "norm.so"
+    folders = [f"-I{folder}" for folder in (SOURCES, emulation.HERE)]
+    command = [COMPILER, "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", *folders]
+    subprocess.run([*command, "-o", file, Path(__file__).with_name("emulated_norm.cpp")], check=True)
+    return ctypes.CDLL(str(file))
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Runs the kernels where they would be launched; the names of those that ran."""
+    names: list[str] = []
+
+    def launch(name: str, blocks: int, norm: Norm, device: torch.device) -> None:
+        names.append(name)
+        getattr(kernels(), f"launch_{name}")(blocks, ctypes.byref(norm))
+
+    monkeypatch.setattr(norm_kernels, "launch", launch)
+    monkeypatch.setattr(norm_kernels, "is_supported", lambda x: True)
+    return names
+
+
+def rows_of(nodes: int, padding: int, dtype: torch.dtype = torch.float64) -> Rows:
+    return Rows.where((torch.arange(nodes + padding).unsqueeze(1) < nodes).to(dtype))
+
+
+def random_norm(channels: int, dtype: torch.dtype = torch.float64) -> BatchNorm:
+    norm = BatchNorm(channels).to(dtype)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    return norm
+
+
+def test_python_and_the_kernels_agree_on_sizes() -> None:
+    assert kernels().norm_threads() == THREADS
+    assert kernels().norm_channels() == CHANNELS
+    assert kernels().norm_bytes() == ctypes.sizeof(Norm)
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+@pytest.mark.parametrize(("nodes", "padding", "channels"), [(301, 5, 7), (2, 3, 4), (1, 2, 9)])
+def test_results_are_those_of_pytorch(
+    launched: list[str], relu: bool, dtype: torch.dtype, tolerance: float, nodes: int, padding: int, channels: int
+) -> None:
+    """Those of the formula on the nodes alone: outputs, gradients and running statistics."""
+    torch.manual_seed(0)
+    ours, theirs = random_norm(channels, dtype), BatchNorm(channels).double()
+    theirs.load_state_dict(ours.state_dict())
+    x, up = 3 + torch.randn(nodes + padding, channels).to(dtype), torch.randn(nodes + padding, channels).to(dtype)
+    x.requires_grad_()
+    found = ours.normalize_nodes(x, rows_of(nodes, padding, dtype), relu=relu)
+    found.backward(torch.where(torch.arange(nodes + padding).unsqueeze(1) < nodes, up, 0))
+    wide = x.detach()[:nodes].double().requires_grad_()
+    centred = wide - wide.mean(0)
+    variance = centred.square().mean(0)
+    expected = centred * (variance + theirs.eps).rsqrt() * theirs.weight + theirs.bias
+    expected = expected.relu() if relu else expected
+    expected.backward(up[:nodes].double())
+
+    def same(one: Tensor | None, other: Tensor | None) -> None:
+        assert one is not None
+        assert other is not None
+        torch.testing.assert_close(one.double(), other.double(), rtol=tolerance, atol=tolerance * 10)
+
+    same(found[:nodes], expected)
+    assert x.grad is not None
+    same(x.grad[:nodes], wide.grad)
+    assert not x.grad[nodes:].any()
+    of_padding = ours.bias.relu() if relu else ours.bias
+    assert torch.equal(found[nodes:], of_padding.expand(padding, channels))
+    for name in ("weight", "bias"):
+        same(getattr(ours, name).grad, getattr(theirs, name).grad)
+    same(ours.running_mean, 0.1 * wide.mean(0))
+    same(ours.running_var, 0.9 + 0.1 * variance * nodes / max(nodes - 1, 1))
+    assert ours.num_batches_tracked == 1
+    kind = str(dtype).removeprefix("torch.")
+    assert launched == [f"tfgw_norm_{kind}", f"tfgw_norm_backward_{kind}"]
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_gradients(launched: list[str], relu: bool) -> None:
+    torch.manual_seed(1)
+    rows = rows_of(6, 2)
+
+    def normalised(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        running = Running(torch.zeros(5).double(), torch.ones(5).double(), torch.tensor(0), 0.1)
+        return FusedNorm.apply(x, rows.number, weight, bias, running, 1e-5, relu)[:6]
+
+    inputs = (torch.randn(8, 5), torch.randn(5), torch.randn(5))
+    assert torch.autograd.gradcheck(normalised, [t.double().requires_grad_() for t in inputs])
+
+
+def test_a_gradient_may_be_part_of_a_wider_matrix(launched: list[str]) -> None:
+    torch.manual_seed(2)
+    norm, rows, wide = random_norm(3), rows_of(7, 2), torch.randn(9, 11).double()
+    grads = []
+    for up in (wide[:, 4:7], wide[:, 4:7].contiguous(), wide[:, 4:7].T.contiguous().T):
+        x = torch.linspace(-1, 2, 27).double().view(9, 3).requires_grad_()
+        norm.normalize_nodes(x, rows, relu=True).backward(up)
+        grads.append(x.grad)
+    assert torch.equal(grads[0], grads[1])
+    assert torch.equal(grads[0], grads[2])
+
+
+def test_results_do_not_change_from_run_to_run(launched: list[str]) -> None:
+    """Though threads run in another order."""
+    torch.manual_seed(3)
+    norm, rows, x = random_norm(5), rows_of(400, 12), torch.randn(412, 5).double()
+    found = [norm.normalize_nodes(x, rows) for _ in range(2)]
+    assert torch.equal(*found)
+
+
+def test_padding_does_not_grow_where_nodes_are_alike(launched: list[str]) -> None:
+    norm, x = BatchNorm(2), torch.cat([torch.ones(5, 2), torch.full((3, 2), 1e30)])
+    with use_padding(rows_of(5, 3, torch.float32)):
+        found = norm(norm(x))
+    assert torch.equal(found, torch.zeros(8, 2))
+
+
+def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(4)
+    modules = NormSequential(
+        nn.Linear(3, 5), BatchNorm(5), nn.ReLU(), BatchNorm(5), nn.ReLU(), nn.Linear(5, 2)
+    ).double()
+    x = torch.randn(11, 3).double()
+    with use_padding(rows_of(9, 2)):
+        found = modules(x)
+        assert launched == ["tfgw_norm_float64"] * 2
+        monkeypatch.setattr(norm_kernels, "is_supported", lambda x: False)
+        expected = modules(x)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(modules(x[:9]), expected[:9])
+    assert len(launched) == 2
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-6)])
+def test_sums_of_columns(launched: list[str], dtype: torch.dtype, tolerance: float) -> None:
+    torch.manual_seed(5)
+    wide = torch.randn(301, 13).to(dtype)
+    for x in (wide, wide[:, 2:7], wide.T[:11], wide[:1]):
+        torch.testing.assert_close(norm_kernels.column_sums(x), x.sum(0), rtol=tolerance, atol=10 * tolerance)
+    assert launched == [f"tfgw_column_sums_{str(dtype).removeprefix('torch.')}"] * 4
+
+
+def test_a_linear_layer_of_a_padded_batch(launched: list[str]) -> None:
+    """The result is the same, bit for bit, and so are gradients to rounding."""
+    torch.manual_seed(6)
+    layer, x, up = Linear(3, 5).double(), torch.randn(8, 3).double(), torch.randn(8, 5).double()
+
+    def run() -> list[Tensor]:
+        layer.zero_grad()
+        given = x.clone().requires_grad_()
+        out = layer(given)
+        out.backward(up)
+        return [out, *(t.grad.clone() for t in (given, layer.weight, layer.bias) if t.grad is not None)]
+
+    expected = run()
+    assert not launched
+    with use_padding(rows_of(6, 2)):
+        found = run()
+        layer(x).sum().backward()  # the features of the first layer need no gradient
+    assert torch.equal(found[0], expected[0])
+    assert len(found) == 4
+    torch.testing.assert_close(found, expected)
+    assert launched == ["tfgw_column_sums_float64"] * 2
+
+
+@pytest.mark.parametrize("change", [{"training": False}, {"momentum": None}, {"affine": False}])
+def test_other_norms_have_no_kernel(launched: list[str], change: dict[str, object]) -> None:
+    norm = BatchNorm(3)
+    assert norm.has_kernel(torch.zeros(2, 3))
+    vars(norm).update(change)
+    assert not norm.has_kernel(torch.zeros(2, 3))
+    assert not BatchNorm(3).double().has_kernel(torch.zeros(2, 3))
