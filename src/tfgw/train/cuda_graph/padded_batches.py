@@ -78,14 +78,14 @@ class _Sources(NamedTuple):
     """The nodes or edges of the dataset that the rows of a padded batch are copied from.
 
     Attributes:
-        count: Number of those that are not padding.
+        n_real: Number of those that are not padding.
         is_real: False for padding.
         graph: Number of the graph in the batch; arbitrary for padding.
         row: Row in the dataset; arbitrary for padding.
         shift: For each graph, its position in the batch minus that in the dataset.
     """
 
-    count: Tensor
+    n_real: Tensor
     is_real: Tensor
     graph: Tensor
     row: Tensor
@@ -108,18 +108,18 @@ def _sources(spans: _Spans, graphs: Tensor, capacity: int) -> _Sources:
     end = length.cumsum(0)
     shift = end - end_in_dataset
     position = torch.arange(capacity, device=end.device)
-    count = end[-1]
-    is_real = position < count
+    n_real = end[-1]
+    is_real = position < n_real
     graph = torch.searchsorted(end, position, right=True).clamp_max(len(graphs) - 1)
-    return _Sources(count, is_real, graph, torch.where(is_real, position - shift.index_select(0, graph), 0), shift)
+    return _Sources(n_real, is_real, graph, torch.where(is_real, position - shift.index_select(0, graph), 0), shift)
 
 
 def _path_through_padding(nodes: _Sources, edges: _Sources) -> Tensor:
     """Return the ends of edges in padding, ``(2, capacity)``, in ascending order; those of real edges are arbitrary."""
     capacity = len(edges.is_real)
-    steps, spare = len(nodes.is_real) - 1 - nodes.count, (capacity - edges.count).clamp_min(1)
-    place = torch.arange(capacity, device=steps.device) - edges.count
-    source = nodes.count + place * steps // spare
+    steps, spare = len(nodes.is_real) - 1 - nodes.n_real, (capacity - edges.n_real).clamp_min(1)
+    place = torch.arange(capacity, device=steps.device) - edges.n_real
+    source = nodes.n_real + place * steps // spare
     return torch.stack([source, source + 1])
 
 
