@@ -59,6 +59,25 @@ def test_plans_are_couplings_with_the_value_of_the_distance(seed: int) -> None:
             torch.testing.assert_close(details.diagnosis.distances[b, k], value, **CLOSE)
 
 
+@pytest.mark.parametrize("node_cost", ["euclidean", "hamming"])
+def test_other_costs_between_features(node_cost: str, seed: int) -> None:
+    """Plans have the value of the distance; without structure, the lower bound is the distance itself."""
+    own, others = graphs([5, 7], seed), graphs([3, 9, 4], seed + 1)
+    for data in (*own, *others):
+        data.x = data.x.round()
+    details = pair_details(own, others, alpha=0.0, node_cost=node_cost, lower_bounds=True)
+    expected = ot.pairwise(own, others, alpha=0.0, node_cost=node_cost, canonical=False)
+    assert torch.equal(details.diagnosis.distances, expected)
+    torch.testing.assert_close(details.diagnosis.lower_bounds, expected, rtol=1e-9, atol=1e-9)
+    for pair in range(6):
+        graph, other = own[pair // 3], others[pair % 3]
+        difference = graph.x[:, None] - other.x
+        cost = (difference != 0).double().mean(-1) if node_cost == "hamming" else difference.norm(dim=-1)
+        of_pair = details.plans.pairs == pair
+        row, column, mass = (field[of_pair] for field in details.plans[1:])
+        torch.testing.assert_close((mass * cost[row, column]).sum(), expected[pair // 3, pair % 3], **CLOSE)
+
+
 def test_plans_without_structure_are_between_the_original_nodes(seed: int) -> None:
     """The solver merges nodes with equal features; their mass is divided by their weights."""
     own, others = graphs([5, 7], seed), graphs([3, 9], seed + 1)

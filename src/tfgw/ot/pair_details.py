@@ -10,7 +10,7 @@ from torch import Tensor
 from tfgw.ot.diagnose import Diagnosis
 from tfgw.ot.graph_lists import read_lists
 from tfgw.ot.inputs import GraphBatch
-from tfgw.ot.pair_solver import PairOptions, PairSolver
+from tfgw.ot.pair_solver import NODE_COSTS, PairOptions, PairSolver
 from tfgw.ot.problem import MAX_ITER, TOL
 from tfgw.ot.ragged import GraphList, RaggedSet, ragged_set
 from tfgw.ot.starts import START_KINDS
@@ -50,6 +50,7 @@ def pair_details(
     others: Iterable[Any] | GraphBatch,
     *,
     alpha: float,
+    node_cost: str = NODE_COSTS[0],
     n_starts: int = 1,
     lower_bounds: bool = False,
     num_threads: int | None = None,
@@ -60,11 +61,12 @@ def pair_details(
         graphs: The graphs, as in :func:`tfgw.ot.pairwise`.
         others: The graphs to compare with.
         alpha: Trade-off between features (0) and structure (1).
+        node_cost: Cost between features, as in :func:`tfgw.ot.pairwise`.
         n_starts: Number of starts per pair.
         lower_bounds: Whether to compute a lower bound of each distance; see :func:`tfgw.ot.diagnose`.
         num_threads: Number of solver threads.
     """
-    options = PairOptions.checked(alpha, MAX_ITER, TOL, n_starts, START_KINDS)
+    options = PairOptions.checked(alpha, MAX_ITER, TOL, n_starts, START_KINDS, node_cost)
     lists = read_lists(graphs, others, features_only=options.alpha == 0)
     found = ragged_set(lists, canonical=False)
     solver = PairSolver(found, options, num_threads=num_threads, checkpoint=None, purpose=b"details")

@@ -99,12 +99,7 @@ bool GraphSet::solve_pairs(const std::vector<GraphPair>& pairs, const SolveOptio
   const auto make_worker = [&] {
     return [&, solver = std::make_shared<FgwSolver>(), costs = std::vector<double>()](int64_t p) mutable {
       const Graph& graph = graphs_[pairs[p].graph];
-      LinearCost linear{in_.features, nullptr, 0};
-      if (node_cost_ != NodeCost::squared_euclidean) {
-        node_costs(pairs[p], costs);
-        linear.given = costs.data();
-        linear.stride = graphs_[pairs[p].tmpl].n;
-      }
+      const LinearCost linear = linear_cost(pairs[p], costs);
       PairResult result;
       if (solver->solve(graph, templates_[pairs[p].tmpl]->prepared, linear, options, nullptr, 0, interrupt, result))
         use(*solver, result, p);
@@ -133,6 +128,13 @@ bool GraphSet::details(const std::vector<GraphPair>& pairs, const SolveOptions& 
   return solve_pairs(pairs, options, threads, interrupt, write);
 }
 
+// The cost between nodes of a pair. Costs that the solver does not compute from features are written to `costs`.
+LinearCost GraphSet::linear_cost(const GraphPair& pair, std::vector<double>& costs) const {
+  if (node_cost_ == NodeCost::squared_euclidean) return {in_.features, nullptr, 0};
+  node_costs(pair, costs);
+  return {in_.features, costs.data(), graphs_[pair.tmpl].n};
+}
+
 // The cost between each node of the graph and each node of the template, in input order.
 void GraphSet::node_costs(const GraphPair& pair, std::vector<double>& out) const {
   const Graph &graph = graphs_[pair.graph], &tmpl = graphs_[pair.tmpl];
@@ -155,10 +157,10 @@ bool GraphSet::lower_bounds(const std::vector<GraphPair>& pairs, int threads, In
     parallel_for(size(), threads, [&] { return profile; }, [] {});
   }
   const auto make_worker = [&] {
-    return [&, solver = std::make_shared<FgwSolver>()](int64_t p) {
+    return [&, solver = std::make_shared<FgwSolver>(), costs = std::vector<double>()](int64_t p) mutable {
       const Graph& graph = graphs_[pairs[p].graph];
       const AsTemplate& tmpl = *templates_[pairs[p].tmpl];
-      solver->bind(graph, tmpl.prepared, LinearCost{in_.features, nullptr, 0});
+      solver->bind(graph, tmpl.prepared, linear_cost(pairs[p], costs));
       solver->lower_bound(profiles_[pairs[p].graph], tmpl.profiles, interrupt, out[p]);
     };
   };

@@ -64,6 +64,7 @@ class GraphSet {
   template <class Use>
   bool solve_pairs(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads, Interrupt& interrupt,
                    Use use);
+  LinearCost linear_cost(const GraphPair& pair, std::vector<double>& costs) const;
   void node_costs(const GraphPair& pair, std::vector<double>& out) const;
 
   const BatchInput in_;
