@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from tfgw.train import kernel_ridge
-from tfgw.train.kernel_ridge import PENALTIES, RATES, fit_ridge, sharpness
+from tfgw.train.kernel_ridge import PENALTIES, RATES, RidgeFit, fit_ridge, mixture_weights, sharpness
 
 
 def points(count: int = 23, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -111,11 +111,29 @@ def test_equal_graphs_do_not_divide_by_zero() -> None:
 
 def test_many_graphs_choose_the_rate_on_some_and_the_penalty_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
     distances, targets = points(61)
-    expected = fit_ridge(distances[::4, ::4], targets[::4])
+    ratio = float(distances[::4, ::4].median() / distances.median())
+    expected = fit_ridge(distances[::4, ::4], targets[::4], rates=[rate * ratio for rate in RATES])
     monkeypatch.setattr(kernel_ridge, "LARGEST_SEARCH", 16)
     found = fit_ridge(distances, targets)
-    assert found.rate == pytest.approx(expected.rate * float(distances[::4, ::4].median() / distances.median()))
+    assert found.rate == pytest.approx(expected.rate)
     assert found.coefficients.shape == (61, 2)
+
+
+def test_the_share_that_a_machine_explains() -> None:
+    distances, targets = points()
+    found = fit_ridge(distances, targets)
+    assert found.explained == pytest.approx(1 - found.error / float(targets.square().mean()), rel=1e-12)
+    assert 0.2 < found.explained < 1
+    unrelated = torch.from_numpy(np.random.default_rng(1).choice([-1.0, 1.0], (23, 1)))
+    assert fit_ridge(torch.ones(23, 23).double() - torch.eye(23).double(), unrelated).explained < 0.05
+    assert fit_ridge(distances, torch.zeros_like(targets)).explained == 0
+
+
+def test_machines_are_weighted_by_the_square_of_what_they_explain() -> None:
+    nothing = torch.zeros(1, 1)
+    fits = [RidgeFit(1.0, 1.0, nothing, nothing, 0.5, explained) for explained in (0.1, 0.3, 0.0)]
+    np.testing.assert_allclose(mixture_weights(fits).numpy(), [0.1, 0.9, 0.0])
+    np.testing.assert_allclose(mixture_weights(fits[2:] * 4).numpy(), 0.25)
 
 
 def test_sharpness_maximises_the_likelihood() -> None:
@@ -138,11 +156,17 @@ def test_no_training_set_makes_probabilities_certain() -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_large_kernels_are_inverted_with_the_same_result(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
-    distances, targets = points()
-    weights = torch.linspace(0.5, 2.0, 23, dtype=torch.float64) if weighted else None
+    """The search starts from another γ and λ: those of every fourth graph."""
+    distances, targets = points(43)
+    weights = torch.linspace(0.5, 2.0, 43, dtype=torch.float64) if weighted else None
     expected = fit_ridge(distances, targets, weights)
-    monkeypatch.setattr(kernel_ridge, "LARGEST_DECOMPOSITION", 22)
-    monkeypatch.setattr(torch.linalg, "eigh", lambda _: pytest.fail("decomposed"))
+    start = fit_ridge(distances[::4, ::4], targets[::4], None if weights is None else weights[::4])
+    scales = [float(part.median()) for part in (distances, distances[::4, ::4])]
+    assert start.penalty != expected.penalty or start.rate * scales[1] != pytest.approx(expected.rate * scales[0])
+    monkeypatch.setattr(kernel_ridge, "LARGEST_SEARCH", 11)
+    monkeypatch.setattr(kernel_ridge, "LARGEST_DECOMPOSITION", 42)
+    decompose = torch.linalg.eigh
+    monkeypatch.setattr(torch.linalg, "eigh", lambda K: decompose(K) if len(K) == 11 else pytest.fail("decomposed"))
     found = fit_ridge(distances, targets, weights)
     assert (found.rate, found.penalty) == (expected.rate, expected.penalty)
     torch.testing.assert_close(found.left_out, expected.left_out, atol=1e-8, rtol=1e-8)
@@ -159,6 +183,8 @@ def test_large_kernels_need_a_penalty_above_their_negative_eigenvalues(monkeypat
     monkeypatch.setattr(kernel_ridge, "LARGEST_DECOMPOSITION", 2)
     found = fit_ridge(distances, targets, rates=(0.1,))
     assert found.penalty > -smallest
+    monkeypatch.setattr(kernel_ridge, "PENALTIES", (1e-4, 1e-3, 10.0))
+    assert fit_ridge(distances, targets, rates=(0.1,)).penalty == 10.0  # however far the start is
     monkeypatch.setattr(kernel_ridge, "PENALTIES", (-smallest / 2,))
     decomposed = fit_ridge(distances, targets, rates=(0.1,))  # no penalty is large enough
     monkeypatch.setattr(kernel_ridge, "LARGEST_DECOMPOSITION", 3)

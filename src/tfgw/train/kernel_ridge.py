@@ -6,11 +6,13 @@ of K gives the leave-one-out error for every λ. The kernel of graph distances i
 eigenvalues are dropped.
 
 For thousands of graphs, inverting A = K + λ for each λ is several times faster than a decomposition. The same
-prediction is then Y_i − (A⁻¹ Y)_i / (A⁻¹)_ii. A λ for which A is not positive definite is not considered.
+prediction is then Y_i − (A⁻¹ Y)_i / (A⁻¹)_ii. A λ for which A is not positive definite is not considered. The search
+starts from the best γ and λ for a part of the graphs, and goes to neighbouring values as long as the error decreases.
 
 With sample weights w, the machine minimises Σ w_i (y_i − f_i)² + λ ‖f‖². This replaces K by √w K √w and Y by √w Y.
 """
 
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import NamedTuple
@@ -21,16 +23,16 @@ from torch.nn.functional import cross_entropy
 
 from tfgw.nn.threads import one_thread
 
-RATES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+RATES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 """Candidate values of γ, relative to the median distance."""
 PENALTIES = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 10.0)
 """Candidate values of λ."""
 SAME = 1e-15
 """Distance, relative to the median, up to which two graphs are equal."""
 LARGEST_SEARCH = 1000
-"""Maximum number of graphs, evenly spaced, to select γ. The cost of a decomposition is cubic in their number."""
+"""Maximum number of graphs, evenly spaced, for which all γ are tried. A decomposition is cubic in their number."""
 LARGEST_DECOMPOSITION = 2000
-"""Maximum number of graphs for which the kernel is decomposed. For more graphs, it is inverted for each λ."""
+"""Maximum number of graphs for which the kernel is decomposed. For more graphs, it is inverted for some γ and λ."""
 
 
 class RidgeFit(NamedTuple):
@@ -42,6 +44,8 @@ class RidgeFit(NamedTuple):
         coefficients: Coefficients of the kernel values, ``(num_graphs, num_targets)``.
         left_out: Leave-one-out predictions, ``(num_graphs, num_targets)``.
         error: Mean squared leave-one-out error.
+        explained: Share of the mean squared target that leave-one-out predictions explain: 1 − error / mean square, or
+            0 if that is negative.
     """
 
     rate: float
@@ -49,6 +53,7 @@ class RidgeFit(NamedTuple):
     coefficients: Tensor
     left_out: Tensor
     error: float
+    explained: float = 0.0
 
     def cpu(self) -> "RidgeFit":
         """Return the machine with its tensors on the CPU."""
@@ -70,11 +75,31 @@ def fit_ridge(
     scale = _typical(distances)
     step = -(-len(targets) // LARGEST_SEARCH)
     few = slice(None, None, step)
-    searched = [_best(distances[few, few], targets[few], roots[few], rate / scale) for rate in rates]
+    candidates = [rate / scale for rate in rates]
+    searched = [_decomposed(distances[few, few], targets[few], roots[few], rate) for rate in candidates]
     best = min(searched, key=lambda found: found.error)
-    if step > 1:
-        best = _best(distances, targets, roots, best.rate)
-    return best._replace(coefficients=_shared(best.coefficients, distances <= SAME * scale))
+    if len(targets) > LARGEST_DECOMPOSITION:
+        best = _inverted(distances, targets, roots, candidates, start=best) or _decomposed(
+            distances, targets, roots, best.rate
+        )
+    elif step > 1:
+        best = _decomposed(distances, targets, roots, best.rate)
+    total = float((targets * roots[:, None]).square().mean())
+    return best._replace(
+        coefficients=_shared(best.coefficients, distances <= SAME * scale),
+        explained=max(0.0, 1 - best.error / total) if total > 0 else 0.0,
+    )
+
+
+def mixture_weights(fits: Sequence[RidgeFit]) -> Tensor:
+    """Return the weight of each machine in a weighted mean of their predictions, ``(num_fits,)``.
+
+    Weights are proportional to the square of the share that a machine explains, and equal if no machine explains
+    anything. They depend on a few numbers only, so they do not overfit as fitted weights do.
+    """
+    squares = torch.tensor([fit.explained for fit in fits], dtype=torch.float64).square()
+    total = squares.sum()
+    return squares / total if total > 0 else torch.full_like(squares, 1 / len(fits))
 
 
 def _shared(coefficients: Tensor, is_same: Tensor) -> Tensor:
@@ -97,34 +122,61 @@ def _typical(distances: Tensor) -> float:
     return median or float(distances.mean()) or 1.0
 
 
-def _best(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
+def _kernel(distances: Tensor, roots: Tensor, rate: float) -> Tensor:
     kernel = torch.exp(-rate * distances) * roots[:, None] * roots
-    kernel = (kernel + kernel.T) / 2
+    return (kernel + kernel.T) / 2
+
+
+def _inverted(
+    distances: Tensor, targets: Tensor, roots: Tensor, rates: Sequence[float], start: RidgeFit
+) -> RidgeFit | None:
+    """Search from the γ and λ of ``start``. Return ``None`` if no λ makes the kernel positive definite."""
+    found: dict[tuple[int, int], RidgeFit | None] = {}
+
+    def error_at(place: tuple[int, int]) -> float:
+        rate, penalty = place
+        if not (0 <= rate < len(rates) and 0 <= penalty < len(PENALTIES)):
+            return math.inf
+        if place not in found:
+            found[place] = _inverse_fit(distances, targets, roots, rates[rate], PENALTIES[penalty])
+        fit = found[place]
+        return math.inf if fit is None else fit.error
+
+    rate, penalty = rates.index(start.rate), PENALTIES.index(start.penalty)
+    while penalty < len(PENALTIES) - 1 and math.isinf(error_at((rate, penalty))):
+        penalty += 1
+    place = (rate, penalty)
+    while True:
+        rate, penalty = place
+        neighbours = [(rate, penalty - 1), (rate, penalty + 1), (rate - 1, penalty), (rate + 1, penalty)]
+        best = min([place, *neighbours], key=error_at)
+        if best == place:
+            return found[place]
+        place = best
+
+
+def _inverse_fit(distances: Tensor, targets: Tensor, roots: Tensor, rate: float, penalty: float) -> RidgeFit | None:
+    """Return the machine, or ``None`` if its matrix is not positive definite."""
+    shifted = _kernel(distances, roots, rate)
+    shifted.diagonal().add_(penalty)
+    factor, failed = torch.linalg.cholesky_ex(shifted)
+    if failed:
+        return None
+    inverse = torch.cholesky_inverse(factor)
+    solved = inverse @ (targets * roots[:, None])
+    left_out = targets - solved / inverse.diagonal()[:, None] / roots[:, None]
+    error = float(((left_out - targets) * roots[:, None]).square().mean())
+    return RidgeFit(rate, penalty, solved * roots[:, None], left_out, error)
+
+
+def _decomposed(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
+    """Return the machine of the best λ."""
     # More threads save little time on small matrices, and cost much on a busy machine, where they wait for each other.
     with one_thread() if len(distances) <= LARGEST_SEARCH else nullcontext():
-        best = _inverted(kernel, targets, roots, rate) if len(kernel) > LARGEST_DECOMPOSITION else None
-        return best or _decomposed(kernel, targets, roots, rate)
+        return _best_penalty(_kernel(distances, roots, rate), targets, roots, rate)
 
 
-def _inverted(kernel: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit | None:
-    """Return the best machine, or ``None`` if no λ makes the kernel positive definite."""
-    best: RidgeFit | None = None
-    for penalty in PENALTIES:
-        shifted = kernel.clone()
-        shifted.diagonal().add_(penalty)
-        factor, failed = torch.linalg.cholesky_ex(shifted)
-        if failed:
-            continue
-        inverse = torch.cholesky_inverse(factor)
-        solved = inverse @ (targets * roots[:, None])
-        left_out = targets - solved / inverse.diagonal()[:, None] / roots[:, None]
-        error = float(((left_out - targets) * roots[:, None]).square().mean())
-        if best is None or error < best.error:
-            best = RidgeFit(rate, penalty, solved * roots[:, None], left_out, error)
-    return best
-
-
-def _decomposed(kernel: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
+def _best_penalty(kernel: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:
     values, vectors = torch.linalg.eigh(kernel)
     kept = values > 0
     values, vectors = values[kept], vectors[:, kept]
