@@ -17,37 +17,38 @@ from recipe_runs import FOLDS, SPLIT_SEED, graphs_of
 from sklearn.model_selection import StratifiedKFold
 
 from tfgw import ot
-from tfgw.nn.kernel_model import KernelConfig
+from tfgw.nn import KernelConfig
+from tfgw.nn.graph_distance import GraphDistance
 from tfgw.paper.comparison import corrected_t_test
 from tfgw.train import Preprocessing
-from tfgw.train.kernel_pipeline import is_discrete, refined_graphs
-from tfgw.train.kernel_ridge import fit_ridge
+from tfgw.train.kernel_pipeline import described_graphs, is_discrete
+from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights
 
-LEVELS, ALPHAS = KernelConfig.levels, KernelConfig.alphas
-LAST = max(LEVELS)
+LAST = max(KernelConfig.levels)
 
 
 class Held(NamedTuple):
-    """Scores of the graphs of a test fold, and the leave-one-out error on the other graphs."""
+    """Scores of the graphs of a test fold, and the machine that was trained on the other graphs."""
 
     scores: np.ndarray
-    error: float
+    machine: RidgeFit
 
 
-Distances = dict[tuple[int, float], torch.Tensor]
+Distances = dict[GraphDistance, torch.Tensor]
 Fold = tuple[np.ndarray, np.ndarray]
 
 
 def distances_of(name: str, data_dir: str | None) -> tuple[Distances, np.ndarray]:
-    """Return the distances between all graphs for each level and α, and the classes."""
+    """Return the distances of each kind between all graphs, and the classes."""
     graphs, y = graphs_of(name, data_dir)
     graphs = Preprocessing.fit(graphs, canonical_order=False)(graphs)
-    discrete = is_discrete(graphs)
-    found = {}
-    for level in LEVELS:
-        refined = refined_graphs(graphs, level, discrete=discrete)
-        for alpha in ALPHAS:
-            found[level, alpha] = ot.pairwise(refined, alpha=alpha, canonical=False)
+    config = KernelConfig(
+        in_channels=graphs.num_node_features, out_channels=len(np.unique(y)), discrete=is_discrete(graphs)
+    )
+    found = {
+        kind: ot.pairwise(described, alpha=kind.alpha, node_cost=kind.node_cost, canonical=False)
+        for kind, described in described_graphs(graphs, config)
+    }
     return found, y
 
 
@@ -57,29 +58,37 @@ def held_out(distances: torch.Tensor, y: np.ndarray, fold: Fold, **options: Any)
     train, test = map(torch.from_numpy, fold)
     machine = fit_ridge(distances[train][:, train], targets[train], **options)
     kernel = torch.exp(-machine.rate * distances[test][:, train])
-    return Held((kernel @ machine.coefficients).numpy(), machine.error)
+    return Held((kernel @ machine.coefficients).numpy(), machine)
+
+
+def accuracy(held: list[Held], known: np.ndarray, *, weights: torch.Tensor | None = None) -> float:
+    """Return the accuracy of a weighted mean of scores, by default with the weights of the machine."""
+    shares = mixture_weights([one.machine for one in held]) if weights is None else weights
+    scores = sum(float(share) * one.scores for share, one in zip(shares, held, strict=True))
+    return float((scores.argmax(1) == known).mean())  # type: ignore[union-attr]
 
 
 def accuracies(distances: Distances, y: np.ndarray, fold: Fold) -> dict[str, float]:
     """Return the accuracy of the complete machine and of each variant on a test fold."""
-    found = {key: held_out(one, y, fold) for key, one in distances.items()}
-    roots = [held_out(one.sqrt(), y, fold) for one in distances.values()]
-    fixed = [held_out(one, y, fold, rates=(1.0,)) for one in distances.values()]
-    best = min(found.values(), key=lambda held: held.error)
+    found = {kind: held_out(one, y, fold) for kind, one in distances.items()}
     variants = {
         "complete": list(found.values()),
-        "features only (α = 0)": [found[level, 0.0] for level in LEVELS],
-        "α = 0.5 only": [found[level, 0.5] for level in LEVELS],
-        "no refinement (level 0)": [found[0, alpha] for alpha in ALPHAS],
-        f"last level only (level {LAST})": [found[LAST, alpha] for alpha in ALPHAS],
-        "no averaging: the distance with the smallest leave-one-out error": [best],
-        "γ = 1 / median distance, not selected": fixed,
-        "square roots of the distances": roots,
+        "no degrees": [held for kind, held in found.items() if not kind.nodes.degrees],
+        "degrees only": [held for kind, held in found.items() if kind.nodes.degrees],
+        "no structure (α = 0 and degrees)": [held for kind, held in found.items() if kind.alpha == 0],
+        "α = 0.5 only": [held for kind, held in found.items() if kind.alpha == 0.5],
+        "no refinement (level 0)": [held for kind, held in found.items() if kind.nodes.level == 0],
+        f"last level only (level {LAST})": [held for kind, held in found.items() if kind.nodes.level == LAST],
+        "no averaging: the distance with the smallest leave-one-out error": [
+            min(found.values(), key=lambda held: held.machine.error)
+        ],
+        "γ = 1 / median distance, not selected": [held_out(one, y, fold, rates=(1.0,)) for one in distances.values()],
+        "square roots of the distances": [held_out(one.sqrt(), y, fold) for one in distances.values()],
     }
     known = y[fold[1]]
-    return {
-        name: float((np.mean([h.scores for h in held], 0).argmax(1) == known).mean()) for name, held in variants.items()
-    }
+    equal = torch.full((len(found),), 1 / len(found))
+    plain = {"equal weights": accuracy(variants["complete"], known, weights=equal)}
+    return {name: accuracy(held, known) for name, held in variants.items()} | plain
 
 
 def main() -> None:

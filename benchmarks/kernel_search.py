@@ -2,8 +2,8 @@
 
 python benchmarks/kernel_search.py --data-dir FOLDER --datasets MUTAG PTC_MR --levels 0 1 2 3 --alphas 0 0.5
 
-Accuracy of each distance alone, and of the mean of their scores for each level, for each α and for all. Distances are
-computed once per dataset; features are standardised over all graphs, which uses no labels.
+Accuracy of each distance alone, and of the mean of their scores for each level, for each α, for degrees and for all.
+Distances are computed once per dataset; features are standardised over all graphs, which uses no labels.
 """
 
 from common import parser, table  # isort: skip  (pins BLAS threads first)
@@ -16,8 +16,9 @@ from recipe_runs import FOLDS, SPLIT_SEED, graphs_of
 from sklearn.model_selection import StratifiedKFold
 
 from tfgw import ot
+from tfgw.nn import KernelConfig
 from tfgw.train import Preprocessing
-from tfgw.train.kernel_pipeline import is_discrete, refined_graphs
+from tfgw.train.kernel_pipeline import described_graphs, is_discrete
 from tfgw.train.kernel_ridge import fit_ridge
 
 
@@ -52,21 +53,28 @@ def main() -> None:
         begin = time.perf_counter()
         graphs, y = graphs_of(name, args.data_dir)
         graphs = Preprocessing.fit(graphs, canonical_order=False)(graphs)
-        discrete = is_discrete(graphs)
+        config = KernelConfig(
+            in_channels=graphs.num_node_features,
+            out_channels=len(np.unique(y)),
+            discrete=is_discrete(graphs),
+            levels=tuple(args.levels),
+            alphas=tuple(args.alphas),
+        )
         scores = {}
-        for level in args.levels:
-            refined = refined_graphs(graphs, level, discrete=discrete)
-            for alpha in args.alphas:
-                found = ot.pairwise(refined, alpha=alpha, canonical=False, device=args.device)
-                scores[level, alpha] = held_out_scores(found, y)
-        rows = []
-        for level in args.levels:
-            of_level = [scores[level, alpha] for alpha in args.alphas]
-            rows.append([f"level {level}", *(accuracy([one], y) for one in of_level), accuracy(of_level, y)])
-        means = [accuracy([scores[level, alpha] for level in args.levels], y) for alpha in args.alphas]
+        for kind, described in described_graphs(graphs, config):
+            options = {"alpha": kind.alpha, "node_cost": kind.node_cost}
+            found = ot.pairwise(described, **options, canonical=False, device=args.device)
+            scores[kind] = held_out_scores(found, y)
+        columns = [f"α = {alpha:g}" for alpha in args.alphas] + ["degrees"]
+        by_level = {level: [scores[kind] for kind in scores if kind.nodes.level == level] for level in args.levels}
+        rows = [
+            [f"level {level}", *(accuracy([one], y) for one in found), accuracy(found, y)]
+            for level, found in by_level.items()
+        ]
+        means = [accuracy(list(column), y) for column in zip(*by_level.values(), strict=True)]
         rows.append(["mean of all levels", *means, accuracy(list(scores.values()), y)])
         print(f"\n{name}: accuracy ± standard error over {FOLDS} folds, {time.perf_counter() - begin:.0f} s\n")
-        table(["", *(f"α = {alpha:g}" for alpha in args.alphas), "mean of all α"], rows)
+        table(["", *columns, "mean of all"], rows)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from tests.estimators.small import rings_and_stars
 from tfgw import load_model, ot
 from tfgw.datasets import CanonicalOrder, GraphDataset
 from tfgw.estimators import TFGWClassifier, TFGWKernelClassifier, TFGWKernelRegressor
-from tfgw.nn.refinement import refined_features
+from tfgw.nn.graph_distance import NodeDescription
 from tfgw.train import FileError, embeddings
 from tfgw.train.tensor_file import read_tensors, write_tensors
 
@@ -59,16 +59,24 @@ def test_scores_are_the_documented_sum() -> None:
     model = TFGWKernelClassifier(**SMALL).fit(graphs, classes)
     ordered, new = ([CanonicalOrder()(graph) for graph in part] for part in (graphs, others))
     expected = torch.zeros(5, 2, dtype=torch.float64)
-    for number, (level, alpha) in enumerate([(0, 0.0), (0, 0.7), (2, 0.0), (2, 0.7)]):
+    kinds = [(0, 0.0, False), (0, 0.7, False), (2, 0.0, False), (2, 0.7, False), (0, 0.0, True), (2, 0.0, True)]
+    for number, (level, alpha, degrees) in enumerate(kinds):
+        nodes = NodeDescription(level, degrees)
 
-        def refined(graph: Data, level: int = level) -> Data:
-            return Data(
-                x=refined_features(graph.x, graph.edge_index, level, discrete=True), edge_index=graph.edge_index
-            )
+        def described(graph: Data, nodes: NodeDescription = nodes) -> Data:
+            return Data(x=nodes.features(graph.x, graph.edge_index, discrete=True), edge_index=graph.edge_index)
 
-        distances = ot.pairwise([refined(g) for g in new], [refined(g) for g in ordered], alpha=alpha, canonical=False)
-        expected += torch.exp(-model.model_.rates[number] * distances) @ model.model_.coefficients[number]
-    expected *= model.model_.factor / 4
+        distances = ot.pairwise(
+            [described(g) for g in new],
+            [described(g) for g in ordered],
+            alpha=alpha,
+            node_cost="euclidean" if degrees else "squared_euclidean",
+            canonical=False,
+        )
+        kernel = torch.exp(-model.model_.rates[number] * distances)
+        expected += model.model_.weights[number] * kernel @ model.model_.coefficients[number]
+    expected *= model.model_.factor
+    assert float(model.model_.weights.min()) != float(model.model_.weights.max())
     np.testing.assert_allclose(model.decision_function(others), (expected[:, 1] - expected[:, 0]).numpy(), rtol=1e-10)
 
 
@@ -97,6 +105,16 @@ def test_graphs_without_features() -> None:
     graphs = [nx.cycle_graph(n) for n in range(5, 11)] + [nx.star_graph(n) for n in range(5, 11)]
     model = TFGWKernelClassifier(**SMALL).fit(graphs, [0] * 6 + [1] * 6)
     assert model.predict([nx.cycle_graph(14), nx.star_graph(13)]).tolist() == [0, 1]
+
+
+def test_degrees_tell_graphs_with_unknown_labels_apart() -> None:
+    """Stars of the size of a training ring have no label in common with any training graph, because of their centre."""
+    graphs = [nx.cycle_graph(n) for n in range(5, 17)] + [nx.star_graph(n) for n in (20, 23, 26, 29, 32, 35)]
+    labels = [0] * 12 + [1] * 6
+    model = TFGWKernelClassifier(levels=(0, 1), accelerator="cpu").fit(graphs, labels)
+    without = TFGWKernelClassifier(levels=(0, 1), accelerator="cpu", degrees=False).fit(graphs, labels)
+    assert [len(one.model_.config.distances) for one in (model, without)] == [6, 4]
+    assert [model.predict([nx.star_graph(n)])[0] for n in (14, 60)] == [1, 1]
 
 
 def test_weights_of_classes_move_the_decision() -> None:
@@ -135,7 +153,7 @@ def test_a_cache_changes_nothing(tmp_path: Path) -> None:
     cached = TFGWKernelClassifier(**SMALL)
     cached.precompute(graphs, tmp_path)
     tables = len(list(tmp_path.rglob("*.keys.npy")))
-    assert tables == 4
+    assert tables == 6
     cached.fit(graphs[:16], classes[:16])
     np.testing.assert_allclose(cached.predict_proba(graphs), plain.predict_proba(graphs), rtol=1e-12)
     assert len(list(tmp_path.rglob("*.keys.npy"))) == tables
@@ -202,7 +220,7 @@ def test_the_machine_remembers_how_it_was_trained() -> None:
     left_out = model.classes_[model.model_.left_out.argmax(1).numpy()]
     assert (left_out == classes).mean() == model.loo_score_
     ordered = model.preprocessing_(GraphDataset.from_graphs(graphs, name="training"))
-    mean = embeddings(model.model_, ordered).mean(0).reshape(4, 13)
+    mean = embeddings(model.model_, ordered).mean(0).reshape(6, 13)
     torch.testing.assert_close(model.model_.mean_distances, mean, rtol=0, atol=1e-12)
 
 
@@ -210,9 +228,10 @@ def test_the_machine_remembers_how_it_was_trained() -> None:
     "change",
     [
         {"rates": torch.ones(3, dtype=torch.float64)},
-        {"mean_distances": torch.ones(4, 13, dtype=torch.float64)},
+        {"weights": torch.ones(4, dtype=torch.float64)},
+        {"mean_distances": torch.ones(6, 13, dtype=torch.float64)},
         {"left_out": torch.ones(14, 3, dtype=torch.float64)},
-        {"coefficients": torch.zeros(4, 13, 2, dtype=torch.float64)},
+        {"coefficients": torch.zeros(6, 13, 2, dtype=torch.float64)},
         {"graph_edge_index": torch.tensor([[0, 10**9], [1, 0]])},
         {"graph_batch": torch.zeros(5, dtype=torch.int64)},
         {"graph_x": torch.zeros(2, 3, dtype=torch.float32)},

@@ -20,7 +20,7 @@ from tfgw.datasets.canonical import reordered
 from tfgw.estimators import TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.explanations import MaskableModel, Reference, TFGWExplainer
 from tfgw.explanations import pair_costs as module
-from tfgw.nn.refinement import refined_features
+from tfgw.nn.refinement import averaged_degrees, refined_features
 
 SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}
 CLOSE = {"rtol": 0, "atol": 1e-9}
@@ -76,7 +76,7 @@ def test_weights_of_nodes_and_edges_and_real_values() -> None:
 def test_contributions_by_hand() -> None:
     """One kind of distance, α = 0.4, level 0, against the formulas, for the nodes of two small graphs."""
     graphs, classes = molecules(6)
-    model = TFGWKernelClassifier(levels=(0,), alphas=(0.4,), accelerator="cpu").fit(graphs, classes)
+    model = TFGWKernelClassifier(levels=(0,), alphas=(0.4,), degrees=False, accelerator="cpu").fit(graphs, classes)
 
     graph = labelled(nx.path_graph(3), [0, 2, 1])  # no symmetry
     found = tfgw.explain(model, graph, target="linked", top=6)
@@ -179,7 +179,7 @@ def test_plans_are_in_the_order_of_the_given_graph(classifier: TFGWKernelClassif
     found = tfgw.explain(classifier, graph, top=3)
     n = graph.num_nodes
     torch.testing.assert_close(
-        found.plans.sum(3), torch.full((3, 4, n), 1 / n, dtype=torch.float64), rtol=0, atol=1e-12
+        found.plans.sum(3), torch.full((3, 6, n), 1 / n, dtype=torch.float64), rtol=0, atol=1e-12
     )
 
     for place, number in enumerate(found.training_graphs.tolist()):
@@ -188,6 +188,9 @@ def test_plans_are_in_the_order_of_the_given_graph(classifier: TFGWKernelClassif
         M = (F[:, None] - F_bar).square().sum(-1)
         cost = (found.plans[place, 2, :, : len(F_bar)] * M).sum()  # level 2, α = 0
         assert float(cost) == pytest.approx(float(found.distances[place, 2]), abs=1e-12)
+        D, D_bar = (averaged_degrees(g.edge_index, g.num_nodes, 2) for g in (graph, other))
+        cost = (found.plans[place, 5, :, : len(D_bar)] * torch.cdist(D, D_bar)).sum()  # level 2, degrees
+        assert float(cost) == pytest.approx(float(found.distances[place, 5]), abs=1e-9)
 
 
 def test_chunks_change_nothing(classifier: TFGWKernelClassifier, monkeypatch: pytest.MonkeyPatch) -> None:

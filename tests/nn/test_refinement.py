@@ -6,7 +6,14 @@ import torch
 from torch_geometric.data import Data
 
 from tests.baselines.small import awkward_graphs, labelled_graphs, permuted
-from tfgw.nn.refinement import averaged_features, label_codes, refined_features, refined_labels, row_labels
+from tfgw.nn.refinement import (
+    averaged_degrees,
+    averaged_features,
+    label_codes,
+    refined_features,
+    refined_labels,
+    row_labels,
+)
 
 
 def test_refined_labels_separate_what_networkx_separates() -> None:
@@ -60,3 +67,12 @@ def test_levels_have_equal_shares_in_a_squared_distance() -> None:
     averaged = refined_features(x, edges, 1, discrete=False)
     # x differs in nothing, the average (½, ½) from (1, 0) by ½ in both of two columns; two levels, two columns.
     assert abs(float((averaged[0] - averaged[2]).square().sum()) - 0.5 / 4) < 1e-12
+
+
+def test_degrees_are_averaged_over_neighbours() -> None:
+    """A path of three nodes and one alone: degrees 1, 2, 1, 0."""
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    one, two = np.log(2), np.log(3)
+    expected = [[one, (one + two) / 2], [two, (one + two) / 2], [one, (one + two) / 2], [0, 0]]
+    np.testing.assert_allclose(averaged_degrees(edges, 4, 1).numpy(), expected)
+    assert averaged_degrees(edges, 4, 0).shape == (4, 1)

@@ -25,9 +25,10 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
 
     Node features include the neighbourhood of the node: labels are refined by the Weisfeiler–Lehman algorithm, and
     real-valued features are averaged over neighbours. For each level of refinement and each α, a kernel ridge
-    regression on exp(−γ FGW) learns the classes. γ and the penalty λ minimise the leave-one-out error on the training
-    graphs, which has a closed form. Class scores are averaged over all distances. There are no epochs, and the result
-    is deterministic.
+    regression on exp(−γ FGW) learns the classes, and another one for each level compares the degrees of nodes. γ and
+    the penalty λ minimise the leave-one-out error on the training graphs, which has a closed form. Class scores are a
+    weighted mean over all distances: a weight is the square of the share of the targets' variance that a distance
+    explains. There are no epochs, and the result is deterministic.
 
     On small and medium datasets, this is the most accurate model of the package (docs/recipe.md). A network
     (:class:`TFGWClassifier`) predicts faster, has a few interpretable templates, and can be trained on any number of
@@ -38,6 +39,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         levels: Levels of refinement. Each level is a number of refinement steps.
         alphas: Trade-offs between features (0) and structure (1). If ``None``, 0 and 0.5; 0 alone if comparing the
             structures of all pairs would take more than a few minutes (thousands of graphs).
+        degrees: Whether to compare graphs by the degrees of their nodes, too. Like features, degrees are averaged over
+            neighbours; their cost is the Euclidean distance, without structure.
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features

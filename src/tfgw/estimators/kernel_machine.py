@@ -18,6 +18,7 @@ from tfgw.estimators.base import GraphEstimator
 from tfgw.estimators.distance_cache import cached_table, read_table
 from tfgw.estimators.distance_table import DistanceTable, key_of
 from tfgw.estimators.saved_model import SavedModel
+from tfgw.nn.graph_distance import GraphDistance
 from tfgw.nn.kernel_model import KernelConfig, KernelModel
 from tfgw.nn.tfgw_pooling import Structure
 from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs
@@ -25,9 +26,9 @@ from tfgw.train.kernel_pipeline import (
     MAX_GRAPHS,
     KernelTraining,
     default_alphas,
+    described_graphs,
     device_of,
     is_discrete,
-    refined_graphs,
     train_kernel,
 )
 
@@ -40,6 +41,7 @@ class KernelMachine(SavedModel, GraphEstimator):
 
     levels: Sequence[int] = KernelConfig.levels
     alphas: Sequence[float] | None = None
+    degrees: bool = KernelConfig.degrees
     n_starts: int = KernelConfig.n_starts
     canonical_order: bool = Preprocessing.canonical_order
     standardize: bool | None = None
@@ -63,7 +65,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         if not isinstance(trained.model, KernelModel):
             raise ValueError(f"{path}: the model is a network, not a kernel machine")
         config = trained.model.config
-        estimator = cls(levels=config.levels, alphas=config.alphas, n_starts=config.n_starts)
+        estimator = cls(levels=config.levels, alphas=config.alphas, degrees=config.degrees, n_starts=config.n_starts)
         estimator.canonical_order = trained.preprocessing.canonical_order
         estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
         estimator.encoding_ = trained.encoding
@@ -79,11 +81,8 @@ class KernelMachine(SavedModel, GraphEstimator):
         self.cache = cache
         graphs = self._stack(self._learn_input(X))
         prepared = self._learn_preprocessing(graphs)(graphs)
-        config = self._config(prepared, 1)
-        for level in config.levels:
-            refined = refined_graphs(prepared, level, discrete=config.discrete)
-            for alpha in config.alphas:
-                self._cached(refined, alpha)
+        for kind, described in described_graphs(prepared, self._config(prepared, 1)):
+            self._cached(described, kind)
 
     def _set_target(self, trained: TrainedModel, path: str | os.PathLike[str]) -> None:
         """Set the classes, or the scale of the targets, of a model that was loaded from ``path``."""
@@ -136,6 +135,7 @@ class KernelMachine(SavedModel, GraphEstimator):
             discrete=is_discrete(prepared),
             levels=tuple(int(level) for level in self.levels),
             alphas=self._alphas(prepared),
+            degrees=self.degrees,
             n_starts=self.n_starts,
         )
 
@@ -144,8 +144,8 @@ class KernelMachine(SavedModel, GraphEstimator):
             return tuple(float(alpha) for alpha in self.alphas)
         return default_alphas([graph.num_nodes for graph in prepared])
 
-    def _cached(self, graphs: list[Data], alpha: float) -> Tensor:
-        """Return distances between refined graphs from the cache. If they are missing, compute and store them."""
+    def _cached(self, graphs: list[Data], kind: GraphDistance) -> Tensor:
+        """Return distances between described graphs from the cache. If they are missing, compute and store them."""
         if any("edge_weight" in graph or "node_weights" in graph for graph in graphs):
             raise ValueError("cache: identifies graphs by features and edges, so it does not support weighted graphs")
         keys = [key_of(graph) for graph in graphs]
@@ -154,7 +154,8 @@ class KernelMachine(SavedModel, GraphEstimator):
         def compute() -> DistanceTable:
             matrix = ot.pairwise(
                 list(unique.values()),
-                alpha=alpha,
+                alpha=kind.alpha,
+                node_cost=kind.node_cost,
                 canonical=False,  # preprocessing does it
                 n_starts=self.n_starts,
                 device=device_of(self.accelerator),
@@ -163,29 +164,25 @@ class KernelMachine(SavedModel, GraphEstimator):
             )
             return DistanceTable(np.array(list(unique)), matrix.cpu().numpy())
 
-        table = cached_table(self._folder(alpha), keys, compute)
+        table = cached_table(self._folder(kind), keys, compute)
         return torch.from_numpy(np.ascontiguousarray(table.between(keys, keys)))
 
-    def _folder(self, alpha: float) -> Path:
+    def _folder(self, kind: GraphDistance) -> Path:
         assert self.cache is not None
-        return Path(self.cache) / f"fgw-refined-alpha={alpha:g}-starts={self.n_starts}"
+        return Path(self.cache) / f"fgw-{kind.node_cost}-alpha={kind.alpha:g}-starts={self.n_starts}"
 
     def _known_distances(self, graphs: GraphDataset) -> list[Tensor] | None:
         """Return the distances to the training graphs if the cache contains all of them."""
         if self.cache is None or not hasattr(self, "_train_graphs"):
             return None
         found = []
-        for level in self.model_.config.levels:
-            discrete = self.model_.config.discrete
-            rows, columns = (
-                [key_of(graph) for graph in refined_graphs(part, level, discrete=discrete)]
-                for part in (graphs, self._train_graphs)
-            )
-            for alpha in self.model_.config.alphas:
-                table = read_table(self._folder(alpha), [*rows, *columns])
-                if table is None:
-                    return None
-                found.append(torch.from_numpy(np.ascontiguousarray(table.between(rows, columns))))
+        parts = (described_graphs(part, self.model_.config) for part in (graphs, self._train_graphs))
+        for (kind, new), (_, known) in zip(*parts, strict=True):
+            rows, columns = ([key_of(graph) for graph in part] for part in (new, known))
+            table = read_table(self._folder(kind), [*rows, *columns])
+            if table is None:
+                return None
+            found.append(torch.from_numpy(np.ascontiguousarray(table.between(rows, columns))))
         return found
 
     def _outputs(self, X: Any) -> Tensor:

@@ -97,13 +97,14 @@ def attribute_kernel(
     graph: dict[str, Any] = {key: double(value) for key, value in inputs.items() if value is not None}
     found = [
         pair_details(
-            model.refined_batch(level, **graph),
-            model.compared_training_graphs(level, alpha),
-            alpha=alpha,
+            model.described_batch(kind.nodes, **graph),
+            model.compared_training_graphs(kind),
+            alpha=kind.alpha,
+            node_cost=kind.node_cost,
             n_starts=model.config.n_starts,
             num_threads=solver_threads(model.num_threads) or None,
         )
-        for level, alpha in model.config.distances
+        for kind in model.config.distances
     ]
     distances = [details.diagnosis.distances for details in found]
     outputs = model.scores(distances)[0].detach()
@@ -150,7 +151,7 @@ class _Shares(NamedTuple):
     @classmethod
     def of(cls, model: KernelModel, distances: Tensor, start: Tensor, weights: Tensor) -> "_Shares":
         rates = model.rates[:, None]
-        factors = model.factor / len(distances) * (model.coefficients.detach() @ weights)
+        factors = model.factor * model.weights[:, None] * (model.coefficients.detach() @ weights)
         there = factors * torch.exp(-rates * start)
         change = distances - start
         contributions = there * torch.expm1(-rates * change)
@@ -169,15 +170,16 @@ def _costs(
     """Sum the contributions of nodes and pairs of nodes over all kinds of distances."""
     each = [
         weighted_costs(
-            model.refined_batch(level, **graph),
-            model.refined_training_graphs(level),
-            found[kind].plans,
-            alpha=alpha,
-            slopes=shares.slopes[kind],
-            reference=start[kind],
+            model.described_batch(kind.nodes, **graph),
+            model.described_training_graphs(kind.nodes),
+            found[number].plans,
+            alpha=kind.alpha,
+            is_squared=kind.node_cost == "squared_euclidean",
+            slopes=shares.slopes[number],
+            reference=start[number],
             listed=listed,
         )
-        for kind, (level, alpha) in enumerate(model.config.distances)
+        for number, kind in enumerate(model.config.distances)
     ]
     return reduce(WeightedCosts.plus, each)
 

@@ -36,6 +36,7 @@ def weighted_costs(
     plans: PlanEntries,
     *,
     alpha: float,
+    is_squared: bool = True,
     slopes: Tensor,
     reference: Tensor,
     listed: Tensor,
@@ -47,6 +48,7 @@ def weighted_costs(
         others: The other graphs.
         plans: The plan of each pair.
         alpha: Trade-off between features (0) and structure (1).
+        is_squared: Whether the cost between features is the squared Euclidean distance, or the distance itself.
         slopes: Weight of each distance, ``(num_others,)``.
         reference: Reference of each distance, ``(num_others,)``.
         listed: Indices of the other graphs that are listed separately, ``(K,)``.
@@ -54,7 +56,7 @@ def weighted_costs(
     n, count = len(graph.x), others.num_graphs
     h = node_weights(graph)
     group = torch.full((count,), len(listed)).index_copy_(0, listed, torch.arange(len(listed)))
-    features = (1 - alpha) * _feature_costs(graph, others, plans)
+    features = (1 - alpha) * _feature_costs(graph, others, plans, is_squared=is_squared)
     sums = torch.zeros(len(listed) + 1, n * n, dtype=torch.float64)
     structure_reference = torch.zeros(count, dtype=torch.float64)
     if alpha > 0:
@@ -105,15 +107,15 @@ def _first_nodes(graphs: GraphBatch) -> tuple[Tensor, Tensor]:
     return sizes, sizes.cumsum(0) - sizes
 
 
-def _feature_costs(graph: GraphBatch, others: GraphBatch, plans: PlanEntries) -> Tensor:
-    """Return Fᵢ = Σₐ Tᵢₐ ‖fᵢ − f̄ₐ‖² of each node for each other graph, ``(num_others, n)``."""
+def _feature_costs(graph: GraphBatch, others: GraphBatch, plans: PlanEntries, *, is_squared: bool) -> Tensor:
+    """Return Fᵢ = Σₐ Tᵢₐ ‖fᵢ − f̄ₐ‖² (or ‖fᵢ − f̄ₐ‖) of each node for each other graph, ``(num_others, n)``."""
     first = _first_nodes(others)[1]
     costs = torch.zeros(others.num_graphs, len(graph.x), dtype=torch.float64)
     step = max(1, ENTRIES // max(1, graph.x.shape[1]))
     for begin in range(0, len(plans.mass), step):
         pair, row, column, mass = (field[begin : begin + step] for field in plans)
-        squared = (graph.x[row] - others.x[first[pair] + column]).square().sum(1)
-        costs.index_put_((pair, row), mass * squared, accumulate=True)
+        cost = (graph.x[row] - others.x[first[pair] + column]).square().sum(1)
+        costs.index_put_((pair, row), mass * (cost if is_squared else cost.sqrt()), accumulate=True)
     return costs
 
 

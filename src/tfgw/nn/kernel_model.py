@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, NamedTuple, Self, Unpack
 
 import torch
@@ -10,8 +9,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from tfgw import ot
+from tfgw.nn.graph_distance import GraphDistance, NodeDescription
 from tfgw.nn.models import GraphInputs
-from tfgw.nn.refinement import refined_features
 from tfgw.nn.threads import solver_threads
 from tfgw.ot.graph_lists import read_graphs
 from tfgw.ot.ragged import GraphList
@@ -28,6 +27,7 @@ class KernelConfig:
             features are averaged over neighbours.
         levels: Levels of refinement: the number of steps.
         alphas: Trade-offs between features (0) and structure (1).
+        degrees: Whether graphs are also compared by the degrees of their nodes, at all levels.
         n_starts: Number of starts of the solver per pair.
     """
 
@@ -36,6 +36,7 @@ class KernelConfig:
     discrete: bool
     levels: tuple[int, ...] = (0, 1, 2, 3)
     alphas: tuple[float, ...] = (0.0, 0.5)
+    degrees: bool = True
     n_starts: int = 1
 
     def __post_init__(self) -> None:
@@ -54,9 +55,12 @@ class KernelConfig:
             raise ValueError(f"n_starts: must be at least 1, got {self.n_starts}")
 
     @property
-    def distances(self) -> list[tuple[int, float]]:
-        """The level and α of each distance."""
-        return list(product(self.levels, self.alphas))
+    def distances(self) -> list[GraphDistance]:
+        """The distances: every α of every level, then the degrees of every level."""
+        found = [GraphDistance(NodeDescription(level), alpha) for level in self.levels for alpha in self.alphas]
+        if self.degrees:
+            found += [GraphDistance(NodeDescription(level, degrees=True), 0.0) for level in self.levels]
+        return found
 
 
 class StackedGraphs(NamedTuple):
@@ -72,15 +76,16 @@ class StackedGraphs(NamedTuple):
 class KernelModel(nn.Module):
     """Scores of a graph from its distances to all training graphs:
 
-    score_c(G) = s / D · Σ_d Σ_i a_dic exp(−γ_d FGW_d(G, G_i))
+    score_c(G) = s · Σ_d w_d Σ_i a_dic exp(−γ_d FGW_d(G, G_i))
 
-    with D distances d (a level of refinement and an α each) and training graphs G_i. In terms of the paper, all
-    training graphs are templates, the encoder is fixed, and the head is a kernel machine.
+    with distances d and training graphs G_i. In terms of the paper, all training graphs are templates, the encoder is
+    fixed, and the head is a kernel machine.
 
     Args:
         config: The distances.
         graphs: The preprocessed training graphs.
         rates: γ of each distance ``(num_distances,)``.
+        weights: Weight w of each distance ``(num_distances,)``; they sum to 1.
         coefficients: The coefficients a, ``(num_distances, num_graphs, out_channels)``.
         factor: The factor s, which turns class scores into logits.
         mean_distances: Mean distance of the training graphs to each training graph ``(num_distances, num_graphs)``,
@@ -89,6 +94,7 @@ class KernelModel(nn.Module):
     """
 
     rates: Tensor
+    weights: Tensor
     factor: Tensor
     mean_distances: Tensor
     left_out: Tensor
@@ -104,6 +110,7 @@ class KernelModel(nn.Module):
         graphs: StackedGraphs,
         *,
         rates: Tensor,
+        weights: Tensor,
         coefficients: Tensor,
         factor: Tensor,
         mean_distances: Tensor,
@@ -116,11 +123,12 @@ class KernelModel(nn.Module):
             self.register_buffer(f"graph_{name}", value)
         self.coefficients = nn.Parameter(coefficients, requires_grad=False)
         self.register_buffer("rates", rates)
+        self.register_buffer("weights", weights)
         self.register_buffer("factor", factor)
         self.register_buffer("mean_distances", mean_distances)
         self.register_buffer("left_out", left_out)
-        self._encoded: dict[int, ot.GraphBatch] = {}
-        self._compared: dict[tuple[int, bool], GraphList] = {}
+        self._described: dict[NodeDescription, ot.GraphBatch] = {}
+        self._compared: dict[tuple[NodeDescription, bool], GraphList] = {}
 
     @property
     def num_graphs(self) -> int:
@@ -153,41 +161,48 @@ class KernelModel(nn.Module):
 
     def scores(self, distances: Sequence[Tensor]) -> Tensor:
         """Outputs for known distances to the training graphs, ``(batch_size, num_graphs)`` for each kind."""
-        kinds = zip(distances, self.rates, self.coefficients, strict=True)
-        each = [_combined(kind, rate, a) for kind, rate, a in kinds]
+        kinds = zip(distances, self.rates, self.weights, self.coefficients, strict=True)
+        each = [weight * _combined(kind, rate, a) for kind, rate, weight, a in kinds]
         total = each[0]
-        for scores in each[1:]:  # one by one, because the order of a vectorised mean depends on the batch size
+        for scores in each[1:]:  # one by one, because the order of a vectorised sum depends on the batch size
             total = total + scores
-        return self.factor * total / len(each)
+        return self.factor * total
 
     def distances(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
     ) -> list[Tensor]:
         """Distances to the training graphs, ``(batch_size, num_graphs)`` for each kind of ``config.distances``."""
-        found = []
-        for level in self.config.levels:
-            refined = self.refined_batch(level, x, edge_index, batch, **graphs)
-            found += [
-                ot.pairwise(
-                    refined,
-                    self.compared_training_graphs(level, alpha),
-                    alpha=alpha,
-                    canonical=False,  # preprocessing does it
-                    n_starts=self.config.n_starts,
-                    num_threads=solver_threads(self.num_threads) or None,
-                )
-                for alpha in self.config.alphas
-            ]
-        return found
+        kinds = self.config.distances
+        given = {
+            nodes: self.described_batch(nodes, x, edge_index, batch, **graphs)
+            for nodes in dict.fromkeys(kind.nodes for kind in kinds)
+        }
+        return [
+            ot.pairwise(
+                given[kind.nodes],
+                self.compared_training_graphs(kind),
+                alpha=kind.alpha,
+                node_cost=kind.node_cost,
+                canonical=False,  # preprocessing does it
+                n_starts=self.config.n_starts,
+                num_threads=solver_threads(self.num_threads) or None,
+            )
+            for kind in kinds
+        ]
 
-    def refined_batch(
-        self, level: int, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
+    def described_batch(
+        self,
+        nodes: NodeDescription,
+        x: Tensor,
+        edge_index: Tensor,
+        batch: Tensor | None = None,
+        **graphs: Unpack[GraphInputs],
     ) -> ot.GraphBatch:
-        """Return the inputs of :meth:`forward` with the refined features of a level."""
+        """Return the inputs of :meth:`forward` with the features of a description."""
         if graphs.get("structure") is not None:
             raise ValueError("structure: a kernel machine compares graphs by their edges")
         return ot.GraphBatch(
-            self._refined(x, edge_index, level),
+            nodes.features(x, edge_index, discrete=self.config.discrete),
             batch=batch,
             batch_size=graphs.get("batch_size"),
             edge_index=edge_index,
@@ -199,34 +214,29 @@ class KernelModel(nn.Module):
         before = self.graph_x
         moved = super()._apply(*args, **options)
         if (self.graph_x.device, self.graph_x.dtype) != (before.device, before.dtype):
-            self._encoded.clear()
+            self._described.clear()
             self._compared.clear()
         return moved
 
-    def refined_training_graphs(self, level: int) -> ot.GraphBatch:
-        """Return the training graphs with the refined features of a level."""
-        if level not in self._encoded:
-            self._encoded[level] = ot.GraphBatch(
-                self._refined(self.graph_x, self.graph_edge_index, level),
+    def described_training_graphs(self, nodes: NodeDescription) -> ot.GraphBatch:
+        """Return the training graphs with the features of a description."""
+        if nodes not in self._described:
+            self._described[nodes] = ot.GraphBatch(
+                nodes.features(self.graph_x, self.graph_edge_index, discrete=self.config.discrete),
                 batch=self.graph_batch,
                 batch_size=self.num_graphs,
                 edge_index=self.graph_edge_index,
                 edge_weight=self.graph_edge_weight,
                 node_weights=self.graph_node_weights,
             )
-        return self._encoded[level]
+        return self._described[nodes]
 
-    def compared_training_graphs(self, level: int, alpha: float) -> GraphList:
+    def compared_training_graphs(self, kind: GraphDistance) -> GraphList:
         """Return the training graphs as :func:`tfgw.ot.pairwise` reads them. They are read once for many calls."""
-        features_only = alpha == 0
-        if (level, features_only) not in self._compared:
-            graphs = read_graphs(self.refined_training_graphs(level), features_only=features_only)
-            self._compared[level, features_only] = graphs
-        return self._compared[level, features_only]
-
-    def _refined(self, x: Tensor, edge_index: Tensor, level: int) -> Tensor:
-        refined = refined_features(x.cpu(), edge_index.cpu(), level, discrete=self.config.discrete)
-        return refined.to(x.device)
+        key = (kind.nodes, kind.alpha == 0)
+        if key not in self._compared:
+            self._compared[key] = read_graphs(self.described_training_graphs(kind.nodes), features_only=key[1])
+        return self._compared[key]
 
 
 def _combined(distances: Tensor, rate: Tensor, coefficients: Tensor) -> Tensor:

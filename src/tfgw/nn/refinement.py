@@ -1,4 +1,4 @@
-"""Node features that describe the neighbourhood, without parameters: Weisfeiler–Lehman labels and averaged features.
+"""Node features that describe the neighbourhood, without parameters: Weisfeiler–Lehman labels, averaged features.
 
 Shervashidze, Schweitzer, van Leeuwen, Mehlhorn, Borgwardt: Weisfeiler–Lehman Graph Kernels. JMLR 2011.
 Togninalli, Ghisu, Llinares-López, Rieck, Borgwardt: Wasserstein Weisfeiler–Lehman Graph Kernels. NeurIPS 2019.
@@ -95,6 +95,12 @@ def averaged_features(x: Tensor, edge_index: Tensor, num_steps: int) -> Tensor:
         mean = torch.zeros_like(last).index_add_(0, target, last[source]) / neighbours.clamp_min(1)
         levels.append(torch.where(neighbours > 0, (last + mean) / 2, last))
     return torch.cat(levels, dim=1)
+
+
+def averaged_degrees(edge_index: Tensor, num_nodes: int, num_steps: int) -> Tensor:
+    """Return log(1 + degree) of each node, averaged over neighbours as by :func:`averaged_features`."""
+    degrees = degree(edge_index[1], num_nodes, dtype=torch.float64)
+    return averaged_features(degrees.log1p()[:, None], edge_index, num_steps)
 
 
 def _scrambled(numbers: np.ndarray) -> np.ndarray:

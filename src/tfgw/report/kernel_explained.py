@@ -53,10 +53,9 @@ def _part(subjects: Subjects, number: int, why: str, drawing: DrawnGraph, graphs
     near = _nearest(found, graphs)
     beside = f"The graph and its nearest training graphs: {', '.join(graphs.title(i) for i in near)}."
     most, kind = int(found.training_graphs[0]), int(found.kinds[0].abs().argmax())
-    level, alpha = graphs.model.config.distances[kind]
     plan = (
         f"Matching with training graph {graphs.title(most)}, which contributes most ({float(found.templates[0]):+.3g}),"
-        f" for level {level} and α = {alpha:g}."
+        f" for {graphs.model.config.distances[kind]}."
     )
     blocks: list[Table | Plot | Text] = [
         Plot(f"{prefix}-nodes", draw_nodes(drawing, found), f"Graph {name}. {nodes}", nodes, _nodes(drawing, found)),
@@ -75,9 +74,9 @@ def _part(subjects: Subjects, number: int, why: str, drawing: DrawnGraph, graphs
 
 
 def _relative(found: Explanation, graphs: TrainingGraphs) -> np.ndarray:
-    """Return the distances to all training graphs relative to their mean distance, averaged over kinds, ``(N,)``."""
+    """Return the distances to all training graphs relative to their mean distance, a weighted mean, ``(N,)``."""
     mean = graphs.model.mean_distances.T.clamp_min(1e-300)
-    return np.asarray((found.training_distances / mean).mean(1).numpy())
+    return np.asarray((found.training_distances / mean @ graphs.model.weights).numpy())
 
 
 def _nearest(found: Explanation, graphs: TrainingGraphs) -> list[int]:
@@ -98,7 +97,7 @@ def _draw_nearest(drawing: DrawnGraph, near: list[int], found: Explanation, grap
 
 
 def _distances(near: list[int], found: Explanation, graphs: TrainingGraphs) -> Table:
-    kinds = [f"level {level}, α = {alpha:g}" for level, alpha in graphs.model.config.distances]
+    kinds = map(str, graphs.model.config.distances)
     relative = _relative(found, graphs)
     rows = [
         [

@@ -10,11 +10,12 @@ from torch import Tensor
 from tfgw.datasets import GraphDataset
 from tfgw.explanations.explained_score import score_weights
 from tfgw.nn import KernelModel
+from tfgw.nn.graph_distance import NodeDescription
 from tfgw.nn.threads import networks_on_one_thread, solver_threads
 from tfgw.ot import pairwise
 from tfgw.train import Task
 from tfgw.train.evaluate import BATCH_SIZE, evaluation_mode, store_for
-from tfgw.train.kernel_pipeline import refined_graphs
+from tfgw.train.kernel_pipeline import with_description
 
 LANDMARKS, LANDMARK_PAIRS = 100, 400_000
 """Maximum number of training graphs whose distances are coordinates of the map, and of pairs to solve for it."""
@@ -59,7 +60,7 @@ def read_kernel(model: KernelModel, prepared: Mapping[str, GraphDataset], task: 
     count = min(LANDMARKS, model.num_graphs, max(16, LANDMARK_PAIRS // max(1, total)))
     landmarks = np.linspace(0, model.num_graphs - 1, count).round().astype(int).tolist()
     levels, alpha = model.config.levels, model.config.alphas[-1]
-    level = levels[(len(levels) - 1) // 2]
+    nodes = NodeDescription(levels[(len(levels) - 1) // 2])
     training_part = next((name for name, dataset in prepared.items() if _is_training_set(model, dataset)), None)
     outputs, influences = [], []
     for name, dataset in prepared.items():
@@ -74,10 +75,10 @@ def read_kernel(model: KernelModel, prepared: Mapping[str, GraphDataset], task: 
         influences.append(_applied(model, dataset[:: _step(dataset)], task)[1])
     influence = torch.cat(influences)
     with networks_on_one_thread():
-        others = refined_graphs(map(model.training_graph, landmarks), level, discrete=model.config.discrete)
+        others = with_description(map(model.training_graph, landmarks), nodes, discrete=model.config.discrete)
         columns = [
             pairwise(
-                refined_graphs(dataset, level, discrete=model.config.discrete),
+                with_description(dataset, nodes, discrete=model.config.discrete),
                 others,
                 alpha=alpha,
                 canonical=False,  # preprocessing does it
@@ -86,7 +87,7 @@ def read_kernel(model: KernelModel, prepared: Mapping[str, GraphDataset], task: 
             ).numpy()
             for dataset in prepared.values()
         ]
-    view = KernelView(landmarks, level, alpha, influence.mean(0).numpy(), len(influence), training_part)
+    view = KernelView(landmarks, nodes.level, alpha, influence.mean(0).numpy(), len(influence), training_part)
     return KernelOutputs(outputs, columns, view)
 
 
@@ -116,8 +117,8 @@ def _influence(model: KernelModel, distances: list[Tensor], task: Task) -> Tenso
     outputs = model.config.out_channels
     weights = torch.stack([score_weights(task, outputs, target) for target in range(outputs)])
     total = torch.zeros(len(distances[0]), outputs, model.num_graphs, dtype=torch.float64)
-    kinds = zip(distances, model.rates, model.coefficients.detach(), model.mean_distances, strict=True)
-    for kind, rate, coefficients, mean in kinds:
+    coefficients = model.weights[:, None, None] * model.coefficients.detach()
+    for kind, rate, factors, mean in zip(distances, model.rates, coefficients, model.mean_distances, strict=True):
         change = torch.exp(-rate * kind) - torch.exp(-rate * mean)
-        total += change[:, None] * (coefficients @ weights.T).T
-    return (model.factor / len(distances) * total).abs()
+        total += change[:, None] * (factors @ weights.T).T
+    return (model.factor * total).abs()

@@ -29,6 +29,9 @@ def overview(subjects: Subjects, options: Mapping[str, Any]) -> Section:
         Table(["part", "graphs", "nodes", "mean nodes"], rows, "Graphs"),
         Table(["model", ""], model, "Model"),
     ]
+    if isinstance(machine := subjects.trained.model, KernelModel):
+        kinds = zip(map(str, machine.config.distances), machine.weights.tolist(), machine.rates.tolist(), strict=True)
+        tables.append(Table(["distance", "weight", "γ"], [list(kind) for kind in kinds], "Distances"))
     if chosen:
         tables.append(Table(["option", "value"], chosen, "Training options"))
     return Section("what", "Overview", tables)

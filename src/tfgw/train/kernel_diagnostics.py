@@ -9,11 +9,12 @@ from torch_geometric.data import Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.nn import KernelModel
+from tfgw.nn.graph_distance import GraphDistance
 from tfgw.nn.threads import networks_on_one_thread, solver_threads
 from tfgw.ot.pair_details import pair_details
 from tfgw.train.batches import Batch
 from tfgw.train.evaluate import BATCH_SIZE, evaluation_mode, store_for
-from tfgw.train.kernel_pipeline import refined_graphs
+from tfgw.train.kernel_pipeline import with_description
 
 CHECKED = 64
 """Maximum number of training graphs to compare with."""
@@ -44,21 +45,22 @@ def kernel_diagnosis(
         chosen = [model.training_graph(number) for number in checked_training_graphs(model)]
         batches = list(store_for(model, prepared).in_order(BATCH_SIZE))
         kinds = [
-            _of_kind(model, batches, chosen, level, alpha, n_starts=n_starts, lower_bounds=lower_bounds)
-            for level, alpha in model.config.distances
+            _of_kind(model, batches, chosen, kind, n_starts=n_starts, lower_bounds=lower_bounds)
+            for kind in model.config.distances
         ]
         return joined(kinds, 1)
 
 
 def _of_kind(
-    model: KernelModel, batches: list[Batch], chosen: list[Data], level: int, alpha: float, **options: Any
+    model: KernelModel, batches: list[Batch], chosen: list[Data], kind: GraphDistance, **options: Any
 ) -> ot.Diagnosis:
-    others = refined_graphs(chosen, level, discrete=model.config.discrete)
+    others = with_description(chosen, kind.nodes, discrete=model.config.discrete)
     found = [
         pair_details(
-            model.refined_batch(level, **batch.inputs),
+            model.described_batch(kind.nodes, **batch.inputs),
             others,
-            alpha=alpha,
+            alpha=kind.alpha,
+            node_cost=kind.node_cost,
             num_threads=solver_threads(model.num_threads) or None,
             **options,
         ).diagnosis

@@ -21,12 +21,15 @@ def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
         *(tensors[f"graph_{name}"] for name in ("x", "edge_index", "batch")),
         *(tensors.get(f"graph_{name}") for name in ("edge_weight", "node_weights")),
     )
-    fitted = {name: tensors[name] for name in ("rates", "coefficients", "factor", "mean_distances", "left_out")}
+    fitted = {
+        name: tensors[name] for name in ("rates", "weights", "coefficients", "factor", "mean_distances", "left_out")
+    }
     coefficients = fitted["coefficients"]
     count, nodes, edges = len(config.distances), len(graphs.batch), graphs.edge_index.shape[-1]
     expected = {
         "coefficients": (count, *coefficients.shape[1:2], config.out_channels),
         "rates": (count,),
+        "weights": (count,),
         "factor": (),
         "mean_distances": (count, *coefficients.shape[1:2]),
         "left_out": (*coefficients.shape[1:2], config.out_channels),

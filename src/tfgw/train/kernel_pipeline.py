@@ -1,9 +1,10 @@
 """Train a kernel machine: compute distances between all training graphs and fit a ridge regression to each kind.
 
-train_kernel: graphs ─ preprocessing ─▶ refined nodes ─ ot.pairwise ─▶ distances ─ kernel_ridge ─▶ KernelModel
+train_kernel: graphs ─ preprocessing ─▶ described nodes ─ ot.pairwise ─▶ distances ─ kernel_ridge ─▶ KernelModel
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -13,10 +14,11 @@ from torch_geometric.data import Batch, Data
 
 from tfgw import ot
 from tfgw.datasets import GraphDataset
+from tfgw.nn.graph_distance import GraphDistance, NodeDescription
 from tfgw.nn.kernel_model import KernelConfig, KernelModel, StackedGraphs
-from tfgw.nn.refinement import disjoint_union, refined_features
+from tfgw.nn.refinement import disjoint_union
 from tfgw.nn.threads import one_thread
-from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, sharpness
+from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights, sharpness
 from tfgw.train.tasks import Task
 
 MAX_GRAPHS = 5000
@@ -30,8 +32,8 @@ AUTO_NODES = 125_000
 """Maximum number of nodes of all training graphs for which ``tfgw train`` chooses a kernel machine. The time to compare
 all pairs grows with its square; two cores take a few minutes (docs/recipe.md)."""
 
-Distances = Callable[[list[Data], float], Tensor]
-"""Function that returns the distances between all graphs with refined features, for an α."""
+Distances = Callable[[list[Data], GraphDistance], Tensor]
+"""Function that returns the distances of a kind between all graphs, whose nodes have the features of this kind."""
 
 
 class KernelTraining(NamedTuple):
@@ -78,10 +80,11 @@ def train_kernel(
     if task not in ("classification", "regression"):
         raise ValueError(f"task: a kernel machine learns classes or values, got {task!r}")
 
-    def solved(refined: list[Data], alpha: float) -> Tensor:
+    def solved(described: list[Data], kind: GraphDistance) -> Tensor:
         return ot.pairwise(
-            refined,
-            alpha=alpha,
+            described,
+            alpha=kind.alpha,
+            node_cost=kind.node_cost,
             canonical=False,  # preprocessing does it
             n_starts=config.n_starts,
             device=device,
@@ -92,19 +95,19 @@ def train_kernel(
     targets = _targets(graphs.y, config.out_channels, task).to(device)
     counted = None if weights is None else weights.double().to(device)
     fits, means = [], []
-    for level in config.levels:
-        refined = refined_graphs(graphs, level, discrete=config.discrete)
-        for alpha in config.alphas:
-            found = (distances or solved)(refined, alpha).to(device)
-            fits.append(fit_ridge(found, targets, counted).cpu())
-            means.append(found.mean(0).cpu())
-    left_out = torch.stack([fit.left_out for fit in fits]).mean(0)
+    for kind, described in described_graphs(graphs, config):
+        found = (distances or solved)(described, kind).to(device)
+        fits.append(fit_ridge(found, targets, counted).cpu())
+        means.append(found.mean(0).cpu())
+    shares = mixture_weights(fits)
+    left_out = (shares[:, None, None] * torch.stack([fit.left_out for fit in fits])).sum(0)
     with one_thread():
         factor = sharpness(left_out, graphs.y) if task == "classification" else 1.0
     model = KernelModel(
         config,
         _stacked(list(graphs)),
         rates=torch.tensor([fit.rate for fit in fits], dtype=torch.float64),
+        weights=shares,
         coefficients=torch.stack([fit.coefficients for fit in fits]),
         factor=torch.tensor(factor, dtype=torch.float64),
         mean_distances=torch.stack(means),
@@ -144,13 +147,22 @@ def is_discrete(graphs: GraphDataset) -> bool:
     return all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in graphs)
 
 
-def refined_graphs(graphs: Iterable[Data], level: int, *, discrete: bool) -> list[Data]:
-    """Return all graphs with the refined features of a level; see :func:`tfgw.nn.refinement.refined_features`."""
+def described_graphs(graphs: Iterable[Data], config: KernelConfig) -> Iterator[tuple[GraphDistance, list[Data]]]:
+    """Yield each distance of a machine, and all graphs with the features that it compares."""
+    given = list(graphs)
+    for nodes, kinds in groupby(config.distances, key=lambda kind: kind.nodes):
+        described = with_description(given, nodes, discrete=config.discrete)
+        for kind in kinds:
+            yield kind, described
+
+
+def with_description(graphs: Iterable[Data], nodes: NodeDescription, *, discrete: bool) -> list[Data]:
+    """Return all graphs with the features of a description."""
     given = list(graphs)
     if not given:
         return []
     x, edge_index, sizes = disjoint_union(given)
-    x = refined_features(x, edge_index, level, discrete=discrete)
+    x = nodes.features(x, edge_index, discrete=discrete)
     return [_with_features(graph, part) for graph, part in zip(given, x.split(sizes), strict=True)]
 
 
