@@ -159,6 +159,17 @@ def test_a_cache_changes_nothing(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("*.keys.npy"))) == tables
 
 
+def test_standardised_features_are_compared_for_the_training_graphs_alone(tmp_path: Path) -> None:
+    graphs, names = rings_and_stars(24)
+    model = TFGWKernelClassifier(**SMALL)
+    model.precompute(graphs, tmp_path)
+    assert {path.parent.parent.name for path in tmp_path.rglob("*.keys.npy")} == {"fgw-euclidean-alpha=0-starts=1"}
+    model.fit(graphs[:16], names[:16])
+    assert len({path.parent.parent.name for path in tmp_path.rglob("*.keys.npy")}) == 3
+    plain = TFGWKernelClassifier(**SMALL).fit(graphs[:16], names[:16])
+    np.testing.assert_allclose(model.predict_proba(graphs), plain.predict_proba(graphs), rtol=1e-12)
+
+
 def test_regression_of_several_values(tmp_path: Path) -> None:
     graphs, _ = molecules(120)
     targets = np.array([[float(g.num_nodes), float(g.x[:, 2].mean())] for g in graphs])

@@ -76,13 +76,17 @@ class KernelMachine(SavedModel, GraphEstimator):
     def precompute(self, X: Any, cache: str | os.PathLike[str]) -> None:
         """Compute the distances between all graphs ``X`` and store them in the folder ``cache``. No targets are needed.
 
-        Estimators that are fitted on some of these graphs with the same ``cache`` reuse the distances.
+        Estimators that are fitted on some of these graphs with the same ``cache`` reuse the distances. Standardised
+        features depend on the training graphs, so that only the distances between degrees can be reused; others are
+        not computed.
         """
         self.cache = cache
         graphs = self._stack(self._learn_input(X))
-        prepared = self._learn_preprocessing(graphs)(graphs)
+        preprocessing = self._learn_preprocessing(graphs)
+        prepared = preprocessing(graphs)
         for kind, described in described_graphs(prepared, self._config(prepared, 1)):
-            self._cached(described, kind)
+            if kind.nodes.degrees or preprocessing.mean is None:
+                self._cached(described, kind)
 
     def _set_target(self, trained: TrainedModel, path: str | os.PathLike[str]) -> None:
         """Set the classes, or the scale of the targets, of a model that was loaded from ``path``."""
