@@ -50,7 +50,8 @@ nodes and edges by the formulas above with the slope w_di, and contributions are
 Features of level L describe the neighbourhood of radius L of a node (:mod:`tfgw.nn.refinement`): the feature cost of a
 node is the share of the levels 0 … L at which its neighbourhood differs from that of its match, or for real-valued
 features the squared difference of averages over these neighbourhoods. It is attributed to the node in the centre,
-although a neighbour may be the cause.
+although a neighbour may be the cause. In distances between degrees, degrees are the features of nodes, and the cost is
+their difference itself.
 """
 
 from tfgw.explanations.explainer_algorithm import MaskableModel, TFGWExplainer
