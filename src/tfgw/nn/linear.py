@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, constant_pad_nd, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
 from tfgw.nn import norm_kernels
@@ -47,6 +48,7 @@ class _LinearOfRows(torch.autograd.Function):
         return linear(x, weight, bias)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (grad,), (x, weight) = grads, ctx.saved_tensors
         return grad @ weight if ctx.needs_input_grad[0] else None, grad.T @ x, norm_kernels.column_sums(grad)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.kernels import norm_kernel
@@ -86,6 +87,7 @@ class FusedNorm(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, nodes, weight, out, statistics = ctx.saved_tensors
         grad = grads[0] if grads[0].stride(1) == 1 else grads[0].contiguous()
