@@ -45,6 +45,10 @@ def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
             raise RuntimeError(f"{name}: {tensor.dtype} of shape {tuple(tensor.shape)} in a kernel machine")
     if not torch.equal(graphs.batch.unique_consecutive(), torch.arange(coefficients.shape[1])):
         raise RuntimeError("graphs without nodes or coefficients")
+    if float(fitted["rates"].min()) < 0 or float(fitted["weights"].min()) < 0:
+        raise ValueError("a negative rate or weight of a distance")
+    if abs(float(fitted["weights"].sum()) - 1) > 1e-9:
+        raise ValueError("weights of distances that do not sum to 1")
     if edges and not 0 <= int(graphs.edge_index.min()) <= int(graphs.edge_index.max()) < nodes:
         raise ValueError("an edge to a node that is not there")
     return KernelModel(config, graphs, **fitted)
