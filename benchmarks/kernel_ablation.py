@@ -45,10 +45,7 @@ def distances_of(name: str, data_dir: str | None) -> tuple[Distances, np.ndarray
     config = KernelConfig(
         in_channels=graphs.num_node_features, out_channels=len(np.unique(y)), discrete=is_discrete(graphs)
     )
-    found = {
-        kind: ot.pairwise(described, alpha=kind.alpha, node_cost=kind.node_cost, canonical=False)
-        for kind, described in described_graphs(graphs, config)
-    }
+    found = {kind: ot.pairwise(described, **kind.options) for kind, described in described_graphs(graphs, config)}
     return found, y
 
 

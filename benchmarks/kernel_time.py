@@ -29,7 +29,7 @@ def seconds_per_pair(graphs: list[Data], kind: GraphDistance, pairs: np.ndarray)
 
     def measure() -> float:
         begin = time.process_time()
-        ot.pairwise(known, alpha=kind.alpha, node_cost=kind.node_cost, canonical=False, num_threads=1, pairs=pairs)
+        ot.pairwise(known, **kind.options, num_threads=1, pairs=pairs)
         return time.process_time() - begin
 
     return min(measure(), measure()) / len(pairs)

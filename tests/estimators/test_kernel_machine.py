@@ -16,6 +16,8 @@ from tfgw.datasets import CanonicalOrder, GraphDataset
 from tfgw.estimators import TFGWClassifier, TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.nn.graph_distance import NodeDescription
 from tfgw.train import FileError, embeddings
+from tfgw.train.kernel_pipeline import train_kernel
+from tfgw.train.kernel_ridge import mixture_weights
 from tfgw.train.tensor_file import read_tensors, write_tensors
 
 SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}
@@ -107,14 +109,29 @@ def test_graphs_without_features() -> None:
     assert model.predict([nx.cycle_graph(14), nx.star_graph(13)]).tolist() == [0, 1]
 
 
-def test_degrees_tell_graphs_with_unknown_labels_apart() -> None:
-    """Stars of the size of a training ring have no label in common with any training graph, because of their centre."""
-    graphs = [nx.cycle_graph(n) for n in range(5, 17)] + [nx.star_graph(n) for n in (20, 23, 26, 29, 32, 35)]
-    labels = [0] * 12 + [1] * 6
-    model = TFGWKernelClassifier(levels=(0, 1), accelerator="cpu").fit(graphs, labels)
-    without = TFGWKernelClassifier(levels=(0, 1), accelerator="cpu", degrees=False).fit(graphs, labels)
-    assert [len(one.model_.config.distances) for one in (model, without)] == [6, 4]
-    assert [model.predict([nx.star_graph(n)])[0] for n in (14, 60)] == [1, 1]
+def test_similar_degrees_are_near_although_their_labels_differ() -> None:
+    """Complete graphs: at level 1 all nodes of graphs of different sizes have different labels."""
+    graphs = [nx.complete_graph(n) for n in (3, 4, 5, 7, 8, 12, 14, 15, 17, 18)]
+    targets = np.array([float(len(graph)) for graph in graphs])
+    options: dict[str, Any] = {"levels": (1,), "alphas": (0.0,), "accelerator": "cpu"}
+    model, without = (TFGWKernelRegressor(**options, degrees=degrees).fit(graphs, targets) for degrees in (True, False))
+    assert [len(one.model_.config.distances) for one in (model, without)] == [2, 1]
+    small, large = (model.predict([nx.complete_graph(n)])[0] for n in (6, 16))
+    assert large - small > 5
+    same = [without.predict([nx.complete_graph(n)])[0] for n in (6, 16)]  # up to the codes of labels
+    assert same[0] == pytest.approx(same[1], abs=0.01)
+
+
+def test_weights_are_those_of_what_each_machine_explains() -> None:
+    graphs, classes = molecules(21)
+    model = TFGWKernelClassifier(**SMALL)
+    known = [Data(x=g.x, edge_index=g.edge_index, y=int(c == "linked")) for g, c in zip(graphs, classes, strict=True)]
+    prepared = GraphDataset.from_graphs([CanonicalOrder()(graph) for graph in known], name="training")
+    config = model._config(prepared, 2)
+    training = train_kernel(prepared, config, task="classification")
+    assert torch.equal(training.model.weights, mixture_weights(training.fits))
+    model.fit(graphs, classes)
+    torch.testing.assert_close(model.model_.weights, training.model.weights)
 
 
 def test_weights_of_classes_move_the_decision() -> None:
@@ -240,6 +257,9 @@ def test_the_machine_remembers_how_it_was_trained() -> None:
     [
         {"rates": torch.ones(3, dtype=torch.float64)},
         {"weights": torch.ones(4, dtype=torch.float64)},
+        {"weights": torch.tensor([1.5, -0.5, 0, 0, 0, 0], dtype=torch.float64)},
+        {"weights": torch.full((6,), 0.5, dtype=torch.float64)},
+        {"rates": torch.full((6,), -1.0, dtype=torch.float64)},
         {"mean_distances": torch.ones(6, 13, dtype=torch.float64)},
         {"left_out": torch.ones(14, 3, dtype=torch.float64)},
         {"coefficients": torch.zeros(6, 13, 2, dtype=torch.float64)},

@@ -76,3 +76,14 @@ def test_degrees_are_averaged_over_neighbours() -> None:
     expected = [[one, (one + two) / 2], [two, (one + two) / 2], [one, (one + two) / 2], [0, 0]]
     np.testing.assert_allclose(averaged_degrees(edges, 4, 1).numpy(), expected)
     assert averaged_degrees(edges, 4, 0).shape == (4, 1)
+
+
+def test_degrees_do_not_depend_on_the_order_of_edges() -> None:
+    """Unrounded sums over four and more neighbours differ in the last bits."""
+    graph = nx.gnp_random_graph(40, 0.2, seed=0)
+    rng, found = np.random.default_rng(0), []
+    for _ in range(5):
+        order = rng.permutation(40)
+        pairs = rng.permutation([(order[a], order[b]) for a, b in graph.to_directed().edges])
+        found.append(averaged_degrees(torch.from_numpy(pairs.T.copy()), 40, 3)[order])
+    assert all(torch.equal(found[0], other) for other in found[1:])

@@ -27,8 +27,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
     real-valued features are averaged over neighbours. For each level of refinement and each α, a kernel ridge
     regression on exp(−γ FGW) learns the classes, and another one for each level compares the degrees of nodes. γ and
     the penalty λ minimise the leave-one-out error on the training graphs, which has a closed form. Class scores are a
-    weighted mean over all distances: a weight is the square of the share of the targets' variance that a distance
-    explains. There are no epochs, and the result is deterministic.
+    weighted mean over all distances: weights are proportional to the square of the share of the targets' variance that
+    a distance explains. There are no epochs, and the result is deterministic.
 
     On small and medium datasets, this is the most accurate model of the package (docs/recipe.md). A network
     (:class:`TFGWClassifier`) predicts faster, has a few interpretable templates, and can be trained on any number of
@@ -39,8 +39,9 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         levels: Levels of refinement. Each level is a number of refinement steps.
         alphas: Trade-offs between features (0) and structure (1). If ``None``, 0 and 0.5; 0 alone if comparing the
             structures of all pairs would take more than a few minutes (thousands of graphs).
-        degrees: Whether to compare graphs by the degrees of their nodes, too. Like features, degrees are averaged over
-            neighbours; their cost is the Euclidean distance, without structure.
+        degrees: Whether to compare graphs by the degrees of their nodes, too, at all levels. The feature of a node is
+            log(1 + degree), without edge weights, averaged over neighbours like real-valued features; the cost is the
+            Euclidean distance, without structure.
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features
@@ -48,7 +49,7 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         max_graphs: Maximum number of training graphs. If there are more, a random sample is used, with a warning.
         class_weight: Weights of the classes, as in :class:`TFGWClassifier`.
         cache: Folder that stores distances between training graphs; ``None`` stores none. See :meth:`precompute`.
-        accelerator: Device of the solver: ``"cpu"``, ``"cuda"`` or ``"auto"``.
+        accelerator: Device of the solver: ``"cpu"``, ``"cuda"`` or ``"auto"``. Degrees are compared on the CPU.
         num_threads: Number of solver threads; ``None`` follows :func:`torch.get_num_threads`.
         random_state: Random seed for sampling ``max_graphs`` graphs.
         verbose: Whether to show progress bars.
@@ -57,7 +58,7 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         classes_: The labels.
         model_: The trained :class:`tfgw.nn.KernelModel`.
         loo_score_: Leave-one-out accuracy: each training graph is classified by a machine trained without it. The value
-            is slightly optimistic, because γ, λ and the preprocessing depend on all training graphs.
+            is slightly optimistic, because γ, λ, the weights and the preprocessing depend on all training graphs.
         training_indices_: Index in ``X`` of each training graph; explanations refer to training graphs by position. Not
             known for a machine that was loaded from a file.
         n_features_in_: Number of node features; 0 for graphs without features.

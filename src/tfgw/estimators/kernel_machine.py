@@ -158,9 +158,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         def compute() -> DistanceTable:
             matrix = ot.pairwise(
                 list(unique.values()),
-                alpha=kind.alpha,
-                node_cost=kind.node_cost,
-                canonical=False,  # preprocessing does it
+                **kind.options,
                 n_starts=self.n_starts,
                 device=device_of(self.accelerator),
                 num_threads=self.num_threads,

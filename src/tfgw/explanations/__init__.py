@@ -41,7 +41,8 @@ Features are the outputs of the encoder, so the contribution of a node includes 
 
     Σ_di a_di exp(−γ_d d_di),
 
-a sum of functions of one distance each. The integrated gradient of a distance is therefore
+where a_di includes the weight of the distance and the factor of all scores. It is a sum of functions of one distance
+each. The integrated gradient of a distance is therefore
 
     c_di = a_di (exp(−γ_d d_di) − exp(−γ_d d⁰_di)) = w_di (d_di − d⁰_di),
 
@@ -50,8 +51,8 @@ nodes and edges by the formulas above with the slope w_di, and contributions are
 Features of level L describe the neighbourhood of radius L of a node (:mod:`tfgw.nn.refinement`): the feature cost of a
 node is the share of the levels 0 … L at which its neighbourhood differs from that of its match, or for real-valued
 features the squared difference of averages over these neighbourhoods. It is attributed to the node in the centre,
-although a neighbour may be the cause. In distances between degrees, degrees are the features of nodes, and the cost is
-their difference itself.
+although a neighbour may be the cause. In distances between degrees, the averages of log(1 + degree) over these
+neighbourhoods are the features of nodes, and Fᵢ is the Euclidean distance without the square.
 """
 
 from tfgw.explanations.explainer_algorithm import MaskableModel, TFGWExplainer

@@ -174,7 +174,7 @@ def _costs(
             model.described_training_graphs(kind.nodes),
             found[number].plans,
             alpha=kind.alpha,
-            is_squared=kind.node_cost == "squared_euclidean",
+            node_cost=kind.node_cost,
             slopes=shares.slopes[number],
             reference=start[number],
             listed=listed,

@@ -36,7 +36,7 @@ def weighted_costs(
     plans: PlanEntries,
     *,
     alpha: float,
-    is_squared: bool = True,
+    node_cost: str = "squared_euclidean",
     slopes: Tensor,
     reference: Tensor,
     listed: Tensor,
@@ -48,7 +48,7 @@ def weighted_costs(
         others: The other graphs.
         plans: The plan of each pair.
         alpha: Trade-off between features (0) and structure (1).
-        is_squared: Whether the cost between features is the squared Euclidean distance, or the distance itself.
+        node_cost: Cost between features: ``"squared_euclidean"`` or ``"euclidean"``.
         slopes: Weight of each distance, ``(num_others,)``.
         reference: Reference of each distance, ``(num_others,)``.
         listed: Indices of the other graphs that are listed separately, ``(K,)``.
@@ -56,7 +56,7 @@ def weighted_costs(
     n, count = len(graph.x), others.num_graphs
     h = node_weights(graph)
     group = torch.full((count,), len(listed)).index_copy_(0, listed, torch.arange(len(listed)))
-    features = (1 - alpha) * _feature_costs(graph, others, plans, is_squared=is_squared)
+    features = (1 - alpha) * _feature_costs(graph, others, plans, node_cost)
     sums = torch.zeros(len(listed) + 1, n * n, dtype=torch.float64)
     structure_reference = torch.zeros(count, dtype=torch.float64)
     if alpha > 0:
@@ -107,7 +107,7 @@ def _first_nodes(graphs: GraphBatch) -> tuple[Tensor, Tensor]:
     return sizes, sizes.cumsum(0) - sizes
 
 
-def _feature_costs(graph: GraphBatch, others: GraphBatch, plans: PlanEntries, *, is_squared: bool) -> Tensor:
+def _feature_costs(graph: GraphBatch, others: GraphBatch, plans: PlanEntries, node_cost: str) -> Tensor:
     """Return Fᵢ = Σₐ Tᵢₐ ‖fᵢ − f̄ₐ‖² (or ‖fᵢ − f̄ₐ‖) of each node for each other graph, ``(num_others, n)``."""
     first = _first_nodes(others)[1]
     costs = torch.zeros(others.num_graphs, len(graph.x), dtype=torch.float64)
@@ -115,7 +115,7 @@ def _feature_costs(graph: GraphBatch, others: GraphBatch, plans: PlanEntries, *,
     for begin in range(0, len(plans.mass), step):
         pair, row, column, mass = (field[begin : begin + step] for field in plans)
         cost = (graph.x[row] - others.x[first[pair] + column]).square().sum(1)
-        costs.index_put_((pair, row), mass * (cost if is_squared else cost.sqrt()), accumulate=True)
+        costs.index_put_((pair, row), mass * (cost.sqrt() if node_cost == "euclidean" else cost), accumulate=True)
     return costs
 
 

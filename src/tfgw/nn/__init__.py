@@ -8,6 +8,7 @@
 
 from tfgw.nn.encoders import Encoder, GINEncoder
 from tfgw.nn.ensemble import Ensemble
+from tfgw.nn.graph_distance import GraphDistance, NodeDescription
 from tfgw.nn.kernel_model import KernelConfig, KernelModel
 from tfgw.nn.models import GINModel, TFGWConfig, TFGWModel
 from tfgw.nn.projections import project_simplex
@@ -21,8 +22,10 @@ __all__ = [
     "Ensemble",
     "GINEncoder",
     "GINModel",
+    "GraphDistance",
     "KernelConfig",
     "KernelModel",
+    "NodeDescription",
     "TFGWConfig",
     "TFGWModel",
     "TFGWPooling",

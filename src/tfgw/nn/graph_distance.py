@@ -1,6 +1,6 @@
 """The distances of a kernel machine: what describes the nodes, and the trade-off between them and the structure."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -53,6 +53,11 @@ class GraphDistance(NamedTuple):
         Degrees have long tails, which a squared cost would exaggerate.
         """
         return "euclidean" if self.nodes.degrees else "squared_euclidean"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of :func:`tfgw.ot.pairwise` for graphs with described nodes, which are in canonical order."""
+        return {"alpha": self.alpha, "node_cost": self.node_cost, "canonical": False}
 
     def __str__(self) -> str:
         kind = "degrees" if self.nodes.degrees else f"α = {self.alpha:g}"

@@ -181,9 +181,7 @@ class KernelModel(nn.Module):
             ot.pairwise(
                 given[kind.nodes],
                 self.compared_training_graphs(kind),
-                alpha=kind.alpha,
-                node_cost=kind.node_cost,
-                canonical=False,  # preprocessing does it
+                **kind.options,
                 n_starts=self.config.n_starts,
                 num_threads=solver_threads(self.num_threads) or None,
             )

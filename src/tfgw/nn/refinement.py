@@ -15,6 +15,8 @@ from torch_geometric.utils import degree
 
 CODE_BITS = 32
 """Number of features that encode a label."""
+ROUNDING = 2**32
+"""Averaged degrees are multiples of the reciprocal."""
 
 
 def disjoint_union(graphs: Sequence[Data]) -> tuple[Tensor, Tensor, list[int]]:
@@ -98,9 +100,13 @@ def averaged_features(x: Tensor, edge_index: Tensor, num_steps: int) -> Tensor:
 
 
 def averaged_degrees(edge_index: Tensor, num_nodes: int, num_steps: int) -> Tensor:
-    """Return log(1 + degree) of each node, averaged over neighbours as by :func:`averaged_features`."""
+    """Return log(1 + degree) of each node, averaged over neighbours as by :func:`averaged_features`.
+
+    Values are rounded, because the last bits of a mean depend on the order of the neighbours: nodes with the same
+    neighbourhood must be equal for distances to be 0.
+    """
     degrees = degree(edge_index[1], num_nodes, dtype=torch.float64)
-    return averaged_features(degrees.log1p()[:, None], edge_index, num_steps)
+    return averaged_features(degrees.log1p()[:, None], edge_index, num_steps).mul(ROUNDING).round() / ROUNDING
 
 
 def _scrambled(numbers: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Explanations of the predictions of a kernel machine for a few graphs."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,11 +28,11 @@ def kernel_explained(subjects: Subjects, chosen: dict[int, str], drawings: Drawi
     """One part per graph."""
     text = (
         "A score is an exact sum: the score of the reference, and the contributions of all training graphs, each"
-        " divided into structure and features, and among nodes and edges. The reference is the mean distance of the"
-        " training graphs to each of them. A training graph of the class supports it if the graph is nearer than usual."
-        " Blue supports the class, orange opposes it. The features of a node describe its neighbourhood, so the share"
-        " of a node may be caused by its neighbours. The score of a class is its output minus the mean of the others;"
-        " for two classes, it is the log-odds."
+        " divided into structure and features (degrees count as features), and among nodes and edges. The"
+        " reference is the mean distance of the training graphs to each of them. A training graph of the class"
+        " supports it if the graph is nearer than usual. Blue supports the class, orange opposes it. The features"
+        " of a node describe its neighbourhood, so the share of a node may be caused by its neighbours. The score"
+        " of a class is its output minus the mean of the others; for two classes, it is the log-odds."
     )
     graphs = TrainingGraphs(subjects, drawings)
     if any(subjects.part[number] == graphs.view.training_part for number in chosen):
@@ -75,8 +76,10 @@ def _part(subjects: Subjects, number: int, why: str, drawing: DrawnGraph, graphs
 
 def _relative(found: Explanation, graphs: TrainingGraphs) -> np.ndarray:
     """Return the distances to all training graphs relative to their mean distance, a weighted mean, ``(N,)``."""
-    mean = graphs.model.mean_distances.T.clamp_min(1e-300)
-    return np.asarray((found.training_distances / mean @ graphs.model.weights).numpy())
+    mean = graphs.model.mean_distances.T
+    # A kind for which a training graph equals all others says nothing about what is near.
+    relative = found.training_distances / mean.masked_fill(mean == 0, math.inf)
+    return np.asarray((relative @ graphs.model.weights).numpy())
 
 
 def _nearest(found: Explanation, graphs: TrainingGraphs) -> list[int]:

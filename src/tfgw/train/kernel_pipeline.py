@@ -83,9 +83,7 @@ def train_kernel(
     def solved(described: list[Data], kind: GraphDistance) -> Tensor:
         return ot.pairwise(
             described,
-            alpha=kind.alpha,
-            node_cost=kind.node_cost,
-            canonical=False,  # preprocessing does it
+            **kind.options,
             n_starts=config.n_starts,
             device=device,
             num_threads=num_threads,

@@ -5,7 +5,7 @@ for graph i by a machine that was trained without it is ((H Y)_i − H_ii Y_i) /
 of K gives the leave-one-out error for every λ. The kernel of graph distances is not always positive definite; negative
 eigenvalues are dropped.
 
-For thousands of graphs, inverting A = K + λ for each λ is several times faster than a decomposition. The same
+For thousands of graphs, inverting A = K + λ for a few λ is several times faster than a decomposition. The same
 prediction is then Y_i − (A⁻¹ Y)_i / (A⁻¹)_ii. A λ for which A is not positive definite is not considered. The search
 starts from the best γ and λ for a part of the graphs, and goes to neighbouring values as long as the error decreases.
 
@@ -44,7 +44,7 @@ class RidgeFit(NamedTuple):
         coefficients: Coefficients of the kernel values, ``(num_graphs, num_targets)``.
         left_out: Leave-one-out predictions, ``(num_graphs, num_targets)``.
         error: Mean squared leave-one-out error.
-        explained: Share of the mean squared target that leave-one-out predictions explain: 1 − error / mean square, or
+        explained: Share of the variance of the targets that leave-one-out predictions explain: 1 − error / variance, or
             0 if that is negative.
     """
 
@@ -67,7 +67,7 @@ def fit_ridge(
 
     Args:
         distances: Distances between the training graphs ``(n, n)``, in double precision.
-        targets: Centred targets ``(n, num_targets)``.
+        targets: Targets ``(n, num_targets)``. Predictions shrink towards 0.
         weights: Sample weights ``(n,)``; ``None`` for equal weights.
         rates: Candidate values of γ, relative to the median distance.
     """
@@ -79,23 +79,23 @@ def fit_ridge(
     searched = [_decomposed(distances[few, few], targets[few], roots[few], rate) for rate in candidates]
     best = min(searched, key=lambda found: found.error)
     if len(targets) > LARGEST_DECOMPOSITION:
-        best = _inverted(distances, targets, roots, candidates, start=best) or _decomposed(
+        best = _search_by_inversion(distances, targets, roots, candidates, start=best) or _decomposed(
             distances, targets, roots, best.rate
         )
     elif step > 1:
         best = _decomposed(distances, targets, roots, best.rate)
-    total = float((targets * roots[:, None]).square().mean())
+    variance = _variance(targets, roots)
     return best._replace(
         coefficients=_shared(best.coefficients, distances <= SAME * scale),
-        explained=max(0.0, 1 - best.error / total) if total > 0 else 0.0,
+        explained=max(0.0, 1 - best.error / variance) if variance > 0 else 0.0,
     )
 
 
 def mixture_weights(fits: Sequence[RidgeFit]) -> Tensor:
     """Return the weight of each machine in a weighted mean of their predictions, ``(num_fits,)``.
 
-    Weights are proportional to the square of the share that a machine explains, and equal if no machine explains
-    anything. They depend on a few numbers only, so they do not overfit as fitted weights do.
+    Weights are proportional to the square of the share of the variance that a machine explains, and equal if no machine
+    explains anything. They depend on a few numbers only, so they do not overfit as fitted weights do.
     """
     squares = torch.tensor([fit.explained for fit in fits], dtype=torch.float64).square()
     total = squares.sum()
@@ -127,10 +127,17 @@ def _kernel(distances: Tensor, roots: Tensor, rate: float) -> Tensor:
     return (kernel + kernel.T) / 2
 
 
-def _inverted(
+def _variance(targets: Tensor, roots: Tensor) -> float:
+    """Return the weighted variance, averaged over targets. A constant prediction explains nothing of it."""
+    shares = roots.square()[:, None]
+    mean = (shares * targets).sum(0) / shares.sum()
+    return float((shares * (targets - mean).square()).mean())
+
+
+def _search_by_inversion(
     distances: Tensor, targets: Tensor, roots: Tensor, rates: Sequence[float], start: RidgeFit
 ) -> RidgeFit | None:
-    """Search from the γ and λ of ``start``. Return ``None`` if no λ makes the kernel positive definite."""
+    """Search from the γ and λ of ``start``. Return ``None`` if all matrices on the way are not positive definite."""
     found: dict[tuple[int, int], RidgeFit | None] = {}
 
     def error_at(place: tuple[int, int]) -> float:
