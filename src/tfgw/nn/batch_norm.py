@@ -96,13 +96,13 @@ class NormSequential(nn.Sequential):
         rows, modules = current_padding(), list(self)
         if rows is None:
             return super().forward(x)
-        is_done = False
+        skips_relu = False
         for module, following in zip(modules, [*modules[1:], None], strict=True):
-            if is_done:
-                is_done = False
+            if skips_relu:
+                skips_relu = False
             # Types must match exactly, because a subclass may compute something else.
             elif type(module) is BatchNorm and type(following) is nn.ReLU and module.has_kernel(x):
-                x, is_done = module.normalize_nodes(x, rows, relu=True), True
+                x, skips_relu = module.normalize_nodes(x, rows, relu=True), True
             else:
                 x = module(x)
         return x
@@ -110,7 +110,7 @@ class NormSequential(nn.Sequential):
 
 class _NormOfNodes(torch.autograd.Function):
     """Normalise with mean and variance of the nodes. Padding is set to the bias; if it were scaled like nodes of tiny
-    variance, it would grow from layer to layer. The same in PyTorch as :class:`tfgw.nn.norm_kernels.FusedNorm`."""
+    variance, it would grow from layer to layer. :class:`tfgw.nn.norm_kernels.FusedNorm` computes the same on a GPU."""
 
     @staticmethod
     def forward(

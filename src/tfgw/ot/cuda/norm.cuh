@@ -1,5 +1,5 @@
 // Batch normalisation of the nodes of a padded batch, and its derivative. Channels are independent, so a block has a few
-// of them and needs nothing from other blocks: one kernel instead of fifteen PyTorch operations on small matrices, each
+// of them and needs nothing from other blocks: one kernel instead of sixteen PyTorch operations on small matrices, each
 // of which takes longer to launch than to run. Sums are accumulated in float64, in an order that is always the same.
 #pragma once
 
