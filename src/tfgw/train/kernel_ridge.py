@@ -152,14 +152,18 @@ def _search_by_inversion(
     rate, penalty = rates.index(start.rate), PENALTIES.index(start.penalty)
     while penalty < len(PENALTIES) - 1 and math.isinf(error_at((rate, penalty))):
         penalty += 1
-    place = (rate, penalty)
-    while True:
-        rate, penalty = place
-        neighbours = [(rate, penalty - 1), (rate, penalty + 1), (rate - 1, penalty), (rate + 1, penalty)]
-        best = min([place, *neighbours], key=error_at)
-        if best == place:
-            return found[place]
-        place = best
+    # A smaller γ with a smaller λ gives a similar machine, so the best ones are on a diagonal.
+    directions = [(0, -1), (0, 1), (-1, 0), (1, 0), (-1, -1), (1, 1)]
+    tried = 0
+    while tried < len(directions):  # in the direction of the last success first, because every step inverts a matrix
+        step = directions[tried]
+        if error_at((rate + step[0], penalty + step[1])) < error_at((rate, penalty)):
+            rate, penalty = rate + step[0], penalty + step[1]
+            directions.insert(0, directions.pop(tried))
+            tried = 0
+        else:
+            tried += 1
+    return found[rate, penalty]
 
 
 def _inverse_fit(distances: Tensor, targets: Tensor, roots: Tensor, rate: float, penalty: float) -> RidgeFit | None:
