@@ -77,6 +77,9 @@ def test_report(capsys: pytest.CaptureFixture[str]) -> None:
     text = Path(found["report"]).read_text()
     assert "Graph 2: " in text
     assert "Influential training graphs" in text
+    machine = load_model("run/model.safetensors").model
+    assert machine.config.distances
+    assert all(str(kind) in text for kind in machine.config.distances)  # their weights in the overview
     assert "training history" not in text
 
 
