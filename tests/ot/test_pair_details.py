@@ -78,6 +78,16 @@ def test_other_costs_between_features(node_cost: str, seed: int) -> None:
         torch.testing.assert_close((mass * cost[row, column]).sum(), expected[pair // 3, pair % 3], **CLOSE)
 
 
+def test_distances_between_nested_labels_are_those_of_pairwise(seed: int) -> None:
+    own, others = graphs([5, 7], seed), graphs([3, 9, 4], seed + 1)
+    for data in (*own, *others):
+        coarse = (data.x[:, :1] * 2).round()
+        data.x = torch.cat([coarse, 100 * coarse + (data.x[:, 1:2] * 2).round()], dim=1)
+    options = {"alpha": 0.0, "node_cost": "hamming"}
+    details = pair_details(own, others, **options)
+    assert torch.equal(details.diagnosis.distances, ot.pairwise(own, others, canonical=False, **options))
+
+
 def test_plans_without_structure_are_between_the_original_nodes(seed: int) -> None:
     """The solver merges nodes with equal features; their mass is divided by their weights."""
     own, others = graphs([5, 7], seed), graphs([3, 9], seed + 1)

@@ -107,6 +107,40 @@ def test_other_costs_between_nodes(node_cost: str, metric: str) -> None:
             assert float(found[i, j]) == pytest.approx(pot.emd2([], [], cost), abs=1e-12)
 
 
+def nested_labels(sizes: tuple[int, ...] = (4, 9, 6, 1, 7, 12)) -> list[Data]:
+    """Random weights and labels in three columns, each of which refines the one before."""
+    rng = np.random.default_rng(0)
+    graphs = []
+    for n in sizes:
+        labels = np.cumsum([rng.integers(3, size=n) * 10**k for k in (4, 2, 0)], axis=0)
+        h = rng.random(n)
+        graphs.append(Data(x=torch.from_numpy(labels.T).double(), node_weights=torch.from_numpy(h / h.sum())))
+    return graphs
+
+
+@pytest.mark.parametrize("columns", [[0, 1, 2], [2], [0, 2], [2, 1, 0], [1, 2, 1]])
+def test_labels_have_the_optimal_value(columns: list[int]) -> None:
+    """Nested labels have a closed form; the last two cases are not nested."""
+    graphs = [Data(x=graph.x[:, columns], node_weights=graph.node_weights) for graph in nested_labels()]
+    found = pairwise(graphs, alpha=0, node_cost="hamming")
+    assert float(found.min()) == 0
+    assert float(found.max()) > 0.5
+    for i, j in zip(*np.triu_indices(len(graphs), 1), strict=True):
+        cost = pot.dist(graphs[i].x.numpy(), graphs[j].x.numpy(), metric="hamming")
+        expected = pot.emd2(graphs[i].node_weights.numpy(), graphs[j].node_weights.numpy(), cost)
+        assert float(found[i, j]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_nested_labels_do_not_depend_on_order_or_other_graphs() -> None:
+    graphs = nested_labels()
+    found = pairwise(graphs, alpha=0, node_cost="hamming", num_threads=2)
+    order = torch.tensor([3, 5, 0, 2])
+    some = [graphs[number] for number in order]
+    assert torch.equal(pairwise(some, graphs, alpha=0, node_cost="hamming", num_threads=1), found[order])
+    reversed_nodes = [Data(x=graph.x.flip(0), node_weights=graph.node_weights.flip(0)) for graph in graphs]
+    assert torch.equal(pairwise(reversed_nodes, alpha=0, node_cost="hamming"), found)
+
+
 def test_pot_reaches_the_same_values_on_average() -> None:
     """From the same start; both are local minima, of which there are few where features weigh most."""
     graphs = random_graphs(seed=3, sizes=(5, 8, 12, 9, 14, 6, 10, 7))

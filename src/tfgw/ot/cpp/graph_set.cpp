@@ -9,8 +9,8 @@
 namespace tfgw {
 namespace {
 
-// Pairs bounded per item of parallel work: a single bound takes less time than scheduling an item.
-constexpr int64_t kBoundsPerItem = 256;
+// Pairs without a solve per item of parallel work: a single one takes less time than scheduling an item.
+constexpr int64_t kQuickPairsPerItem = 256;
 
 }  // namespace
 
@@ -19,6 +19,7 @@ GraphSet::GraphSet(const BatchInput& in, double alpha, NodeCost node_cost, int t
   std::vector<Template> none;
   prepare(in_, TemplatesInput{0, 0, in_.features, nullptr, nullptr, nullptr, nullptr}, threads, graphs_, none);
   templates_.resize(graphs_.size());
+  if (node_cost_ == NodeCost::hamming) nested_labels_ = NestedLabels::of(graphs_, in_.features);
 }
 
 int64_t GraphSet::entries(int64_t b) const {
@@ -92,6 +93,21 @@ bool GraphSet::for_each_pair(const std::vector<GraphPair>& pairs, Purpose purpos
   return !interrupt.stopped();
 }
 
+// Writes compute(pair) for each pair.
+template <class Compute>
+bool GraphSet::for_each_quick_pair(const std::vector<GraphPair>& pairs, int threads, Interrupt& interrupt,
+                                   Compute compute, double* out) {
+  const int64_t count = int64_t(pairs.size());
+  const auto compute_some = [&](int64_t item) {
+    if (interrupt.poll()) return;
+    const int64_t last = std::min(count, (item + 1) * kQuickPairsPerItem);
+    for (int64_t p = item * kQuickPairsPerItem; p < last; ++p) out[p] = compute(pairs[p]);
+  };
+  parallel_for((count + kQuickPairsPerItem - 1) / kQuickPairsPerItem, threads, [&] { return compute_some; },
+               [&] { interrupt.poll(); });
+  return !interrupt.stopped();
+}
+
 // Solves each pair and calls use(solver, result, index of the pair).
 template <class Use>
 bool GraphSet::solve_pairs(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads,
@@ -110,6 +126,10 @@ bool GraphSet::solve_pairs(const std::vector<GraphPair>& pairs, const SolveOptio
 
 bool GraphSet::distances(const std::vector<GraphPair>& pairs, const SolveOptions& options, int threads,
                          Interrupt& interrupt, double* out) {
+  if (nested_labels_) {
+    const auto closed_form = [&](const GraphPair& pair) { return nested_labels_->distance(pair.tmpl, pair.graph); };
+    return for_each_quick_pair(pairs, threads, interrupt, closed_form, out);
+  }
   return solve_pairs(pairs, options, threads, interrupt,
                      [&](FgwSolver&, const PairResult& result, int64_t p) { out[p] = result.distance; });
 }
@@ -124,6 +144,8 @@ bool GraphSet::details(const std::vector<GraphPair>& pairs, const SolveOptions& 
     solver.write(shape, 0, plan);
     out[p].is_local_minimum = solver.is_local_minimum(result);
     out[p].result = result;
+    // The same bits as from `distances`.
+    if (nested_labels_) out[p].result.distance = nested_labels_->distance(pairs[p].tmpl, pairs[p].graph);
   };
   return solve_pairs(pairs, options, threads, interrupt, write);
 }
@@ -174,16 +196,10 @@ bool GraphSet::marginal_bounds(const std::vector<GraphPair>& pairs, int threads,
     parallel_for(size(), threads, [&] { return marginals_of; }, [] {});
   }
   const double alpha = in_.kind == StructureKind::none ? 0.0 : alpha_;
-  const int64_t count = int64_t(pairs.size());
-  const auto bound_some = [&](int64_t item) {
-    if (interrupt.poll()) return;
-    const int64_t last = std::min(count, (item + 1) * kBoundsPerItem);
-    for (int64_t p = item * kBoundsPerItem; p < last; ++p)
-      out[p] = marginal_bound(marginals_[pairs[p].tmpl], marginals_[pairs[p].graph], alpha);
+  const auto bound = [&](const GraphPair& pair) {
+    return marginal_bound(marginals_[pair.tmpl], marginals_[pair.graph], alpha);
   };
-  parallel_for((count + kBoundsPerItem - 1) / kBoundsPerItem, threads, [&] { return bound_some; },
-               [&] { interrupt.poll(); });
-  return !interrupt.stopped();
+  return for_each_quick_pair(pairs, threads, interrupt, bound, out);
 }
 
 }  // namespace tfgw

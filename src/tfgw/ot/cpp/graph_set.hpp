@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "fgw.hpp"
 #include "interrupt.hpp"
 #include "lower_bound.hpp"
+#include "nested_labels.hpp"
 #include "problem.hpp"
 
 namespace tfgw {
@@ -59,6 +61,9 @@ class GraphSet {
   bool for_each_pair(const std::vector<GraphPair>& pairs, Purpose purpose, int threads, Interrupt& interrupt,
                      MakeWorker make_worker);
   void prepare_templates(const std::vector<int64_t>& needed, Purpose purpose, int threads);
+  template <class Compute>
+  bool for_each_quick_pair(const std::vector<GraphPair>& pairs, int threads, Interrupt& interrupt, Compute compute,
+                           double* out);
   Template as_template(int64_t b) const;
   int64_t entries(int64_t b) const;  // stored for a template
   template <class Use>
@@ -72,6 +77,7 @@ class GraphSet {
   const NodeCost node_cost_;
   const int64_t kept_entries_;
   std::vector<Graph> graphs_;
+  std::optional<NestedLabels> nested_labels_;           // if they give the distances in closed form
   std::vector<std::unique_ptr<AsTemplate>> templates_;  // null if not cached
   std::vector<StructureProfiles> profiles_;             // of the graphs, after the first request for a bound
   std::vector<Profiles> marginals_;                     // likewise
