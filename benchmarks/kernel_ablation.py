@@ -21,7 +21,7 @@ from tfgw.nn import KernelConfig
 from tfgw.nn.graph_distance import GraphDistance
 from tfgw.paper.comparison import corrected_t_test
 from tfgw.train import Preprocessing
-from tfgw.train.kernel_pipeline import described_graphs, is_discrete
+from tfgw.train.kernel_pipeline import described_graphs, kernel_config
 from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights
 
 LAST = max(KernelConfig.levels)
@@ -42,9 +42,7 @@ def distances_of(name: str, data_dir: str | None) -> tuple[Distances, np.ndarray
     """Return the distances of each kind between all graphs, and the classes."""
     graphs, y = graphs_of(name, data_dir)
     graphs = Preprocessing.fit(graphs, canonical_order=False)(graphs)
-    config = KernelConfig(
-        in_channels=graphs.num_node_features, out_channels=len(np.unique(y)), discrete=is_discrete(graphs)
-    )
+    config = kernel_config(graphs, len(np.unique(y)), alphas=KernelConfig.alphas)
     found = {kind: ot.pairwise(described, **kind.options) for kind, described in described_graphs(graphs, config)}
     return found, y
 
@@ -70,10 +68,11 @@ def accuracies(distances: Distances, y: np.ndarray, fold: Fold) -> dict[str, flo
     found = {kind: held_out(one, y, fold) for kind, one in distances.items()}
     variants = {
         "complete": list(found.values()),
-        "no degrees": [held for kind, held in found.items() if not kind.nodes.degrees],
-        "degrees only": [held for kind, held in found.items() if kind.nodes.degrees],
+        "no degrees": [held for kind, held in found.items() if kind.nodes.kind != "degrees"],
+        "degrees only": [held for kind, held in found.items() if kind.nodes.kind == "degrees"],
         "no structure (α = 0 and degrees)": [held for kind, held in found.items() if kind.alpha == 0],
         "α = 0.5 only": [held for kind, held in found.items() if kind.alpha == 0.5],
+        f"no levels above {LAST}": [held for kind, held in found.items() if kind.nodes.level <= LAST],
         "no refinement (level 0)": [held for kind, held in found.items() if kind.nodes.level == 0],
         f"last level only (level {LAST})": [held for kind, held in found.items() if kind.nodes.level == LAST],
         "no averaging: the distance with the smallest leave-one-out error": [

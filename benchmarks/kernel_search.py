@@ -17,9 +17,8 @@ from recipe_runs import FOLDS, SPLIT_SEED, graphs_of
 from sklearn.model_selection import StratifiedKFold
 
 from tfgw import ot
-from tfgw.nn import KernelConfig
 from tfgw.train import Preprocessing
-from tfgw.train.kernel_pipeline import described_graphs, is_discrete
+from tfgw.train.kernel_pipeline import described_graphs, kernel_config
 from tfgw.train.kernel_ridge import fit_ridge
 
 
@@ -54,13 +53,7 @@ def main() -> None:
         begin = time.perf_counter()
         graphs, y = graphs_of(name, args.data_dir)
         graphs = Preprocessing.fit(graphs, canonical_order=False)(graphs)
-        config = KernelConfig(
-            in_channels=graphs.num_node_features,
-            out_channels=len(np.unique(y)),
-            discrete=is_discrete(graphs),
-            levels=tuple(args.levels),
-            alphas=tuple(args.alphas),
-        )
+        config = kernel_config(graphs, len(np.unique(y)), levels=args.levels, alphas=args.alphas)
         scores = {}
         for kind, described in described_graphs(graphs, config):
             found = ot.pairwise(described, **kind.options, device=args.device)

@@ -14,7 +14,7 @@ from tests.estimators.small import rings_and_stars
 from tfgw import load_model, ot
 from tfgw.datasets import CanonicalOrder, GraphDataset
 from tfgw.estimators import TFGWClassifier, TFGWKernelClassifier, TFGWKernelRegressor
-from tfgw.nn.graph_distance import NodeDescription
+from tfgw.nn.graph_distance import Description, NodeDescription
 from tfgw.train import FileError, embeddings
 from tfgw.train.kernel_pipeline import train_kernel
 from tfgw.train.kernel_ridge import mixture_weights
@@ -61,18 +61,22 @@ def test_scores_are_the_documented_sum() -> None:
     model = TFGWKernelClassifier(**SMALL).fit(graphs, classes)
     ordered, new = ([CanonicalOrder()(graph) for graph in part] for part in (graphs, others))
     expected = torch.zeros(5, 2, dtype=torch.float64)
-    kinds = [(0, 0.0, False), (0, 0.7, False), (2, 0.0, False), (2, 0.7, False), (0, 0.0, True), (2, 0.0, True)]
-    for number, (level, alpha, degrees) in enumerate(kinds):
-        nodes = NodeDescription(level, degrees)
+    costs = {"labels": "hamming", "codes": "squared_euclidean", "degrees": "euclidean"}
+    kinds: list[tuple[Description, int, float]] = [
+        *(("labels", 0, 0.0), ("codes", 0, 0.7), ("labels", 2, 0.0), ("codes", 2, 0.7)),
+        *(("degrees", 0, 0.0), ("degrees", 2, 0.0)),
+    ]
+    for number, (kind, level, alpha) in enumerate(kinds):
+        nodes = NodeDescription(kind, level)
 
         def described(graph: Data, nodes: NodeDescription = nodes) -> Data:
-            return Data(x=nodes.features(graph.x, graph.edge_index, discrete=True), edge_index=graph.edge_index)
+            return Data(x=nodes.features(graph.x, graph.edge_index), edge_index=graph.edge_index)
 
         distances = ot.pairwise(
             [described(g) for g in new],
             [described(g) for g in ordered],
             alpha=alpha,
-            node_cost="euclidean" if degrees else "squared_euclidean",
+            node_cost=costs[kind],
             canonical=False,
         )
         kernel = torch.exp(-model.model_.rates[number] * distances)
@@ -98,7 +102,7 @@ def test_renumbered_graphs_have_the_same_bits() -> None:
 def test_real_valued_features_are_standardised_and_averaged() -> None:
     graphs, names = rings_and_stars(24)
     model = TFGWKernelClassifier(**SMALL).fit(graphs[:16], names[:16])
-    assert not model.model_.config.discrete
+    assert model.model_.config.features == "averages"
     assert model.preprocessing_.mean is not None
     assert model.score(graphs[16:], names[16:]) == 1.0
 

@@ -20,7 +20,7 @@ from tfgw.datasets.canonical import reordered
 from tfgw.estimators import TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.explanations import MaskableModel, Reference, TFGWExplainer
 from tfgw.explanations import pair_costs as module
-from tfgw.nn.refinement import averaged_degrees, refined_features
+from tfgw.nn.refinement import averaged_degrees, label_codes, refined_labels
 
 SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}
 CLOSE = {"rtol": 0, "atol": 1e-9}
@@ -68,7 +68,7 @@ def test_weights_of_nodes_and_edges_and_real_values() -> None:
         graph.edge_weight = torch.from_numpy((one_way + one_way.T)[tuple(graph.edge_index.numpy())])
         graph.x = torch.from_numpy(rng.normal(size=(graph.num_nodes, 3)))
     model = TFGWKernelClassifier(**SMALL).fit(graphs[:11], classes[:11])
-    assert not model.model_.config.discrete
+    assert model.model_.config.features == "averages"
     for graph in graphs[11:]:
         check_sums(tfgw.explain(model, graph, top=4))
 
@@ -90,7 +90,7 @@ def test_contributions_by_hand() -> None:
         C[tuple(graph.edge_index)], C_bar[tuple(other.edge_index)] = 1, 1
         differ = (graph.x[:, None] != other.x).any(-1)
 
-        F, F_bar = (refined_features(g.x, g.edge_index, 0, discrete=True) for g in (graph, other))
+        F, F_bar = (label_codes(refined_labels(g.x, g.edge_index, 0)) for g in (graph, other))
         M = (F[:, None] - F_bar).square().sum(-1)
         assert ((M > 0.5) == differ).all()
         structure = [sum(T[i, p] * T[j, q] * (C[i, j] - C_bar[p, q]) ** 2 for j in range(3)
@@ -184,8 +184,8 @@ def test_plans_are_in_the_order_of_the_given_graph(classifier: TFGWKernelClassif
 
     for place, number in enumerate(found.training_graphs.tolist()):
         other = classifier.model_.training_graph(number)
-        F, F_bar = (refined_features(g.x, g.edge_index, 2, discrete=True) for g in (graph, other))
-        M = (F[:, None] - F_bar).square().sum(-1)
+        F, F_bar = (refined_labels(g.x, g.edge_index, 2) for g in (graph, other))
+        M = (F[:, None] != F_bar).double().mean(-1)
         cost = (found.plans[place, 2, :, : len(F_bar)] * M).sum()  # level 2, α = 0
         assert float(cost) == pytest.approx(float(found.distances[place, 2]), abs=1e-12)
         D, D_bar = (averaged_degrees(g.edge_index, g.num_nodes, 2) for g in (graph, other))

@@ -2,15 +2,17 @@
 
 import networkx as nx
 import numpy as np
+import pytest
 import torch
 from torch_geometric.data import Data
 
 from tests.baselines.small import awkward_graphs, labelled_graphs, permuted
+from tfgw.nn.graph_distance import NodeDescription
 from tfgw.nn.refinement import (
     averaged_degrees,
     averaged_features,
     label_codes,
-    refined_features,
+    label_numbers,
     refined_labels,
     row_labels,
 )
@@ -56,15 +58,23 @@ def test_codes_of_labels_have_distance_zero_or_about_one() -> None:
     assert others.min() > 0.1
 
 
-def test_levels_have_equal_shares_in_a_squared_distance() -> None:
+def test_labels_are_numbers_of_53_bits() -> None:
+    labels = torch.tensor([[2**62 + 2**11, 2**62], [-(2**63), 2**63 - 1]])
+    assert label_numbers(labels).tolist() == [[2**51 + 1, 2**51], [-(2**52), 2**52 - 1]]
+
+
+def test_levels_have_equal_shares_in_the_cost() -> None:
     """Two nodes that differ in their neighbours only: 0 apart at level 0, 1/2 at level 1, 2/3 at level 2."""
     x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
     edges = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])  # 0–1 and 2–3, where 1 alone has the other label
     for level, expected in ((0, 0.0), (1, 1 / 2), (2, 2 / 3), (4, 4 / 5)):
-        codes = refined_features(x, edges, level, discrete=True)
+        codes = NodeDescription("codes", level).features(x, edges)
         assert abs(float((codes[0] - codes[2]).square().sum()) - expected) < 0.25
         assert float((codes[2] - codes[3]).square().sum()) == 0
-    averaged = refined_features(x, edges, 1, discrete=False)
+        labels = NodeDescription("labels", level).features(x, edges)
+        assert float((labels[0] != labels[2]).double().mean()) == pytest.approx(expected)
+        assert torch.equal(labels[2], labels[3])
+    averaged = NodeDescription("averages", 1).features(x, edges)
     # x differs in nothing, the average (½, ½) from (1, 0) by ½ in both of two columns; two levels, two columns.
     assert abs(float((averaged[0] - averaged[2]).square().sum()) - 0.5 / 4) < 1e-12
 

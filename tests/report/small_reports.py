@@ -7,11 +7,10 @@ import torch
 
 from tests.train.small import cycles_and_stars, regression_data, small_model
 from tfgw.datasets import GraphDataset
-from tfgw.nn import KernelConfig
 from tfgw.report import Page, model_report
 from tfgw.report.subjects import Subjects
 from tfgw.train import EpochRecord, Preprocessing, TrainedModel, num_outputs
-from tfgw.train.kernel_pipeline import is_discrete, train_kernel
+from tfgw.train.kernel_pipeline import kernel_config, train_kernel
 from tfgw.train.target_scaler import TargetScaler
 
 HISTORY = [EpochRecord(n, 1 / n, 0.5 + 0.1 * n, alpha=0.5, live_nodes=5.0) for n in range(1, 5)]
@@ -58,12 +57,7 @@ def kernel_trained(dataset: GraphDataset, task: Any) -> TrainedModel:
     scaler = TargetScaler.of_dataset(dataset) if task == "regression" else None
     preprocessing = Preprocessing.fit(dataset)
     prepared = preprocessing(dataset if scaler is None else scaler.scaled(dataset))
-    config = KernelConfig(
-        in_channels=prepared.num_node_features,
-        out_channels=num_outputs(prepared, task),
-        discrete=is_discrete(prepared),
-        levels=(0, 1),
-    )
+    config = kernel_config(prepared, num_outputs(prepared, task), levels=(0, 1))
     return TrainedModel(
         model=train_kernel(prepared, config, task=task).model,
         task=task,

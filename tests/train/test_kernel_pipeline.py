@@ -1,15 +1,25 @@
 """What a kernel machine compares by default."""
 
+from typing import Any
+
 import networkx as nx
 import pytest
 import torch
 from torch_geometric.data import Data
 
+from tfgw.datasets import GraphDataset
 from tfgw.estimators import TFGWKernelClassifier
 from tfgw.nn import KernelConfig
-from tfgw.nn.graph_distance import NodeDescription
+from tfgw.nn.graph_distance import Description, NodeDescription
 from tfgw.train import kernel_pipeline
-from tfgw.train.kernel_pipeline import STRUCTURE_WORK, default_alphas, described_graphs, with_description
+from tfgw.train.kernel_pipeline import (
+    STRUCTURE_WORK,
+    default_alphas,
+    default_label_levels,
+    described_graphs,
+    kernel_config,
+    with_description,
+)
 
 
 def test_structures_are_compared_unless_that_takes_long() -> None:
@@ -35,34 +45,77 @@ def test_a_classifier_follows_the_rule_unless_it_is_told_otherwise(monkeypatch: 
     assert TFGWKernelClassifier(levels=[1], alphas=[0.3]).fit(graphs, labels).model_.config.alphas == (0.3,)
 
 
+@pytest.mark.parametrize(
+    ("num_graphs", "last"), [(1, 3), (169, 3), (1023, 4), (1024, 5), (4095, 5), (4096, 6), (16384, 7)]
+)
+def test_more_graphs_have_deeper_labels(num_graphs: int, last: int) -> None:
+    """4⁵ = 1,024, 4⁶ = 4,096."""
+    assert default_label_levels(num_graphs) == tuple(range(4, last + 1))
+
+
+def test_deeper_labels_are_compared_by_default_only() -> None:
+    x = torch.eye(3).double()
+    graphs = GraphDataset.from_graphs([Data(x=x, edge_index=torch.tensor([[0, 1], [1, 0]]))] * 256, name="many")
+    assert kernel_config(graphs, 2).label_levels == (4,)
+    assert [kind.nodes for kind in kernel_config(graphs, 2, degrees=False).distances][-1] == ("labels", 4)
+    assert kernel_config(graphs, 2).levels == (0, 1, 2, 3)
+    assert kernel_config(graphs, 2, levels=[0, 1]).label_levels == ()
+    assert kernel_config(graphs, 2, alphas=[0.5]).label_levels == ()
+    real = GraphDataset.from_graphs([Data(x=x / 2, edge_index=graphs[0].edge_index)] * 256, name="real")
+    assert kernel_config(real, 2).label_levels == ()
+
+
+@pytest.mark.parametrize(
+    "given", [{"label_levels": (1, 5)}, {"label_levels": (4, 4)}, {"label_levels": (-1,)},
+              {"label_levels": (4,), "features": "averages"}]
+)  # fmt: skip
+def test_invalid_label_levels(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"^label_levels: "):
+        KernelConfig(**{"in_channels": 2, "out_channels": 2, "features": "labels", "levels": (0, 1)} | given)
+
+
 def test_each_distance_comes_with_the_features_that_it_compares() -> None:
     graphs = [Data(x=torch.eye(n, 9).double(), edge_index=torch.tensor([[0, 1], [1, 0]])) for n in (4, 2, 7)]
-    config = KernelConfig(in_channels=9, out_channels=2, discrete=True, levels=(1, 3), alphas=(0.0, 0.4))
+    config = KernelConfig(in_channels=9, out_channels=2, features="labels", levels=(1, 3), alphas=(0.0, 0.4))
     found = list(described_graphs(graphs, config))
-    assert [(kind.nodes.level, kind.alpha, kind.nodes.degrees) for kind, _ in found] == [
-        *((1, 0.0, False), (1, 0.4, False), (3, 0.0, False), (3, 0.4, False)),
-        *((1, 0.0, True), (3, 0.0, True)),
+    assert [(*kind.nodes, kind.alpha, kind.node_cost) for kind, _ in found] == [
+        ("labels", 1, 0.0, "hamming"),
+        ("codes", 1, 0.4, "squared_euclidean"),
+        ("labels", 3, 0.0, "hamming"),
+        ("codes", 3, 0.4, "squared_euclidean"),
+        ("degrees", 1, 0.0, "euclidean"),
+        ("degrees", 3, 0.0, "euclidean"),
     ]
     for kind, described in found:
         for graph, one in zip(graphs, described, strict=True):
-            assert torch.equal(one.x, kind.nodes.features(graph.x, graph.edge_index, discrete=True))
-        assert kind.node_cost == ("euclidean" if kind.nodes.degrees else "squared_euclidean")
+            assert torch.equal(one.x, kind.nodes.features(graph.x, graph.edge_index))
 
 
-@pytest.mark.parametrize("degrees", [True, False])
-@pytest.mark.parametrize("discrete", [True, False])
-def test_graphs_are_described_together_as_each_alone(discrete: bool, degrees: bool) -> None:
+def test_distances_between_real_valued_features() -> None:
+    config = KernelConfig(in_channels=9, out_channels=2, features="averages", levels=(0, 5), alphas=(0.0, 0.4))
+    assert [(*kind.nodes, kind.alpha, kind.node_cost) for kind in config.distances] == [
+        ("averages", 0, 0.0, "squared_euclidean"),
+        ("averages", 0, 0.4, "squared_euclidean"),
+        ("averages", 5, 0.0, "squared_euclidean"),
+        ("averages", 5, 0.4, "squared_euclidean"),
+        ("degrees", 0, 0.0, "euclidean"),
+        ("degrees", 5, 0.0, "euclidean"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["labels", "codes", "averages", "degrees"])
+def test_graphs_are_described_together_as_each_alone(kind: Description) -> None:
     generator = torch.Generator().manual_seed(0)
     graphs = []
     for n in (4, 1, 7, 3):  # one without edges
         linked = (torch.rand(n, n, generator=generator) < 0.6).triu(1)
         x = torch.randint(0, 2, (n, 5), generator=generator).double()
-        if not discrete:
+        if kind == "averages":
             x = x + torch.rand(n, 5, generator=generator, dtype=torch.float64)
         graphs.append(Data(x=x, edge_index=(linked | linked.T).nonzero().T, node_weights=torch.full((n,), 1 / n)))
-    nodes = NodeDescription(2, degrees=degrees)
-    for graph, described in zip(graphs, with_description(graphs, nodes, discrete=discrete), strict=True):
-        assert torch.equal(described.x, nodes.features(graph.x, graph.edge_index, discrete=discrete))
+    nodes = NodeDescription(kind, 2)
+    for graph, described in zip(graphs, with_description(graphs, nodes), strict=True):
+        assert torch.equal(described.x, nodes.features(graph.x, graph.edge_index))
         assert torch.equal(described.edge_index, graph.edge_index)
         assert torch.equal(described.node_weights, graph.node_weights)
-    assert with_description([], nodes, discrete=discrete) == []
+    assert with_description([], nodes) == []

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from tfgw.baselines.distance_kernel import DistanceKernel, values
 from tfgw.estimators.distance_table import Comparison
-from tfgw.nn.refinement import averaged_features, refined_labels
+from tfgw.nn.refinement import averaged_features, label_numbers, refined_labels
 
 Version = Literal["discrete", "continuous"]
 
@@ -76,6 +76,5 @@ class WWLComparison(Comparison):
 
     def prepare(self, graph: Data) -> Data:
         if self.version == "discrete":
-            labels = refined_labels(graph.x, graph.edge_index, self.num_iterations)
-            return Data(x=(labels >> 11).double())  # 53 bits, which a double holds
+            return Data(x=label_numbers(refined_labels(graph.x, graph.edge_index, self.num_iterations)))
         return Data(x=averaged_features(graph.x, graph.edge_index, self.num_iterations))

@@ -16,10 +16,9 @@ from tfgw.cli.output import Answer, table
 from tfgw.cli.run_folder import new_folder, write_json
 from tfgw.cli.source import Source
 from tfgw.cli.train import announce, next_steps, run_options, write_report
-from tfgw.nn import KernelConfig
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
 from tfgw.train.graph_weights import weights_of_classes
-from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, default_alphas, device_of, is_discrete, train_kernel
+from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, device_of, kernel_config, train_kernel
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
@@ -71,13 +70,8 @@ def _train(
     preprocessing = Preprocessing.fit(parts.train, canonical_order=args.canonical_order, standardize=args.standardize)
     scaler = TargetScaler.of_dataset(parts.train) if task == "regression" else None
     prepared = preprocessing(parts.train if scaler is None else scaler.scaled(parts.train))
-    config = KernelConfig(
-        in_channels=prepared.num_node_features,
-        out_channels=num_outputs(prepared, task),
-        discrete=is_discrete(prepared),
-        alphas=default_alphas([graph.num_nodes for graph in prepared]),
-        n_starts=KernelConfig.n_starts if args.starts is None else args.starts,
-    )
+    starts = {} if args.starts is None else {"n_starts": args.starts}
+    config = kernel_config(prepared, num_outputs(prepared, task), **starts)
     weights = None
     if args.class_weight is not None and prepared.y is not None:
         weights = torch.from_numpy(weights_of_classes(args.class_weight, prepared.y.numpy(), prepared.classes))

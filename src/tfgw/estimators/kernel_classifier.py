@@ -36,12 +36,13 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
     per training graph and distance.
 
     Args:
-        levels: Levels of refinement. Each level is a number of refinement steps.
+        levels: Levels of refinement. Each level is a number of refinement steps. If ``None``, 0 to 3; labels are also
+            compared at higher levels without structure, up to log₄ of the number of training graphs.
         alphas: Trade-offs between features (0) and structure (1). If ``None``, 0 and 0.5; 0 alone if comparing the
             structures of all pairs would take more than a few minutes (thousands of graphs).
-        degrees: Whether to compare graphs by the degrees of their nodes, too, at all levels. The feature of a node is
-            log(1 + degree), without edge weights, averaged over neighbours like real-valued features; the cost is the
-            Euclidean distance, without structure.
+        degrees: Whether to compare graphs by the degrees of their nodes, too, at all ``levels``. The feature of a node
+            is log(1 + degree), without edge weights, averaged over neighbours like real-valued features; the cost is
+            the Euclidean distance, without structure.
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features

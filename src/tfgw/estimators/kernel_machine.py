@@ -25,10 +25,9 @@ from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs
 from tfgw.train.kernel_pipeline import (
     MAX_GRAPHS,
     KernelTraining,
-    default_alphas,
     described_graphs,
     device_of,
-    is_discrete,
+    kernel_config,
     train_kernel,
 )
 
@@ -39,7 +38,7 @@ ADJACENCY: Structure = "adjacency"
 class KernelMachine(SavedModel, GraphEstimator):
     """Base class for training and prediction. :class:`TFGWKernelClassifier` documents the parameters."""
 
-    levels: Sequence[int] = KernelConfig.levels
+    levels: Sequence[int] | None = None
     alphas: Sequence[float] | None = None
     degrees: bool = KernelConfig.degrees
     n_starts: int = KernelConfig.n_starts
@@ -65,7 +64,8 @@ class KernelMachine(SavedModel, GraphEstimator):
         if not isinstance(trained.model, KernelModel):
             raise ValueError(f"{path}: the model is a network, not a kernel machine")
         config = trained.model.config
-        estimator = cls(levels=config.levels, alphas=config.alphas, degrees=config.degrees, n_starts=config.n_starts)
+        estimator = cls(alphas=config.alphas, degrees=config.degrees, n_starts=config.n_starts)
+        estimator.levels = None if config.label_levels else config.levels
         estimator.canonical_order = trained.preprocessing.canonical_order
         estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
         estimator.encoding_ = trained.encoding
@@ -85,7 +85,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         preprocessing = self._learn_preprocessing(graphs)
         prepared = preprocessing(graphs)
         for kind, described in described_graphs(prepared, self._config(prepared, 1)):
-            if kind.nodes.degrees or preprocessing.mean is None:
+            if kind.nodes.kind != "averages" or preprocessing.mean is None:
                 self._cached(described, kind)
 
     def _set_target(self, trained: TrainedModel, path: str | os.PathLike[str]) -> None:
@@ -133,20 +133,14 @@ class KernelMachine(SavedModel, GraphEstimator):
         return np.sort(shuffled[np.linspace(0, len(shuffled) - 1, self.max_graphs).astype(int)])
 
     def _config(self, prepared: GraphDataset, channels: int) -> KernelConfig:
-        return KernelConfig(
-            in_channels=prepared.num_node_features,
-            out_channels=channels,
-            discrete=is_discrete(prepared),
-            levels=tuple(int(level) for level in self.levels),
-            alphas=self._alphas(prepared),
+        return kernel_config(
+            prepared,
+            channels,
+            levels=self.levels,
+            alphas=self.alphas,
             degrees=self.degrees,
             n_starts=self.n_starts,
         )
-
-    def _alphas(self, prepared: GraphDataset) -> tuple[float, ...]:
-        if self.alphas is not None:
-            return tuple(float(alpha) for alpha in self.alphas)
-        return default_alphas([graph.num_nodes for graph in prepared])
 
     def _cached(self, graphs: list[Data], kind: GraphDistance) -> Tensor:
         """Return distances between described graphs from the cache. If they are missing, compute and store them."""

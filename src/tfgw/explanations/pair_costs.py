@@ -48,7 +48,7 @@ def weighted_costs(
         others: The other graphs.
         plans: The plan of each pair.
         alpha: Trade-off between features (0) and structure (1).
-        node_cost: Cost between features: ``"squared_euclidean"`` or ``"euclidean"``.
+        node_cost: Cost between features, as in :func:`tfgw.ot.pairwise`.
         slopes: Weight of each distance, ``(num_others,)``.
         reference: Reference of each distance, ``(num_others,)``.
         listed: Indices of the other graphs that are listed separately, ``(K,)``.
@@ -108,15 +108,23 @@ def _first_nodes(graphs: GraphBatch) -> tuple[Tensor, Tensor]:
 
 
 def _feature_costs(graph: GraphBatch, others: GraphBatch, plans: PlanEntries, node_cost: str) -> Tensor:
-    """Return Fᵢ = Σₐ Tᵢₐ ‖fᵢ − f̄ₐ‖² (or ‖fᵢ − f̄ₐ‖) of each node for each other graph, ``(num_others, n)``."""
+    """Return Fᵢ = Σₐ Tᵢₐ cost(fᵢ, f̄ₐ) of each node for each other graph, ``(num_others, n)``."""
     first = _first_nodes(others)[1]
     costs = torch.zeros(others.num_graphs, len(graph.x), dtype=torch.float64)
     step = max(1, ENTRIES // max(1, graph.x.shape[1]))
     for begin in range(0, len(plans.mass), step):
         pair, row, column, mass = (field[begin : begin + step] for field in plans)
-        cost = (graph.x[row] - others.x[first[pair] + column]).square().sum(1)
-        costs.index_put_((pair, row), mass * (cost.sqrt() if node_cost == "euclidean" else cost), accumulate=True)
+        cost = _node_costs(graph.x[row], others.x[first[pair] + column], node_cost)
+        costs.index_put_((pair, row), mass * cost, accumulate=True)
     return costs
+
+
+def _node_costs(x: Tensor, y: Tensor, node_cost: str) -> Tensor:
+    """Return the cost between the features of each row of ``x`` and ``y``."""
+    if node_cost == "hamming":
+        return (x != y).double().mean(1)
+    squares = (x - y).square().sum(1)
+    return squares.sqrt() if node_cost == "euclidean" else squares
 
 
 def _chunks(graph: GraphBatch, others: GraphBatch, plans: PlanEntries) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

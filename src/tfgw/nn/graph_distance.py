@@ -1,38 +1,49 @@
 """The distances of a kernel machine: what describes the nodes, and the trade-off between them and the structure."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from tfgw.nn.refinement import averaged_degrees, refined_features
+from tfgw.nn.refinement import averaged_degrees, averaged_features, label_codes, label_numbers, refined_labels
+
+Description = Literal["labels", "codes", "averages", "degrees"]
 
 
 class NodeDescription(NamedTuple):
     """Features without parameters that describe a node and its neighbourhood.
 
+    All levels up to the given one have equal shares in the cost between two nodes.
+
     Attributes:
+        kind: ``"labels"`` are Weisfeiler–Lehman labels as numbers, one per level. ``"codes"`` are the same labels, each
+            encoded by a vector, so that different labels are at a squared distance of about 1. ``"averages"`` are
+            features averaged over neighbours. ``"degrees"`` are logarithms of degrees averaged over neighbours.
         level: Number of refinement steps, the radius of the neighbourhood.
-        degrees: Whether nodes are described by their degrees instead of their features.
     """
 
+    kind: Description
     level: int
-    degrees: bool = False
 
-    def features(self, x: Tensor, edge_index: Tensor, *, discrete: bool) -> Tensor:
+    def features(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Return the features of all nodes in double precision, ``(num_nodes, channels)``.
 
         Args:
             x: Node features ``(num_nodes, in_channels)`` of one graph or a batch, on any device.
             edge_index: Edges ``(2, num_edges)``, in both directions.
-            discrete: Whether each row of ``x`` is a label.
         """
-        edges = edge_index.cpu()
-        if self.degrees:
-            found = averaged_degrees(edges, len(x), self.level)
-        else:
-            found = refined_features(x.cpu(), edges, self.level, discrete=discrete)
-        return found.to(x.device, torch.float64)
+        return self._features(x.cpu(), edge_index.cpu()).to(x.device, torch.float64)
+
+    def _features(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        match self.kind:
+            case "labels":
+                return label_numbers(refined_labels(x, edge_index, self.level))
+            case "codes":
+                return label_codes(refined_labels(x, edge_index, self.level)) / (self.level + 1) ** 0.5
+            case "averages":
+                return averaged_features(x, edge_index, self.level) / ((self.level + 1) * x.shape[1]) ** 0.5
+            case "degrees":
+                return averaged_degrees(edge_index, len(x), self.level)
 
 
 class GraphDistance(NamedTuple):
@@ -50,9 +61,9 @@ class GraphDistance(NamedTuple):
     def node_cost(self) -> str:
         """Cost between the features of two nodes, as in :func:`tfgw.ot.pairwise`.
 
-        Degrees have long tails, which a squared cost would exaggerate.
+        Labels are equal or different. Degrees have long tails, which a squared cost would exaggerate.
         """
-        return "euclidean" if self.nodes.degrees else "squared_euclidean"
+        return {"labels": "hamming", "degrees": "euclidean"}.get(self.nodes.kind, "squared_euclidean")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -60,5 +71,5 @@ class GraphDistance(NamedTuple):
         return {"alpha": self.alpha, "node_cost": self.node_cost, "canonical": False}
 
     def __str__(self) -> str:
-        kind = "degrees" if self.nodes.degrees else f"α = {self.alpha:g}"
+        kind = "degrees" if self.nodes.kind == "degrees" else f"α = {self.alpha:g}"
         return f"level {self.nodes.level}, {kind}"

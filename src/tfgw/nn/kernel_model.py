@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, Literal, NamedTuple, Self, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,8 @@ from tfgw.nn.threads import solver_threads
 from tfgw.ot.graph_lists import read_graphs
 from tfgw.ot.ragged import GraphList
 
+FeatureKind = Literal["labels", "averages"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class KernelConfig:
@@ -23,19 +25,21 @@ class KernelConfig:
     Args:
         in_channels: Number of node features.
         out_channels: Number of classes, or of values to predict.
-        discrete: Whether each row of features is a label, refined by the Weisfeiler–Lehman algorithm; otherwise
-            features are averaged over neighbours.
+        features: ``"labels"``: each row of features is a label, refined by the Weisfeiler–Lehman algorithm.
+            ``"averages"``: features are averaged over neighbours.
         levels: Levels of refinement: the number of steps.
         alphas: Trade-offs between features (0) and structure (1).
-        degrees: Whether graphs are also compared by the degrees of their nodes, at all levels.
+        label_levels: Further levels at which labels are compared, without structure. They take little time.
+        degrees: Whether graphs are also compared by the degrees of their nodes, at all ``levels``.
         n_starts: Number of starts of the solver per pair.
     """
 
     in_channels: int
     out_channels: int
-    discrete: bool
+    features: FeatureKind
     levels: tuple[int, ...] = (0, 1, 2, 3)
     alphas: tuple[float, ...] = (0.0, 0.5)
+    label_levels: tuple[int, ...] = ()
     degrees: bool = True
     n_starts: int = 1
 
@@ -48,6 +52,10 @@ class KernelConfig:
                 raise ValueError(f"{name}: has a value twice, {values}")
         if min(self.levels) < 0:
             raise ValueError(f"levels: must not be negative, got {min(self.levels)}")
+        if len({*self.levels, *self.label_levels}) != len(self.levels) + len(self.label_levels):
+            raise ValueError(f"label_levels: has a value twice or in levels, {self.label_levels}")
+        if self.label_levels and (self.features != "labels" or min(self.label_levels) < 0):
+            raise ValueError(f"label_levels: must be levels of labels that are not negative, got {self.label_levels}")
         for alpha in self.alphas:
             if not 0 <= alpha <= 1:
                 raise ValueError(f"alphas: must lie in [0, 1], got {alpha}")
@@ -56,11 +64,19 @@ class KernelConfig:
 
     @property
     def distances(self) -> list[GraphDistance]:
-        """The distances: every α of every level, then the degrees of every level."""
-        found = [GraphDistance(NodeDescription(level), alpha) for level in self.levels for alpha in self.alphas]
+        """The distances: every α of every level, then ``label_levels``, then the degrees of every level."""
+        found = [self.feature_distance(level, alpha) for level in self.levels for alpha in self.alphas]
+        found += [self.feature_distance(level, 0.0) for level in self.label_levels]
         if self.degrees:
-            found += [GraphDistance(NodeDescription(level, degrees=True), 0.0) for level in self.levels]
+            found += [GraphDistance(NodeDescription("degrees", level), 0.0) for level in self.levels]
         return found
+
+    def feature_distance(self, level: int, alpha: float) -> GraphDistance:
+        """The distance between node features at a level, with this trade-off."""
+        if self.features == "averages":
+            return GraphDistance(NodeDescription("averages", level), alpha)
+        # Without structure, distances between labels have a closed form; with structure, the cost must be squared.
+        return GraphDistance(NodeDescription("labels" if alpha == 0 else "codes", level), alpha)
 
 
 class StackedGraphs(NamedTuple):
@@ -200,7 +216,7 @@ class KernelModel(nn.Module):
         if graphs.get("structure") is not None:
             raise ValueError("structure: a kernel machine compares graphs by their edges")
         return ot.GraphBatch(
-            nodes.features(x, edge_index, discrete=self.config.discrete),
+            nodes.features(x, edge_index),
             batch=batch,
             batch_size=graphs.get("batch_size"),
             edge_index=edge_index,
@@ -220,7 +236,7 @@ class KernelModel(nn.Module):
         """Return the training graphs with the features of a description."""
         if nodes not in self._described:
             self._described[nodes] = ot.GraphBatch(
-                nodes.features(self.graph_x, self.graph_edge_index, discrete=self.config.discrete),
+                nodes.features(self.graph_x, self.graph_edge_index),
                 batch=self.graph_batch,
                 batch_size=self.num_graphs,
                 edge_index=self.graph_edge_index,

@@ -30,23 +30,6 @@ def disjoint_union(graphs: Sequence[Data]) -> tuple[Tensor, Tensor, list[int]]:
     return torch.cat([graph.x for graph in graphs]), torch.cat(edges, dim=1), sizes
 
 
-def refined_features(x: Tensor, edge_index: Tensor, level: int, *, discrete: bool) -> Tensor:
-    """Return features of each node and its neighbourhood of radius ``level``, ``(num_nodes, channels)``.
-
-    All levels have equal shares in the squared distance between two nodes. If features are discrete, two nodes without
-    a common label are at a squared distance of about 1.
-
-    Args:
-        x: Node features ``(num_nodes, in_channels)`` of one graph or a batch.
-        edge_index: Edges ``(2, num_edges)``, in both directions.
-        level: Number of refinement steps.
-        discrete: Whether each row of features is a label; otherwise features are averaged over neighbours.
-    """
-    if discrete:
-        return label_codes(refined_labels(x, edge_index, level)) / (level + 1) ** 0.5
-    return averaged_features(x, edge_index, level) / ((level + 1) * x.shape[1]) ** 0.5
-
-
 def row_labels(x: Tensor) -> np.ndarray:
     """Hash each row of features to a 64-bit number. Different rows collide with probability 2⁻⁶⁴."""
     rows = [row.tobytes() for row in x.double().numpy() + 0.0]  # −0 is 0
@@ -67,6 +50,11 @@ def refined_labels(x: Tensor, edge_index: Tensor, num_steps: int) -> Tensor:
         np.add.at(summed, target, _scrambled(levels[-1])[source])
         levels.append(_scrambled(_scrambled(levels[-1]) + _scrambled(summed + np.uint64(1))))
     return torch.from_numpy(np.stack(levels, axis=1).view(np.int64))
+
+
+def label_numbers(labels: Tensor) -> Tensor:
+    """Convert 64-bit labels to numbers in double precision, which holds 53 of their bits."""
+    return (labels >> 11).double()
 
 
 def label_codes(labels: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ from torch import Tensor
 from tfgw.datasets import GraphDataset
 from tfgw.explanations.explained_score import score_weights
 from tfgw.nn import KernelModel
-from tfgw.nn.graph_distance import NodeDescription
 from tfgw.nn.threads import networks_on_one_thread, solver_threads
 from tfgw.ot import pairwise
 from tfgw.train import Task
@@ -59,8 +58,8 @@ def read_kernel(model: KernelModel, prepared: Mapping[str, GraphDataset], task: 
     total = sum(len(dataset) for dataset in prepared.values())
     count = min(LANDMARKS, model.num_graphs, max(16, LANDMARK_PAIRS // max(1, total)))
     landmarks = np.linspace(0, model.num_graphs - 1, count).round().astype(int).tolist()
-    levels, alpha = model.config.levels, model.config.alphas[-1]
-    nodes = NodeDescription(levels[(len(levels) - 1) // 2])
+    levels = model.config.levels
+    kind = model.config.feature_distance(levels[(len(levels) - 1) // 2], model.config.alphas[-1])
     training_part = next((name for name, dataset in prepared.items() if _is_training_set(model, dataset)), None)
     outputs, influences = [], []
     for name, dataset in prepared.items():
@@ -75,19 +74,18 @@ def read_kernel(model: KernelModel, prepared: Mapping[str, GraphDataset], task: 
         influences.append(_applied(model, dataset[:: _step(dataset)], task)[1])
     influence = torch.cat(influences)
     with networks_on_one_thread():
-        others = with_description(map(model.training_graph, landmarks), nodes, discrete=model.config.discrete)
+        others = with_description(map(model.training_graph, landmarks), kind.nodes)
         columns = [
             pairwise(
-                with_description(dataset, nodes, discrete=model.config.discrete),
+                with_description(dataset, kind.nodes),
                 others,
-                alpha=alpha,
-                canonical=False,  # preprocessing does it
+                **kind.options,
                 n_starts=model.config.n_starts,
                 num_threads=solver_threads(model.num_threads) or None,
             ).numpy()
             for dataset in prepared.values()
         ]
-    view = KernelView(landmarks, nodes.level, alpha, influence.mean(0).numpy(), len(influence), training_part)
+    view = KernelView(landmarks, kind.nodes.level, kind.alpha, influence.mean(0).numpy(), len(influence), training_part)
     return KernelOutputs(outputs, columns, view)
 
 

@@ -53,11 +53,12 @@ def _network(subjects: Subjects) -> list[list[object]]:
 def _kernel_machine(subjects: Subjects) -> list[list[object]]:
     model = subjects.trained.model
     assert isinstance(model, KernelModel)
-    refined = "Weisfeiler–Lehman labels" if model.config.discrete else "averages over neighbours"
+    levels = (*model.config.levels, *model.config.label_levels)
+    refined = "Weisfeiler–Lehman labels" if model.config.features == "labels" else "averages over neighbours"
     return [
         ["kind", "kernel ridge regression on exp(−γ FGW)"],
         ["training graphs", model.num_graphs],
-        ["levels of refinement", f"{', '.join(map(str, model.config.levels))} ({refined})"],
+        ["levels of refinement", f"{', '.join(map(str, levels))} ({refined})"],
         ["α (0: features, 1: structure)", ", ".join(f"{alpha:g}" for alpha in model.config.alphas)],
         ["structure", f"adjacency, {model.config.n_starts} solver start(s)"],
     ]

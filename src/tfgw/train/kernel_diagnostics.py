@@ -54,7 +54,7 @@ def kernel_diagnosis(
 def _of_kind(
     model: KernelModel, batches: list[Batch], chosen: list[Data], kind: GraphDistance, **options: Any
 ) -> ot.Diagnosis:
-    others = with_description(chosen, kind.nodes, discrete=model.config.discrete)
+    others = with_description(chosen, kind.nodes)
     found = [
         pair_details(
             model.described_batch(kind.nodes, **batch.inputs),

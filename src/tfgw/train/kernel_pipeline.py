@@ -15,7 +15,7 @@ from torch_geometric.data import Batch, Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.nn.graph_distance import GraphDistance, NodeDescription
-from tfgw.nn.kernel_model import KernelConfig, KernelModel, StackedGraphs
+from tfgw.nn.kernel_model import FeatureKind, KernelConfig, KernelModel, StackedGraphs
 from tfgw.nn.refinement import disjoint_union
 from tfgw.nn.threads import one_thread
 from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights, sharpness
@@ -131,6 +131,50 @@ def device_of(accelerator: str) -> str:
     return "cuda" if accelerator != "cpu" and torch.cuda.is_available() else "cpu"
 
 
+def kernel_config(
+    graphs: GraphDataset,
+    out_channels: int,
+    *,
+    levels: Sequence[int] | None = None,
+    alphas: Sequence[float] | None = None,
+    degrees: bool = KernelConfig.degrees,
+    n_starts: int = KernelConfig.n_starts,
+) -> KernelConfig:
+    """Return the distances of a machine for preprocessed training graphs.
+
+    Args:
+        graphs: The training graphs.
+        out_channels: Number of classes, or of values to predict.
+        levels: Levels of refinement. If ``None``, 0 to 3, and :func:`default_label_levels`.
+        alphas: Trade-offs between features (0) and structure (1). If ``None``, :func:`default_alphas`.
+        degrees: Whether graphs are also compared by degrees.
+        n_starts: Number of starts of the solver per pair.
+    """
+    features = default_features(graphs)
+    if alphas is None:
+        alphas = default_alphas([graph.num_nodes for graph in graphs])
+    deeper = levels is None and features == "labels" and 0 in alphas
+    return KernelConfig(
+        in_channels=graphs.num_node_features,
+        out_channels=out_channels,
+        features=features,
+        levels=KernelConfig.levels if levels is None else tuple(int(level) for level in levels),
+        alphas=tuple(float(alpha) for alpha in alphas),
+        label_levels=default_label_levels(len(graphs)) if deeper else (),
+        degrees=degrees,
+        n_starts=n_starts,
+    )
+
+
+def default_label_levels(num_graphs: int) -> tuple[int, ...]:
+    """Return the levels above 3 at which labels are compared: up to log₄ of the number of training graphs.
+
+    Labels of deeper levels are rarer. With more graphs, more of them occur often enough to learn from them.
+    """
+    last = (num_graphs.bit_length() - 1) // 2
+    return tuple(range(max(KernelConfig.levels) + 1, last + 1))
+
+
 def default_alphas(sizes: Sequence[int]) -> tuple[float, ...]:
     """Return the trade-offs for training graphs of these sizes: features alone if comparing structures takes too long.
 
@@ -140,27 +184,28 @@ def default_alphas(sizes: Sequence[int]) -> tuple[float, ...]:
     return KernelConfig.alphas if work <= STRUCTURE_WORK else (0.0,)
 
 
-def is_discrete(graphs: GraphDataset) -> bool:
-    """Whether all node features are 0 or 1, so that each row is a label."""
-    return all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in graphs)
+def default_features(graphs: GraphDataset) -> FeatureKind:
+    """Return ``"labels"`` if all node features are 0 or 1, so that each row is a label, otherwise ``"averages"``."""
+    discrete = all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in graphs)
+    return "labels" if discrete else "averages"
 
 
 def described_graphs(graphs: Iterable[Data], config: KernelConfig) -> Iterator[tuple[GraphDistance, list[Data]]]:
     """Yield each distance of a machine, and all graphs with the features that it compares."""
     given = list(graphs)
     for nodes, kinds in groupby(config.distances, key=lambda kind: kind.nodes):
-        described = with_description(given, nodes, discrete=config.discrete)
+        described = with_description(given, nodes)
         for kind in kinds:
             yield kind, described
 
 
-def with_description(graphs: Iterable[Data], nodes: NodeDescription, *, discrete: bool) -> list[Data]:
+def with_description(graphs: Iterable[Data], nodes: NodeDescription) -> list[Data]:
     """Return all graphs with the features of a description."""
     given = list(graphs)
     if not given:
         return []
     x, edge_index, sizes = disjoint_union(given)
-    x = nodes.features(x, edge_index, discrete=discrete)
+    x = nodes.features(x, edge_index)
     return [_with_features(graph, part) for graph, part in zip(given, x.split(sizes), strict=True)]
 
 
