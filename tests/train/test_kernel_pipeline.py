@@ -3,6 +3,7 @@
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -10,14 +11,14 @@ from torch_geometric.data import Data
 from tfgw.datasets import GraphDataset
 from tfgw.estimators import TFGWKernelClassifier
 from tfgw.nn import KernelConfig
-from tfgw.nn.graph_distance import Description, NodeDescription
+from tfgw.nn.graph_distance import Description, GraphDistance, NodeDescription
 from tfgw.train import kernel_pipeline
 from tfgw.train.kernel_pipeline import (
     STRUCTURE_WORK,
     default_alphas,
-    default_label_levels,
     described_graphs,
     kernel_config,
+    train_kernel,
     with_description,
 )
 
@@ -45,24 +46,40 @@ def test_a_classifier_follows_the_rule_unless_it_is_told_otherwise(monkeypatch: 
     assert TFGWKernelClassifier(levels=[1], alphas=[0.3]).fit(graphs, labels).model_.config.alphas == (0.3,)
 
 
-@pytest.mark.parametrize(
-    ("num_graphs", "last"), [(1, 3), (169, 3), (1023, 4), (1024, 5), (4095, 5), (4096, 6), (16384, 7)]
-)
-def test_more_graphs_have_deeper_labels(num_graphs: int, last: int) -> None:
-    """4⁵ = 1,024, 4⁶ = 4,096."""
-    assert default_label_levels(num_graphs) == tuple(range(4, last + 1))
+def test_further_levels_of_labels_are_compared_by_default_only() -> None:
+    x, edges = torch.eye(3).double(), torch.tensor([[0, 1], [1, 0]])
+    graphs, real = (GraphDataset.from_graphs([Data(x=x * f, edge_index=edges)], name="one") for f in (1, 0.5))
+    config = kernel_config(graphs, 2)
+    assert (config.levels, config.label_levels) == ((0, 1, 2, 3), (4, 5, 6, 7))
+    assert [kind.nodes for kind in config.distances][-2:] == [("labels", 6), ("labels", 7)]
+    for other in (
+        kernel_config(graphs, 2, levels=[0, 1]),
+        kernel_config(graphs, 2, alphas=[0.5]),
+        kernel_config(real, 2),
+    ):
+        assert other.label_levels == ()
 
 
-def test_deeper_labels_are_compared_by_default_only() -> None:
-    x = torch.eye(3).double()
-    graphs = GraphDataset.from_graphs([Data(x=x, edge_index=torch.tensor([[0, 1], [1, 0]]))] * 256, name="many")
-    assert kernel_config(graphs, 2).label_levels == (4,)
-    assert [kind.nodes for kind in kernel_config(graphs, 2, degrees=False).distances][-1] == ("labels", 4)
-    assert kernel_config(graphs, 2).levels == (0, 1, 2, 3)
-    assert kernel_config(graphs, 2, levels=[0, 1]).label_levels == ()
-    assert kernel_config(graphs, 2, alphas=[0.5]).label_levels == ()
-    real = GraphDataset.from_graphs([Data(x=x / 2, edge_index=graphs[0].edge_index)] * 256, name="real")
-    assert kernel_config(real, 2).label_levels == ()
+def test_further_levels_are_kept_as_long_as_they_explain_more() -> None:
+    """Each level has noisy distances: 4 and 5 have less noise than 0 to 3, 6 has more, and 7 comes too late."""
+    rng, y = np.random.default_rng(0), torch.arange(40) % 2
+    edges = torch.tensor([[0, 1], [1, 0]])
+    graphs = [Data(x=torch.eye(2).double(), edge_index=edges, y=one.reshape(1)) for one in y]
+    dataset = GraphDataset.from_graphs(graphs, name="noise")
+    noise, asked = {4: 0.3, 5: 0.4, 6: 2.0, 7: 0.0}, []
+
+    def distances(described: list[Data], kind: GraphDistance) -> torch.Tensor:
+        asked.append(kind.nodes.level)
+        position = y.numpy() + noise.get(kind.nodes.level, 0.6) * rng.normal(size=40)
+        return torch.from_numpy(np.abs(position[:, None] - position))
+
+    config = kernel_config(dataset, 2, alphas=[0.0], degrees=False)
+    found = train_kernel(dataset, config, task="classification", distances=distances)
+    assert asked == [0, 1, 2, 3, 4, 5, 6]
+    assert found.model.config.label_levels == (4, 5)
+    assert found.model.coefficients.shape == (6, 40, 2)
+    best = max(fit.explained for fit in found.fits[:4])
+    assert all(best < fit.explained < 1 for fit in found.fits[4:])
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
 
     Args:
         levels: Levels of refinement. Each level is a number of refinement steps. If ``None``, 0 to 3; labels are also
-            compared at higher levels without structure, up to log₄ of the number of training graphs.
+            compared at levels 4 to 7 without structure, as long as these explain more than each level before.
         alphas: Trade-offs between features (0) and structure (1). If ``None``, 0 and 0.5; 0 alone if comparing the
             structures of all pairs would take more than a few minutes (thousands of graphs).
         degrees: Whether to compare graphs by the degrees of their nodes, too, at all ``levels``. The feature of a node

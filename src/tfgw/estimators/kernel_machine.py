@@ -65,7 +65,7 @@ class KernelMachine(SavedModel, GraphEstimator):
             raise ValueError(f"{path}: the model is a network, not a kernel machine")
         config = trained.model.config
         estimator = cls(alphas=config.alphas, degrees=config.degrees, n_starts=config.n_starts)
-        estimator.levels = None if config.label_levels else config.levels
+        estimator.levels = None if config.levels == KernelConfig.levels else config.levels
         estimator.canonical_order = trained.preprocessing.canonical_order
         estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
         estimator.encoding_ = trained.encoding

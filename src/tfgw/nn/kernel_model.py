@@ -64,12 +64,11 @@ class KernelConfig:
 
     @property
     def distances(self) -> list[GraphDistance]:
-        """The distances: every α of every level, then ``label_levels``, then the degrees of every level."""
+        """The distances: every α of every level, then the degrees of every level, then ``label_levels``."""
         found = [self.feature_distance(level, alpha) for level in self.levels for alpha in self.alphas]
-        found += [self.feature_distance(level, 0.0) for level in self.label_levels]
         if self.degrees:
             found += [GraphDistance(NodeDescription("degrees", level), 0.0) for level in self.levels]
-        return found
+        return found + [self.feature_distance(level, 0.0) for level in self.label_levels]
 
     def feature_distance(self, level: int, alpha: float) -> GraphDistance:
         """The distance between node features at a level, with this trade-off."""

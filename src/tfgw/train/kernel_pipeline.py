@@ -4,6 +4,7 @@ train_kernel: graphs ─ preprocessing ─▶ described nodes ─ ot.pairwise �
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ from tfgw.train.tasks import Task
 
 MAX_GRAPHS = 5000
 """Default maximum number of training graphs, because the number of pairs grows with its square."""
+LABEL_LEVELS = (4, 5, 6, 7)
+"""Levels above the others at which labels are compared if they turn out to be useful. Larger datasets use more."""
+
 STRUCTURE_WORK = 1e11
 """Structures are compared by default if Σ (n m)^1.5 over all pairs of graphs is at most this value.
 
@@ -65,6 +69,9 @@ def train_kernel(
 ) -> KernelTraining:
     """Train a kernel machine on preprocessed graphs with targets ``y``, which are class indices or scaled values.
 
+    The machine has the first ``config.label_levels``, as long as they explain more of the variance of the targets than
+    labels at each of ``config.levels``. On small datasets, labels of high levels are too rare to be useful.
+
     Args:
         graphs: The training graphs.
         config: Configuration of the distances.
@@ -92,11 +99,21 @@ def train_kernel(
 
     targets = _targets(graphs.y, config.out_channels, task).to(device)
     counted = None if weights is None else weights.double().to(device)
-    fits, means = [], []
+    kinds, fits, means = [], [], []
+    explained_by_labels = 0.0
     for kind, described in described_graphs(graphs, config):
         found = (distances or solved)(described, kind).to(device)
-        fits.append(fit_ridge(found, targets, counted).cpu())
+        fit = fit_ridge(found, targets, counted).cpu()
+        if kind.nodes.kind == "labels":
+            if kind.nodes.level in config.levels:
+                explained_by_labels = max(explained_by_labels, fit.explained)
+            elif fit.explained <= explained_by_labels:
+                break  # label_levels are the last distances
+        kinds.append(kind)
+        fits.append(fit)
         means.append(found.mean(0).cpu())
+    kept = tuple(level for level in config.label_levels if config.feature_distance(level, 0.0) in kinds)
+    config = replace(config, label_levels=kept)
     shares = mixture_weights(fits)
     left_out = (shares[:, None, None] * torch.stack([fit.left_out for fit in fits])).sum(0)
     with one_thread():
@@ -145,7 +162,7 @@ def kernel_config(
     Args:
         graphs: The training graphs.
         out_channels: Number of classes, or of values to predict.
-        levels: Levels of refinement. If ``None``, 0 to 3, and :func:`default_label_levels`.
+        levels: Levels of refinement. If ``None``, 0 to 3; for labels also ``LABEL_LEVELS``, if they help.
         alphas: Trade-offs between features (0) and structure (1). If ``None``, :func:`default_alphas`.
         degrees: Whether graphs are also compared by degrees.
         n_starts: Number of starts of the solver per pair.
@@ -153,26 +170,17 @@ def kernel_config(
     features = default_features(graphs)
     if alphas is None:
         alphas = default_alphas([graph.num_nodes for graph in graphs])
-    deeper = levels is None and features == "labels" and 0 in alphas
+    has_label_levels = levels is None and features == "labels" and 0 in alphas
     return KernelConfig(
         in_channels=graphs.num_node_features,
         out_channels=out_channels,
         features=features,
         levels=KernelConfig.levels if levels is None else tuple(int(level) for level in levels),
         alphas=tuple(float(alpha) for alpha in alphas),
-        label_levels=default_label_levels(len(graphs)) if deeper else (),
+        label_levels=LABEL_LEVELS if has_label_levels else (),
         degrees=degrees,
         n_starts=n_starts,
     )
-
-
-def default_label_levels(num_graphs: int) -> tuple[int, ...]:
-    """Return the levels above 3 at which labels are compared: up to log₄ of the number of training graphs.
-
-    Labels of deeper levels are rarer. With more graphs, more of them occur often enough to learn from them.
-    """
-    last = (num_graphs.bit_length() - 1) // 2
-    return tuple(range(max(KernelConfig.levels) + 1, last + 1))
 
 
 def default_alphas(sizes: Sequence[int]) -> tuple[float, ...]:
