@@ -1,18 +1,21 @@
-// The kernels of batch normalisation as functions: launch_NAME(blocks, struct).
+// The kernels of layers as functions: launch_NAME(blocks, struct).
 #include "norm.cu"
 
-#define TFGW_LAUNCH(NAME, TYPE)                                                                    \
-  extern "C" void launch_##NAME(int blocks, const Norm<TYPE>* norm) {                              \
-    for (int b = 0; b < blocks; ++b) Block::current().run(b, blocks, kNormThreads, [&] { NAME(*norm); }); \
+#define TFGW_LAUNCH(NAME, STRUCT)                                                                        \
+  extern "C" void launch_##NAME(int blocks, int threads, const STRUCT* argument) {                      \
+    for (int b = 0; b < blocks; ++b) Block::current().run(b, blocks, threads, [&] { NAME(*argument); }); \
   }
 
-TFGW_LAUNCH(tfgw_norm_float64, double)
-TFGW_LAUNCH(tfgw_norm_float32, float)
-TFGW_LAUNCH(tfgw_norm_backward_float64, double)
-TFGW_LAUNCH(tfgw_norm_backward_float32, float)
-TFGW_LAUNCH(tfgw_column_sums_float64, double)
-TFGW_LAUNCH(tfgw_column_sums_float32, float)
+TFGW_LAUNCH(tfgw_norm_float64, Norm<double>)
+TFGW_LAUNCH(tfgw_norm_float32, Norm<float>)
+TFGW_LAUNCH(tfgw_norm_backward_float64, Norm<double>)
+TFGW_LAUNCH(tfgw_norm_backward_float32, Norm<float>)
+TFGW_LAUNCH(tfgw_linear_gradient_float64, Linear<double>)
+TFGW_LAUNCH(tfgw_linear_gradient_float32, Linear<float>)
 
 extern "C" int norm_threads() { return kNormThreads; }
 extern "C" int norm_channels() { return kNormChannels; }
 extern "C" int norm_bytes() { return sizeof(Norm<double>); }
+extern "C" int linear_threads() { return kLinearThreads; }
+extern "C" int linear_tile() { return kLinearTile; }
+extern "C" int linear_bytes() { return sizeof(Linear<double>); }

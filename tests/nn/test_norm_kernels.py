@@ -1,4 +1,4 @@
-"""The kernels of batch normalisation, here on a CPU: compiled by g++, each thread a fibre."""
+"""The kernels of the layers of networks, here on a CPU: compiled by g++, each thread a fibre."""
 
 import ctypes
 import shutil
@@ -15,7 +15,7 @@ from tests.ot.cuda import emulation
 from tfgw.nn import norm_kernels
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
 from tfgw.nn.linear import Linear
-from tfgw.nn.norm_kernels import CHANNELS, THREADS, FusedNorm, Norm, Running
+from tfgw.nn.norm_kernels import FusedNorm, Norm, Running, linear_gradients
 from tfgw.nn.padding import Rows, use_padding
 from tfgw.ot.backends.cuda.compile import SOURCES
 
@@ -38,9 +38,9 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Runs the kernels where they would be launched; the names of those that ran."""
     names: list[str] = []
 
-    def launch(name: str, blocks: int, norm: Norm, device: torch.device) -> None:
+    def launch(name: str, blocks: int, threads: int, argument: ctypes.Structure, device: torch.device) -> None:
         names.append(name)
-        getattr(kernels(), f"launch_{name}")(blocks, ctypes.byref(norm))
+        getattr(kernels(), f"launch_{name}")(blocks, threads, ctypes.byref(argument))
 
     monkeypatch.setattr(norm_kernels, "launch", launch)
     monkeypatch.setattr(norm_kernels, "is_supported", lambda x: True)
@@ -59,9 +59,12 @@ def random_norm(channels: int, dtype: torch.dtype = torch.float64) -> BatchNorm:
 
 
 def test_python_and_the_kernels_agree_on_sizes() -> None:
-    assert kernels().norm_threads() == THREADS
-    assert kernels().norm_channels() == CHANNELS
+    assert kernels().norm_threads() == norm_kernels.NORM_THREADS
+    assert kernels().norm_channels() == norm_kernels.NORM_CHANNELS
     assert kernels().norm_bytes() == ctypes.sizeof(Norm)
+    assert kernels().linear_threads() == norm_kernels.LINEAR_THREADS
+    assert kernels().linear_tile() == norm_kernels.LINEAR_TILE
+    assert kernels().linear_bytes() == ctypes.sizeof(norm_kernels.Linear)
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -162,12 +165,36 @@ def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: 
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-6)])
-def test_sums_of_columns(launched: list[str], dtype: torch.dtype, tolerance: float) -> None:
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), [(531, 17, 9), (300, 8, 5), (7, 3, 21), (1, 1, 1)])
+def test_gradients_of_a_linear_layer(
+    launched: list[str], dtype: torch.dtype, tolerance: float, rows: int, inputs: int, outputs: int
+) -> None:
+    """More and fewer rows than threads; sizes that fill tiles and that do not."""
     torch.manual_seed(5)
-    wide = torch.randn(301, 13).to(dtype)
-    for x in (wide, wide[:, 2:7], wide.T[:11], wide[:1]):
-        torch.testing.assert_close(norm_kernels.column_sums(x), x.sum(0), rtol=tolerance, atol=10 * tolerance)
-    assert launched == [f"tfgw_column_sums_{str(dtype).removeprefix('torch.')}"] * 4
+    x, grad = torch.randn(rows, inputs).to(dtype), torch.randn(rows, outputs).to(dtype)
+    weight, bias = linear_gradients(x, grad)
+    torch.testing.assert_close(weight, grad.T @ x, rtol=tolerance, atol=30 * tolerance)
+    torch.testing.assert_close(bias, grad.sum(0), rtol=tolerance, atol=30 * tolerance)
+    assert launched == [f"tfgw_linear_gradient_{str(dtype).removeprefix('torch.')}"]
+
+
+def test_gradients_of_parts_of_wider_matrices(launched: list[str]) -> None:
+    torch.manual_seed(7)
+    wide, grad = torch.randn(40, 30).double(), torch.randn(40, 6).double()
+    for x in (wide[:, 2:13], wide.T.contiguous().T[:, 2:13]):
+        for up in (grad[:, 1:5], grad.T.contiguous().T[:, 1:5]):
+            found = linear_gradients(x, up)
+            torch.testing.assert_close(found[0], up.T @ x)
+            torch.testing.assert_close(found[1], up.sum(0))
+
+
+def test_layers_with_many_weights_use_a_matrix_product(launched: list[str]) -> None:
+    x, grad = torch.ones(3, 300), torch.ones(3, 257)
+    weight, bias = linear_gradients(x, grad)
+    assert weight.shape == (257, 300)
+    assert (weight == 3).all()
+    assert (bias == 3).all()
+    assert not launched
 
 
 def test_a_linear_layer_of_a_padded_batch(launched: list[str]) -> None:
@@ -190,7 +217,7 @@ def test_a_linear_layer_of_a_padded_batch(launched: list[str]) -> None:
     assert torch.equal(found[0], expected[0])
     assert len(found) == 4
     torch.testing.assert_close(found, expected)
-    assert launched == ["tfgw_column_sums_float64"] * 2
+    assert launched == ["tfgw_linear_gradient_float64"] * 2
 
 
 @pytest.mark.parametrize("change", [{"training": False}, {"momentum": None}, {"affine": False}])

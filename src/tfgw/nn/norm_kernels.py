@@ -1,6 +1,7 @@
-"""Batch normalisation of padded batches on a GPU: one CUDA kernel forward and one backward (ot/cuda/norm.cuh).
+"""CUDA kernels for the layers of networks on padded batches.
 
-The sums over rows that the kernels need are also those of a linear layer's gradient.
+Batch normalisation has one kernel forward and one backward (ot/cuda/norm.cuh), and the gradients of a linear layer's
+weight and bias have one (ot/cuda/linear.cuh).
 """
 
 import ctypes
@@ -14,8 +15,12 @@ from torch.autograd.function import once_differentiable
 from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.kernels import norm_kernel
 
-THREADS, CHANNELS = 512, 4
-"""Threads and channels of a block."""
+NORM_THREADS, NORM_CHANNELS = 1024, 2
+"""Threads and channels of a block of batch normalisation."""
+LINEAR_THREADS, LINEAR_TILE = 256, 8
+"""Threads of a block of the gradient of a linear layer, and rows and columns of its part of the result."""
+MAX_WEIGHTS = 2**16
+"""Number of weights up to which the gradient of a linear layer is faster than a matrix product of PyTorch."""
 
 NAMES = {torch.float64: "float64", torch.float32: "float32"}
 """Precisions that have kernels."""
@@ -104,23 +109,38 @@ class FusedNorm(torch.autograd.Function):
         return grad_x, None, grad_weight, grad_bias, None, None, None
 
 
-def column_sums(x: Tensor) -> Tensor:
-    """``x.sum(0)`` of a matrix with many rows and few columns, for which PyTorch takes several times as long."""
-    x = x if x.stride(1) == 1 else x.contiguous()
-    found = x.new_empty(x.shape[1])
-    _launch("tfgw_column_sums", x, {"grad": x, "grad_bias": found}, {"grad_stride": x.stride(0)})
-    return found
+class Linear(ctypes.Structure):
+    """The argument of the kernel of a linear layer."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("x", "grad", "grad_weight", "grad_bias")),
+        *((name, ctypes.c_int64) for name in ("rows", "inputs", "outputs", "x_stride", "grad_stride")),
+    ]
+
+
+def linear_gradients(x: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of weight and bias of a linear layer with input ``x``, from the gradient of its output."""
+    inputs, outputs = x.shape[1], grad.shape[1]
+    if inputs * outputs > MAX_WEIGHTS:
+        return grad.T @ x, grad.sum(0)
+    x, grad = (t if t.stride(1) == 1 else t.contiguous() for t in (x, grad))
+    weight, bias = x.new_empty(outputs, inputs), x.new_empty(outputs)
+    addresses = (t.data_ptr() for t in (x, grad, weight, bias))
+    layer = Linear(*addresses, len(x), inputs, outputs, x.stride(0), grad.stride(0))
+    blocks = -(-(inputs + 1) // LINEAR_TILE) * -(-outputs // LINEAR_TILE)
+    launch(f"tfgw_linear_gradient_{NAMES[x.dtype]}", blocks, LINEAR_THREADS, layer, x.device)
+    return weight, bias
 
 
 def _launch(name: str, x: Tensor, tensors: dict[str, Tensor], numbers: dict[str, float]) -> None:
     rows, channels = x.shape
     addresses = {key: tensor.data_ptr() for key, tensor in tensors.items()}
     norm = Norm(x=x.data_ptr(), rows=rows, channels=channels, **addresses, **numbers)
-    launch(f"{name}_{NAMES[x.dtype]}", -(-channels // CHANNELS), norm, x.device)
+    launch(f"{name}_{NAMES[x.dtype]}", -(-channels // NORM_CHANNELS), NORM_THREADS, norm, x.device)
 
 
-def launch(name: str, blocks: int, norm: Norm, device: torch.device) -> None:
+def launch(name: str, blocks: int, threads: int, argument: ctypes.Structure, device: torch.device) -> None:
     """Queue a kernel on the current stream."""
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     with driver.current_context(device.index):
-        driver.launch(norm_kernel(device.index, name), blocks, THREADS, stream, norm)
+        driver.launch(norm_kernel(device.index, name), blocks, threads, stream, argument)

@@ -1,34 +1,35 @@
-// The kernels of batch normalisation: one block for every few channels.
+// The kernels of the layers of networks, for padded batches.
+#include "linear.cuh"
 #include "norm.cuh"
 
 using namespace tfgw;
 
 TFGW_KERNEL(kNormThreads) tfgw_norm_float64(const TFGW_GRID_CONSTANT Norm<double> norm) {
   TFGW_SHARED NormMemory memory;
-  NormOfChannel<double>(norm, memory, i64(*norm.nodes)).forward();
+  NormOfChannel<double>(norm, memory).forward();
 }
 
 TFGW_KERNEL(kNormThreads) tfgw_norm_float32(const TFGW_GRID_CONSTANT Norm<float> norm) {
   TFGW_SHARED NormMemory memory;
-  NormOfChannel<float>(norm, memory, i64(*norm.nodes)).forward();
+  NormOfChannel<float>(norm, memory).forward();
 }
 
 TFGW_KERNEL(kNormThreads) tfgw_norm_backward_float64(const TFGW_GRID_CONSTANT Norm<double> norm) {
   TFGW_SHARED NormMemory memory;
-  NormOfChannel<double>(norm, memory, i64(*norm.nodes)).backward();
+  NormOfChannel<double>(norm, memory).backward();
 }
 
 TFGW_KERNEL(kNormThreads) tfgw_norm_backward_float32(const TFGW_GRID_CONSTANT Norm<float> norm) {
   TFGW_SHARED NormMemory memory;
-  NormOfChannel<float>(norm, memory, i64(*norm.nodes)).backward();
+  NormOfChannel<float>(norm, memory).backward();
 }
 
-TFGW_KERNEL(kNormThreads) tfgw_column_sums_float64(const TFGW_GRID_CONSTANT Norm<double> norm) {
-  TFGW_SHARED NormMemory memory;
-  NormOfChannel<double>(norm, memory, norm.rows).column_sums();
+TFGW_KERNEL(kLinearThreads) tfgw_linear_gradient_float64(const TFGW_GRID_CONSTANT Linear<double> layer) {
+  TFGW_SHARED LinearMemory memory;
+  LinearGradient<double>(layer, memory).run();
 }
 
-TFGW_KERNEL(kNormThreads) tfgw_column_sums_float32(const TFGW_GRID_CONSTANT Norm<float> norm) {
-  TFGW_SHARED NormMemory memory;
-  NormOfChannel<float>(norm, memory, norm.rows).column_sums();
+TFGW_KERNEL(kLinearThreads) tfgw_linear_gradient_float32(const TFGW_GRID_CONSTANT Linear<float> layer) {
+  TFGW_SHARED LinearMemory memory;
+  LinearGradient<float>(layer, memory).run();
 }

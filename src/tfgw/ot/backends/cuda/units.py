@@ -50,12 +50,12 @@ NORM = Unit(
     "norm",
     tuple(
         f"tfgw_{kernel}_{precision}"
-        for kernel in ("norm", "norm_backward", "column_sums")
+        for kernel in ("norm", "norm_backward", "linear_gradient")
         for precision in ("float64", "float32")
     ),
 )
-"""Batch normalisation of padded batches (:mod:`tfgw.nn.norm_kernels`). It has no templates, so it is compiled once, for
-the first size class."""
+"""Layers of networks on padded batches (:mod:`tfgw.nn.norm_kernels`). They have no templates, so this unit is compiled
+once, for the first size class."""
 
 
 def units_of(columns: int, *, several: bool | None = None) -> list[Unit]:
