@@ -14,6 +14,7 @@ from tests.ot.problems import STRUCTURES, Problem, random_problem, with_near_nei
 from tests.ot.ragged_graphs import random_graphs
 from tests.ot.symmetric_graphs import SYMMETRIC
 from tfgw.nn import TFGWPooling
+from tfgw.nn.norm_check import check_norm_kernels
 from tfgw.ot import GraphBatch, Templates, Transport, fgw, linear_transport, pairwise
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -397,3 +398,10 @@ def test_the_numbering_of_template_nodes_changes_no_bit(name: str) -> None:
     templates = Templates(features.cuda(), torch.stack([structure[order][:, order] for order in orders]).cuda())
     distances = fgw(graphs, templates, 0.5).distances
     assert torch.equal(distances, distances[:, :1].expand_as(distances))
+
+
+def test_batch_normalisation_agrees_with_pytorch() -> None:
+    checked = check_norm_kernels()
+    assert checked.agrees
+    assert checked.difference > 0  # another way of summing
+    assert check_norm_kernels().origin in ("package", "cache")
