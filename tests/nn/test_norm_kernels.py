@@ -1,36 +1,20 @@
 """The kernels of the layers of networks, here on a CPU: compiled by g++, each thread a fibre."""
 
 import ctypes
-import shutil
-import subprocess
-import tempfile
-from functools import cache
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.ot.cuda import emulation
+from tests.nn.emulated_norm import kernels, launch_emulated
+from tests.ot.cuda.emulation import COMPILER
 from tfgw.nn import norm_kernels
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
 from tfgw.nn.linear import Linear
 from tfgw.nn.norm_kernels import FusedNorm, Norm, Running, linear_gradients
 from tfgw.nn.padding import Rows, use_padding
-from tfgw.ot.backends.cuda.compile import SOURCES
 
-COMPILER = shutil.which("g++")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
-
-
-@cache
-def kernels() -> ctypes.CDLL:
-    assert COMPILER is not None
-    file = Path(tempfile.mkdtemp(prefix="tfgw-emulation-")) / "norm.so"
-    folders = [f"-I{folder}" for folder in (SOURCES, emulation.HERE)]
-    command = [COMPILER, "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", *folders]
-    subprocess.run([*command, "-o", file, Path(__file__).with_name("emulated_norm.cpp")], check=True)
-    return ctypes.CDLL(str(file))
 
 
 @pytest.fixture
@@ -40,7 +24,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def launch(name: str, blocks: int, threads: int, argument: ctypes.Structure, device: torch.device) -> None:
         names.append(name)
-        getattr(kernels(), f"launch_{name}")(blocks, threads, ctypes.byref(argument))
+        launch_emulated(name, blocks, threads, argument, device)
 
     monkeypatch.setattr(norm_kernels, "launch", launch)
     monkeypatch.setattr(norm_kernels, "is_supported", lambda x: True)

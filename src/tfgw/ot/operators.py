@@ -123,7 +123,7 @@ def _schema(last: str, returns: str, first: str = "") -> str:
 
 def problem_of_fields(fields: Sequence[Any]) -> Problem:
     """Return the problem that an operator was called with."""
-    return Problem._make((*fields, None, False))
+    return Problem(*fields)
 
 
 def _forward(*arguments: Any) -> tuple[Tensor, ...]:

@@ -77,6 +77,9 @@ class Problem(NamedTuple):
     pattern: StructurePattern | None = None
     padded_nodes: bool = False
     """Whether trailing nodes, whose graph is ``batch_size``, are padding. They have no results and zero gradients."""
+    skipped: Tensor | None = None
+    """1 for pairs that need not be solved, ``(B, K)`` in uint8. A GPU gives them the distance 0 and the status
+    ``EMPTY``, and the CPU solves them. There are no gradients."""
 
     @property
     def differentiable(self) -> tuple[Tensor | None, ...]:

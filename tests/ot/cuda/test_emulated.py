@@ -144,6 +144,41 @@ def test_which_kernel_solves_a_pair_changes_no_bit() -> None:
         assert torch.equal(result, second[0][name]), name
 
 
+@pytest.mark.parametrize(
+    ("kind", "sizes", "template_nodes"),
+    [
+        ("sparse", SMALL, 7),  # many small pairs, solved by kernels of their own
+        ("sparse", (70, 12, 55, 5, 33), 9),  # by four warps or by one
+        ("dense", (14, 5, 9), 6),
+        ("weighted", (11, 4, 40), 50),
+    ],
+)
+def test_some_pairs_are_not_solved(kind: str, sizes: tuple[int, ...], template_nodes: int) -> None:
+    """The others have the same bits as if all were solved."""
+    problem = random_problem(8, kind, sizes=sizes, template_nodes=template_nodes, templates=3)
+    problem = problem if kind == "dense" else with_near_neighbours(problem)
+    every, some = (EmulatedGpu(processors=1) for _ in range(2))
+    assert_skips(as_input(problem), every, some)
+    assert some.launched == every.launched
+
+
+def assert_skips(given: Problem, every: EmulatedGpu, some: EmulatedGpu) -> None:
+    shape = given.batch_size, len(given.template_weights)
+    skipped = torch.rand(shape, generator=torch.Generator().manual_seed(0)) < 0.6
+    skipped[0], skipped[1] = True, False
+    expected = emulation.solve(given, gpu=every)
+    found = emulation.solve(given._replace(skipped=skipped.byte()), gpu=some)
+    assert expected is not None
+    assert found is not None
+    of_rows = {name for name in found[0] if len(found[0][name]) == len(given.x)}
+    assert of_rows == {"plan", "row_potential"}
+    for name, values in found[0].items():
+        solved = ~skipped[given.batch] if name in of_rows else ~skipped
+        assert torch.equal(values[solved], expected[0][name][solved]), name
+    assert (found[0]["status"][skipped] == int(Status.EMPTY)).all()
+    assert not found[0]["distance"][skipped].any()
+
+
 @pytest.mark.parametrize("leaves", [9, 42])
 def test_a_hub(leaves: int) -> None:
     """One row of the structure is far longer than the others."""

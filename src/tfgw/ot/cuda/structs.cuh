@@ -30,6 +30,7 @@ struct Problem {
   const double* template_weights;   // (templates, columns)
   const double* alpha;              // (templates)
   const double* start;              // (nodes, templates, columns): couplings to start from
+  const unsigned char* skipped;     // (graphs, templates): 1 for pairs that are not solved; null if there are none
   i64 dense_size;                   // entries of `dense`
   i64 padded_nodes;                 // whether trailing nodes, labelled `graphs`, may be padding
 

@@ -10,7 +10,7 @@ import torch
 
 from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.compile import Architecture
-from tfgw.ot.backends.cuda.machine_code import compile_ahead, find, machine_code
+from tfgw.ot.backends.cuda.machine_code import compile_ahead, find, machine_code, origin
 from tfgw.ot.backends.cuda.units import NORM, SIZE_CLASSES, Unit, unit_of, units_of
 
 PATIENCE = 2.0
@@ -34,6 +34,18 @@ def norm_kernel(device: int, name: str) -> int:
     """Load a kernel of batch normalisation on a device and return the driver's handle."""
     with driver.current_context(device):
         return driver.function(_norm_module(device), name)
+
+
+def load_norm(device: int) -> None:
+    """Load all kernels of batch normalisation."""
+    torch.empty(1, device=torch.device("cuda", device))  # initialises CUDA
+    for name in NORM.kernels:
+        norm_kernel(device, name)
+
+
+def norm_origin(device: int) -> str:
+    """Return the current source of the machine code of batch normalisation; see :func:`machine_code.origin`."""
+    return origin([NORM], SIZE_CLASSES[0], architecture_of(device))
 
 
 @cache

@@ -325,6 +325,7 @@ Described Gpu::describe(const Fields& fields) const {
   point_to(p.template_weights, kTemplateWeights);
   point_to(p.alpha, kAlpha);
   point_to(p.start, kInitialPlans);
+  point(p.skipped, torch_.address(fields[kSkipped]));
 
   d.prepared_size = place_prepared(p, 0);
   if (d.places.is_none()) return d;

@@ -1,0 +1,80 @@
+"""Check the GPU kernels of batch normalisation: the part of ``tfgw gpu`` that is not about the solver.
+
+>>> check_norm_kernels().agrees     # compiles missing kernels
+"""
+
+import time
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.linear import Linear
+from tfgw.nn.padding import Rows, use_padding
+from tfgw.ot.backends.cuda.kernels import load_norm, norm_origin
+
+TOLERANCES = {torch.float64: 1e-10, torch.float32: 1e-4}
+"""Maximum difference of a result, relative to its largest entry, by precision."""
+NODES, PADDING, CHANNELS, OUTPUTS = 1203, 77, 33, 6
+"""Size of the test batch: a thread sums up several rows, and the last block has fewer channels than the others."""
+
+
+class CheckedNorm(NamedTuple):
+    """Comparison of the kernels of batch normalisation with PyTorch operations on the CPU."""
+
+    origin: str
+    """Where the machine code came from: ``"package"``, ``"cache"`` or ``"compiler"``."""
+    seconds: float
+    """Time until all kernels were loaded."""
+    difference: float
+    """Largest difference of a result in double precision, relative to the largest entry of the result."""
+    difference_float32: float
+    """The same in single precision."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both differences are within the tolerance."""
+        limits = TOLERANCES[torch.float64], TOLERANCES[torch.float32]
+        return self.difference <= limits[0] and self.difference_float32 <= limits[1]
+
+
+def check_norm_kernels(device: str = "cuda") -> CheckedNorm:
+    """Load or compile the kernels of batch normalisation, and compare them with PyTorch operations.
+
+    Args:
+        device: PyTorch's name of the GPU.
+    """
+    index = torch.device(device).index or 0
+    where, started = norm_origin(index), time.perf_counter()
+    load_norm(index)
+    seconds = time.perf_counter() - started
+    return CheckedNorm(where, seconds, *(_difference(device, dtype) for dtype in TOLERANCES))
+
+
+def _difference(device: str, dtype: torch.dtype) -> float:
+    pairs = zip(_computed(device, dtype), _computed("cpu", dtype), strict=True)
+    return max(float((found - expected).abs().max() / expected.abs().max()) for found, expected in pairs)
+
+
+def _computed(device: str, dtype: torch.dtype) -> list[Tensor]:
+    """Return outputs, gradients and statistics of padded training batches. The CPU has no kernels for them."""
+    generator = torch.Generator().manual_seed(0)
+
+    def numbers(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64).to(device, dtype)
+
+    is_node = (torch.arange(NODES + PADDING, device=device) < NODES).unsqueeze(1).to(dtype)
+    found: list[Tensor] = []
+    for between in ([], [nn.ReLU()]):
+        # The gradient of the linear layer's bias is a sum over rows, which is a kernel as well.
+        modules = NormSequential(BatchNorm(CHANNELS), *between, Linear(CHANNELS, OUTPUTS)).to(device, dtype)
+        with torch.no_grad():
+            for parameter in modules.parameters():
+                parameter.copy_(numbers(*parameter.shape))
+        x, up = numbers(NODES + PADDING, CHANNELS).requires_grad_(), numbers(NODES + PADDING, OUTPUTS)
+        with use_padding(Rows.where(is_node)):
+            out = modules(x)
+        found += [out, *torch.autograd.grad((out * up * is_node).sum(), [x, *modules.parameters()])]
+        found += [buffer for buffer in modules.buffers() if buffer.is_floating_point()]
+    return [tensor.detach().cpu() for tensor in found]
