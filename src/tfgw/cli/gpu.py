@@ -5,7 +5,7 @@ import sys
 from dataclasses import asdict
 
 from tfgw.cli.output import Answer, table
-from tfgw.nn.norm_check import CheckedNorm, check_norm_kernels
+from tfgw.nn.layer_check import CheckedLayers, check_layer_kernels
 from tfgw.ot.gpu_check import CheckedKernels, Setup, check_kernels, find_setup
 
 ORIGINS = {"package": "came with tfgw", "cache": "compiled earlier", "compiler": "compiled"}
@@ -16,19 +16,19 @@ def run(args: argparse.Namespace) -> Answer:
     setup = find_setup()
     print(_found(setup), file=sys.stderr, flush=True)
     checked: list[CheckedKernels] = []
-    norm: CheckedNorm | None = None
+    layers: CheckedLayers | None = None
     if setup.missing is None:
         for kernels in check_kernels(args.classes):
             checked.append(kernels)
             print(_progress(kernels), file=sys.stderr, flush=True)
-        norm = check_norm_kernels()
-        print(_norm_progress(norm), file=sys.stderr, flush=True)
-    wrong = _wrong(checked, norm)
+        layers = check_layer_kernels()
+        print(_layers_progress(layers), file=sys.stderr, flush=True)
+    wrong = _wrong(checked, layers)
     ready = setup.missing is None and not wrong
     data = asdict(setup) | {
         "devices": [device._asdict() for device in setup.devices],
         "kernels": [kernels._asdict() | {"agrees": kernels.agrees} for kernels in checked],
-        "batch_norm": None if norm is None else norm._asdict() | {"agrees": norm.agrees},
+        "layers": None if layers is None else layers._asdict() | {"agrees": layers.agrees},
         "ready": ready,
     }
     return Answer(data, _verdict(setup, wrong), code=0 if ready else 1)
@@ -57,21 +57,21 @@ def _progress(kernels: CheckedKernels) -> str:
     return f"{about}: {_loaded(kernels)} ({differences})"
 
 
-def _norm_progress(norm: CheckedNorm) -> str:
-    differences = f"to {norm.difference:.0e}, in single precision to {norm.difference_float32:.0e}"
-    return f"batch normalisation: {_loaded(norm)} ({differences})"
+def _layers_progress(layers: CheckedLayers) -> str:
+    differences = f"to {layers.difference:.0e}, in single precision to {layers.difference_float32:.0e}"
+    return f"layers of networks: {_loaded(layers)} ({differences})"
 
 
-def _loaded(kernels: CheckedKernels | CheckedNorm) -> str:
+def _loaded(kernels: CheckedKernels | CheckedLayers) -> str:
     verdict = "as on the CPU" if kernels.agrees else "NOT as on the CPU"
     return f"{kernels.seconds:.1f} s ({ORIGINS[kernels.origin]}), {verdict}"
 
 
-def _wrong(checked: list[CheckedKernels], norm: CheckedNorm | None) -> list[str]:
+def _wrong(checked: list[CheckedKernels], layers: CheckedLayers | None) -> list[str]:
     """Describe the results that differ from the CPU's."""
     sizes = [str(columns) for columns in sorted({kernels.columns for kernels in checked if not kernels.agrees})]
     found = [f"for templates of up to {', '.join(sizes)} nodes"] if sizes else []
-    return found if norm is None or norm.agrees else [*found, "of batch normalisation"]
+    return found if layers is None or layers.agrees else [*found, "of layers of networks"]
 
 
 def _verdict(setup: Setup, wrong: list[str]) -> str:

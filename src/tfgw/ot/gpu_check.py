@@ -17,7 +17,7 @@ from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.compile import MISSING, compiler_version
 from tfgw.ot.backends.cuda.kernels import RESERVED, architecture_of, shared_memory
 from tfgw.ot.backends.cuda.machine_code import compile_ahead, origin
-from tfgw.ot.backends.cuda.units import NORM, SIZE_CLASSES, units_of
+from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, units_of
 from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.solve import fgw
 
@@ -88,7 +88,7 @@ def _missing(found: Setup) -> str | None:
         return f"{first.name} has compute capability {version}, and the kernels need 8.0: tfgw solves on the CPU"
     architecture = architecture_of(first.ordinal)
     groups = [(units_of(each, several=several), each) for each in SIZE_CLASSES for several in _units_exist(each)]
-    groups.append(([NORM], SIZE_CLASSES[0]))
+    groups.append(([LAYERS], SIZE_CLASSES[0]))
     needs_compiler = any(origin(units, columns, architecture) == "compiler" for units, columns in groups)
     return MISSING if needs_compiler and found.nvrtc is None else None
 

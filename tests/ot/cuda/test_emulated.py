@@ -20,7 +20,7 @@ from tests.ot.problems import STRUCTURES, random_problem, with_near_neighbours
 from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import GraphBatch, Status, Templates, Transport, _core, fgw, linear_transport
 from tfgw.ot.backends.cuda.compile import SOURCES
-from tfgw.ot.backends.cuda.units import NORM, SIZE_CLASSES, UNITS, Unit
+from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, UNITS, Unit
 from tfgw.ot.problem import Problem
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
@@ -545,7 +545,7 @@ def test_pairs_take_no_more_working_memory_than_is_counted(columns: int) -> None
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
-@pytest.mark.parametrize("unit", [*UNITS, NORM], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [*UNITS, LAYERS], ids=lambda unit: unit.name)
 def test_compiles_for_a_gpu(unit: Unit, tmp_path: Path) -> None:
     command = ["nvcc", "-std=c++17", "-arch=sm_80", "-ptx", "-DTFGW_COLUMNS=32", "-o", tmp_path / "kernels.ptx"]
     subprocess.run([*command, SOURCES / f"{unit.name}.cu"], check=True)

@@ -14,7 +14,7 @@ from tests.ot.problems import STRUCTURES, Problem, random_problem, with_near_nei
 from tests.ot.ragged_graphs import random_graphs
 from tests.ot.symmetric_graphs import SYMMETRIC
 from tfgw.nn import TFGWPooling
-from tfgw.nn.norm_check import check_norm_kernels
+from tfgw.nn.layer_check import check_layer_kernels
 from tfgw.ot import (
     START_KINDS,
     GraphBatch,
@@ -464,7 +464,7 @@ def test_the_numbering_of_template_nodes_changes_no_bit(name: str) -> None:
 
 
 def test_batch_normalisation_agrees_with_pytorch() -> None:
-    checked = check_norm_kernels()
+    checked = check_layer_kernels()
     assert checked.agrees
     assert checked.difference > 0  # another way of summing
-    assert check_norm_kernels().origin in ("package", "cache")
+    assert check_layer_kernels().origin in ("package", "cache")

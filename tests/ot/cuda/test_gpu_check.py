@@ -11,11 +11,11 @@ from torch import Tensor
 
 from tests.ot.cuda.emulation import COMPILER, emulated_for_eager_calls
 from tfgw.cli import main
-from tfgw.nn.norm_check import CheckedNorm
+from tfgw.nn.layer_check import CheckedLayers
 from tfgw.ot import gpu_check, operators
 from tfgw.ot.backends import cpu, cuda
 from tfgw.ot.backends.cuda.compile import MISSING, Architecture
-from tfgw.ot.backends.cuda.units import NORM
+from tfgw.ot.backends.cuda.units import LAYERS
 from tfgw.ot.gpu_check import CheckedKernels, Device, Setup, check_kernels, find_setup
 
 H200 = Device(0, "NVIDIA H200", (9, 0), 139 << 30, 227 << 10, 132)
@@ -79,7 +79,7 @@ def fake_machine(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
     monkeypatch.setattr(gpu_check, "_cupy_version", lambda: None if found["nvrtc"] is None else "14.0.1")
     monkeypatch.setattr(gpu_check, "_compiler_version", lambda: found["nvrtc"])
     monkeypatch.setattr(
-        gpu_check, "origin", lambda units, *_: found["origin of norms" if units == [NORM] else "origin"]
+        gpu_check, "origin", lambda units, *_: found["origin of norms" if units == [LAYERS] else "origin"]
     )
     monkeypatch.setattr(gpu_check, "architecture_of", lambda index: Architecture(90))
     monkeypatch.setattr(gpu_check, "shared_memory", lambda index: 228 << 10)
@@ -111,7 +111,7 @@ def test_one_sentence_says_what_is_missing(
     changes: dict[str, object], text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_machine(monkeypatch, **changes)
-    for name in ("check_kernels", "check_norm_kernels"):
+    for name in ("check_kernels", "check_layer_kernels"):
         monkeypatch.setattr(f"tfgw.cli.gpu.{name}", lambda *_: pytest.fail("nothing to check"))
     assert main(["gpu"]) == 1
     answer = capsys.readouterr().out
@@ -132,11 +132,11 @@ def test_machine_code_of_the_package_needs_no_compiler(monkeypatch: pytest.Monke
     [
         (True, True, "ready: NVIDIA H200 gives the CPU's values and gradients"),
         (False, True, "not ready: results for templates of up to 128 nodes differ from the CPU's; please report it"),
-        (True, False, "not ready: results of batch normalisation differ from the CPU's; please report it"),
+        (True, False, "not ready: results of layers of networks differ from the CPU's; please report it"),
         (
             False,
             False,
-            "not ready: results for templates of up to 128 nodes and of batch normalisation differ from the CPU's;"
+            "not ready: results for templates of up to 128 nodes and of layers of networks differ from the CPU's;"
             " please report it",
         ),
     ],
@@ -150,8 +150,8 @@ def test_the_command_says_whether_results_agree(
     }
     monkeypatch.setattr("tfgw.cli.gpu.find_setup", lambda: READY)
     monkeypatch.setattr("tfgw.cli.gpu.check_kernels", lambda classes: (checked[columns] for columns in classes))
-    norms = CheckedNorm("package", 0.04, 4e-16 if norm else 4e-2, 2e-7)
-    monkeypatch.setattr("tfgw.cli.gpu.check_norm_kernels", lambda: norms)
+    norms = CheckedLayers("package", 0.04, 4e-16 if norm else 4e-2, 2e-7)
+    monkeypatch.setattr("tfgw.cli.gpu.check_layer_kernels", lambda: norms)
     ready = solver and norm
     assert main(["gpu", "--classes", "16", "128"]) == int(not ready)
     out, err = capsys.readouterr()
@@ -159,10 +159,10 @@ def test_the_command_says_whether_results_agree(
     assert "templates of up to  16 nodes: 0.3 s (compiled earlier), as on the CPU" in err
     assert "templates of up to 128 nodes, several starts: 3.9 s (compiled), " in err
     verdict = "as on the CPU (to 4e-16, in single precision to 2e-07)" if norm else "NOT as on the CPU (to 4e-02"
-    assert f"batch normalisation: 0.0 s (came with tfgw), {verdict}" in err
+    assert f"layers of networks: 0.0 s (came with tfgw), {verdict}" in err
     assert main(["gpu", "--classes", "16", "128", "--json"]) == int(not ready)
     data = json.loads(capsys.readouterr().out)
     assert data["ready"] is ready
     assert data["devices"][0]["capability"] == [9, 0]
     assert [kernels["seconds"] for kernels in data["kernels"]] == [0.31, 3.9]
-    assert data["batch_norm"]["agrees"] is norm
+    assert data["layers"]["agrees"] is norm

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from tests.train.small import cycles_and_stars
 from tfgw.datasets import from_data_list
@@ -50,6 +51,28 @@ def test_features_and_edges_may_be_anything_a_batch_takes() -> None:
     assert found.inputs["x"].dtype == torch.float32
     assert torch.equal(found.inputs["x"][:nodes], expected.inputs["x"])
     assert found.inputs["edge_index"].shape == (2, 0)
+
+
+@pytest.mark.parametrize("change", ["none", "a direction is missing", "unsorted"])
+def test_batches_have_links_if_edges_are_sorted_and_undirected(change: str) -> None:
+    graphs = [Data(x=torch.ones(n, 1), y=torch.zeros(1), edge_index=cycle(n)) for n in (3, 5, 4)]
+    if change == "a direction is missing":
+        graphs[1].edge_index = graphs[1].edge_index[:, 1:]
+    elif change == "unsorted":
+        graphs[1].edge_index = graphs[1].edge_index.flip(1)
+    store = GraphStore(graphs, dtype=torch.float64)
+    batch = PaddedStore(store).batch(torch.tensor([2, 1]), Capacity(13, 21))
+    if change == "none":
+        assert batch.rows.links is batch.inputs["edge_index"]
+        assert (batch.rows.links[0].diff() >= 0).all()  # padding included
+    else:
+        assert batch.rows.links is None
+
+
+def cycle(nodes: int) -> torch.Tensor:
+    ring = torch.arange(nodes)
+    edges = torch.stack([torch.cat([ring, ring]), torch.cat([ring - 1, ring + 1]) % nodes])
+    return edges[:, (edges[0] * nodes + edges[1]).argsort()]
 
 
 def test_there_is_room_for_the_given_batches_and_most_others() -> None:

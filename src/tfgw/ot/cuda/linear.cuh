@@ -10,7 +10,7 @@ namespace tfgw {
 constexpr int kLinearThreads = 256;
 constexpr int kLinearTile = 8;  // rows and columns of the result
 
-// The same layout as `Linear` in nn/norm_kernels.py. x has `inputs` columns and grad, the gradient of the layer's output,
+// The same layout as `Linear` in nn/layer_kernels.py. x has `inputs` columns and grad, the gradient of the layer's output,
 // has `outputs` columns.
 template <class T>
 struct Linear {

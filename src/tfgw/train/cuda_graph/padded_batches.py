@@ -47,6 +47,7 @@ class PaddedStore:
         self.nodes, self.edges = lengths_of(store)
         self._node_spans, self._edge_spans = (_Spans.of(lengths, store) for lengths in (self.nodes, self.edges))
         self._all = store.batch(torch.arange(len(store)))
+        self._has_links = _are_links(self._all.inputs["edge_index"])
 
     def fits(self, graphs: Tensor, capacity: Capacity) -> bool:
         """Whether a batch of the graphs with these indices fits the capacity."""
@@ -60,9 +61,10 @@ class PaddedStore:
         is_node = nodes.is_real.unsqueeze(1)
         x = torch.where(is_node, given["x"].index_select(0, nodes.row), 0)
         ends = given["edge_index"].index_select(1, edges.row) + nodes.shift.index_select(0, edges.graph)
+        edge_index = torch.where(edges.is_real, ends, _path_through_padding(nodes, edges))
         inputs: dict[str, Any] = {
             "x": x,
-            "edge_index": torch.where(edges.is_real, ends, _path_through_padding(nodes, edges)),
+            "edge_index": edge_index,
             "batch": torch.where(nodes.is_real, nodes.graph, len(graphs)),
             "batch_size": len(graphs),
         }
@@ -71,7 +73,8 @@ class PaddedStore:
                 inputs[key] = given[key].index_select(0, sources.row)
         weights = self._all.weights
         weights = None if weights is None else weights.index_select(0, graphs)
-        return PaddedBatch(inputs, y.index_select(0, graphs), Rows.where(is_node.to(x)), weights)
+        rows = Rows.where(is_node.to(x), links=edge_index if self._has_links else None)
+        return PaddedBatch(inputs, y.index_select(0, graphs), rows, weights)
 
 
 class _Sources(NamedTuple):
@@ -112,6 +115,14 @@ def _sources(spans: _Spans, graphs: Tensor, capacity: int) -> _Sources:
     is_real = position < n_real
     graph = torch.searchsorted(end, position, right=True).clamp_max(len(graphs) - 1)
     return _Sources(n_real, is_real, graph, torch.where(is_real, position - shift.index_select(0, graph), 0), shift)
+
+
+def _are_links(edge_index: Tensor) -> bool:
+    """Whether edges are sorted and each has its reverse."""
+    forward, backward = edge_index.unbind(), edge_index.flip(0).unbind()
+    count = int(edge_index.max()) + 1 if edge_index.numel() else 0
+    keys, reversed_keys = (first * count + second for first, second in (forward, backward))
+    return bool((keys.diff() >= 0).all()) and torch.equal(keys, reversed_keys.sort().values)
 
 
 def _path_through_padding(nodes: _Sources, edges: _Sources) -> Tensor:

@@ -46,15 +46,15 @@ UNITS = (
     ),
 )
 
-NORM = Unit(
-    "norm",
+LAYERS = Unit(
+    "layers",
     tuple(
         f"tfgw_{kernel}_{precision}"
-        for kernel in ("norm", "norm_backward", "linear_gradient")
+        for kernel in ("norm", "norm_backward", "linear_gradient", "neighbour_sums")
         for precision in ("float64", "float32")
     ),
 )
-"""Layers of networks on padded batches (:mod:`tfgw.nn.norm_kernels`). They have no templates, so this unit is compiled
+"""Layers of networks on padded batches (:mod:`tfgw.nn.layer_kernels`). They have no templates, so this unit is compiled
 once, for the first size class."""
 
 

@@ -1,7 +1,8 @@
 """CUDA kernels for the layers of networks on padded batches.
 
-Batch normalisation has one kernel forward and one backward (ot/cuda/norm.cuh), and the gradients of a linear layer's
-weight and bias have one (ot/cuda/linear.cuh).
+Batch normalisation has one kernel forward and one backward (ot/cuda/norm.cuh), the gradients of a linear layer's weight
+and bias have one (ot/cuda/linear.cuh), and sums over neighbours have one, which is also that of their gradient
+(ot/cuda/neighbour_sums.cuh).
 """
 
 import ctypes
@@ -13,12 +14,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tfgw.ot.backends.cuda import driver
-from tfgw.ot.backends.cuda.kernels import norm_kernel
+from tfgw.ot.backends.cuda.kernels import layer_kernel
 
 NORM_THREADS, NORM_CHANNELS = 1024, 2
 """Threads and channels of a block of batch normalisation."""
 LINEAR_THREADS, LINEAR_TILE = 256, 8
 """Threads of a block of the gradient of a linear layer, and rows and columns of its part of the result."""
+NEIGHBOUR_THREADS = 256
+"""Threads of a block of the sums over neighbours; 32 of them share a node."""
 MAX_WEIGHTS = 2**16
 """Number of weights up to which the gradient of a linear layer is faster than a matrix product of PyTorch."""
 
@@ -37,7 +40,7 @@ def _has_kernels(device: int) -> bool:
     if torch.cuda.get_device_capability(device) < (8, 0):
         return False
     try:
-        return bool(norm_kernel(device, "tfgw_norm_float64"))
+        return bool(layer_kernel(device, "tfgw_norm_float64"))
     except ImportError:
         return False
 
@@ -132,6 +135,47 @@ def linear_gradients(x: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     return weight, bias
 
 
+class Neighbours(ctypes.Structure):
+    """The argument of the kernel of sums over neighbours."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("x", "first", "second", "out")),
+        *((name, ctypes.c_int64) for name in ("rows", "edges", "channels", "x_stride")),
+        ("own", ctypes.c_double),
+    ]
+
+
+class NeighbourSums(torch.autograd.Function):
+    """own · x plus the sum over the neighbours of each node.
+
+    Every edge must have its reverse, and edges are sorted by their first node. (In a padded batch, edges between nodes
+    of padding need no reverse, because their gradients are 0.) The derivative then is the same function.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, edge_index: Tensor, own: float) -> Tensor:
+        ctx.save_for_backward(edge_index)
+        ctx.own = own
+        return _neighbour_sums(x, edge_index, own)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        (edge_index,) = ctx.saved_tensors
+        return _neighbour_sums(grads[0], edge_index, ctx.own), None, None
+
+
+def _neighbour_sums(x: Tensor, edge_index: Tensor, own: float) -> Tensor:
+    x, edge_index = x if x.stride(1) == 1 else x.contiguous(), edge_index.contiguous()
+    rows, channels = x.shape
+    out = x.new_empty(rows, channels)
+    addresses = (t.data_ptr() for t in (x, edge_index[0], edge_index[1], out))
+    neighbours = Neighbours(*addresses, rows, edge_index.shape[1], channels, x.stride(0), own)
+    blocks = -(-rows * 32 // NEIGHBOUR_THREADS)
+    launch(f"tfgw_neighbour_sums_{NAMES[x.dtype]}", blocks, NEIGHBOUR_THREADS, neighbours, x.device)
+    return out
+
+
 def _launch(name: str, x: Tensor, tensors: dict[str, Tensor], numbers: dict[str, float]) -> None:
     rows, channels = x.shape
     addresses = {key: tensor.data_ptr() for key, tensor in tensors.items()}
@@ -143,4 +187,4 @@ def launch(name: str, blocks: int, threads: int, argument: ctypes.Structure, dev
     """Queue a kernel on the current stream."""
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     with driver.current_context(device.index):
-        driver.launch(norm_kernel(device.index, name), blocks, threads, stream, argument)
+        driver.launch(layer_kernel(device.index, name), blocks, threads, stream, argument)

@@ -15,10 +15,10 @@ from tfgw.ot.backends.cuda.compile import SOURCES
 @cache
 def kernels() -> ctypes.CDLL:
     assert emulation.COMPILER is not None
-    file = Path(tempfile.mkdtemp(prefix="tfgw-emulation-")) / "norm.so"
+    file = Path(tempfile.mkdtemp(prefix="tfgw-emulation-")) / "layers.so"
     folders = [f"-I{folder}" for folder in (SOURCES, emulation.HERE)]
     command = [emulation.COMPILER, "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", *folders]
-    subprocess.run([*command, "-o", file, Path(__file__).with_name("emulated_norm.cpp")], check=True)
+    subprocess.run([*command, "-o", file, Path(__file__).with_name("emulated_layers.cpp")], check=True)
     return ctypes.CDLL(str(file))
 
 

@@ -1,5 +1,5 @@
 // The kernels of layers as functions: launch_NAME(blocks, struct).
-#include "norm.cu"
+#include "layers.cu"
 
 #define TFGW_LAUNCH(NAME, STRUCT)                                                                        \
   extern "C" void launch_##NAME(int blocks, int threads, const STRUCT* argument) {                      \
@@ -12,6 +12,8 @@ TFGW_LAUNCH(tfgw_norm_backward_float64, Norm<double>)
 TFGW_LAUNCH(tfgw_norm_backward_float32, Norm<float>)
 TFGW_LAUNCH(tfgw_linear_gradient_float64, Linear<double>)
 TFGW_LAUNCH(tfgw_linear_gradient_float32, Linear<float>)
+TFGW_LAUNCH(tfgw_neighbour_sums_float64, Neighbours<double>)
+TFGW_LAUNCH(tfgw_neighbour_sums_float32, Neighbours<float>)
 
 extern "C" int norm_threads() { return kNormThreads; }
 extern "C" int norm_channels() { return kNormChannels; }
@@ -19,3 +21,5 @@ extern "C" int norm_bytes() { return sizeof(Norm<double>); }
 extern "C" int linear_threads() { return kLinearThreads; }
 extern "C" int linear_tile() { return kLinearTile; }
 extern "C" int linear_bytes() { return sizeof(Linear<double>); }
+extern "C" int neighbour_threads() { return kNeighbourThreads; }
+extern "C" int neighbour_bytes() { return sizeof(Neighbours<double>); }

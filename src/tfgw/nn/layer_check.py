@@ -1,6 +1,6 @@
-"""Check the GPU kernels of batch normalisation: the part of ``tfgw gpu`` that is not about the solver.
+"""Check the GPU kernels for the layers of networks: the part of ``tfgw gpu`` that is not about the solver.
 
->>> check_norm_kernels().agrees     # compiles missing kernels
+>>> check_layer_kernels().agrees     # compiles missing kernels
 """
 
 import time
@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.encoders import GINLayer
 from tfgw.nn.linear import Linear
 from tfgw.nn.padding import Rows, use_padding
-from tfgw.ot.backends.cuda.kernels import load_norm, norm_origin
+from tfgw.ot.backends.cuda.kernels import layers_origin, load_layers
 
 TOLERANCES = {torch.float64: 1e-10, torch.float32: 1e-4}
 """Maximum difference of a result, relative to its largest entry, by precision."""
@@ -20,8 +21,8 @@ NODES, PADDING, CHANNELS, OUTPUTS = 1203, 77, 33, 6
 """Size of the test batch: a thread sums up several rows, and the last block has fewer channels than the others."""
 
 
-class CheckedNorm(NamedTuple):
-    """Comparison of the kernels of batch normalisation with PyTorch operations on the CPU."""
+class CheckedLayers(NamedTuple):
+    """Comparison of the kernels for the layers of networks with PyTorch operations on the CPU."""
 
     origin: str
     """Where the machine code came from: ``"package"``, ``"cache"`` or ``"compiler"``."""
@@ -39,17 +40,17 @@ class CheckedNorm(NamedTuple):
         return self.difference <= limits[0] and self.difference_float32 <= limits[1]
 
 
-def check_norm_kernels(device: str = "cuda") -> CheckedNorm:
-    """Load or compile the kernels of batch normalisation, and compare them with PyTorch operations.
+def check_layer_kernels(device: str = "cuda") -> CheckedLayers:
+    """Load or compile the kernels for the layers of networks, and compare them with PyTorch operations.
 
     Args:
         device: PyTorch's name of the GPU.
     """
     index = torch.device(device).index or 0
-    where, started = norm_origin(index), time.perf_counter()
-    load_norm(index)
+    where, started = layers_origin(index), time.perf_counter()
+    load_layers(index)
     seconds = time.perf_counter() - started
-    return CheckedNorm(where, seconds, *(_difference(device, dtype) for dtype in TOLERANCES))
+    return CheckedLayers(where, seconds, *(_difference(device, dtype) for dtype in TOLERANCES))
 
 
 def _difference(device: str, dtype: torch.dtype) -> float:
@@ -65,16 +66,17 @@ def _computed(device: str, dtype: torch.dtype) -> list[Tensor]:
         return torch.randn(*shape, generator=generator, dtype=torch.float64).to(device, dtype)
 
     is_node = (torch.arange(NODES + PADDING, device=device) < NODES).unsqueeze(1).to(dtype)
+    ring = torch.arange(NODES, device=device)
+    links = torch.stack([ring.repeat_interleave(2), torch.stack([ring - 1, ring + 1], dim=1).flatten() % NODES])
     found: list[Tensor] = []
     for between in ([], [nn.ReLU()]):
-        # The gradient of the linear layer's bias is a sum over rows, which is a kernel as well.
-        modules = NormSequential(BatchNorm(CHANNELS), *between, Linear(CHANNELS, OUTPUTS)).to(device, dtype)
+        layer = GINLayer(NormSequential(BatchNorm(CHANNELS), *between, Linear(CHANNELS, OUTPUTS))).to(device, dtype)
         with torch.no_grad():
-            for parameter in modules.parameters():
+            for parameter in layer.parameters():
                 parameter.copy_(numbers(*parameter.shape))
         x, up = numbers(NODES + PADDING, CHANNELS).requires_grad_(), numbers(NODES + PADDING, OUTPUTS)
-        with use_padding(Rows.where(is_node)):
-            out = modules(x)
-        found += [out, *torch.autograd.grad((out * up * is_node).sum(), [x, *modules.parameters()])]
-        found += [buffer for buffer in modules.buffers() if buffer.is_floating_point()]
+        with use_padding(Rows.where(is_node, links)):
+            out = layer(x, links)
+        found += [out, *torch.autograd.grad((out * up * is_node).sum(), [x, *layer.parameters()])]
+        found += [buffer for buffer in layer.buffers() if buffer.is_floating_point()]
     return [tensor.detach().cpu() for tensor in found]

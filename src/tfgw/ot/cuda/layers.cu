@@ -1,5 +1,6 @@
 // The kernels of the layers of networks, for padded batches.
 #include "linear.cuh"
+#include "neighbour_sums.cuh"
 #include "norm.cuh"
 
 using namespace tfgw;
@@ -32,4 +33,12 @@ TFGW_KERNEL(kLinearThreads) tfgw_linear_gradient_float64(const TFGW_GRID_CONSTAN
 TFGW_KERNEL(kLinearThreads) tfgw_linear_gradient_float32(const TFGW_GRID_CONSTANT Linear<float> layer) {
   TFGW_SHARED LinearMemory memory;
   LinearGradient<float>(layer, memory).run();
+}
+
+TFGW_KERNEL(kNeighbourThreads) tfgw_neighbour_sums_float64(const TFGW_GRID_CONSTANT Neighbours<double> neighbours) {
+  NeighbourSums<double>(neighbours).run();
+}
+
+TFGW_KERNEL(kNeighbourThreads) tfgw_neighbour_sums_float32(const TFGW_GRID_CONSTANT Neighbours<float> neighbours) {
+  NeighbourSums<float>(neighbours).run();
 }

@@ -6,12 +6,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.nn.emulated_norm import kernels, launch_emulated
+from tests.nn.emulated_layers import kernels, launch_emulated
 from tests.ot.cuda.emulation import COMPILER
-from tfgw.nn import norm_kernels
+from tfgw.nn import layer_kernels
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.encoders import GINLayer
+from tfgw.nn.layer_kernels import FusedNorm, Norm, Running, linear_gradients
 from tfgw.nn.linear import Linear
-from tfgw.nn.norm_kernels import FusedNorm, Norm, Running, linear_gradients
 from tfgw.nn.padding import Rows, use_padding
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -26,8 +27,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(name)
         launch_emulated(name, blocks, threads, argument, device)
 
-    monkeypatch.setattr(norm_kernels, "launch", launch)
-    monkeypatch.setattr(norm_kernels, "is_supported", lambda x: True)
+    monkeypatch.setattr(layer_kernels, "launch", launch)
+    monkeypatch.setattr(layer_kernels, "is_supported", lambda x: True)
     return names
 
 
@@ -43,12 +44,14 @@ def random_norm(channels: int, dtype: torch.dtype = torch.float64) -> BatchNorm:
 
 
 def test_python_and_the_kernels_agree_on_sizes() -> None:
-    assert kernels().norm_threads() == norm_kernels.NORM_THREADS
-    assert kernels().norm_channels() == norm_kernels.NORM_CHANNELS
+    assert kernels().norm_threads() == layer_kernels.NORM_THREADS
+    assert kernels().norm_channels() == layer_kernels.NORM_CHANNELS
     assert kernels().norm_bytes() == ctypes.sizeof(Norm)
-    assert kernels().linear_threads() == norm_kernels.LINEAR_THREADS
-    assert kernels().linear_tile() == norm_kernels.LINEAR_TILE
-    assert kernels().linear_bytes() == ctypes.sizeof(norm_kernels.Linear)
+    assert kernels().linear_threads() == layer_kernels.LINEAR_THREADS
+    assert kernels().linear_tile() == layer_kernels.LINEAR_TILE
+    assert kernels().linear_bytes() == ctypes.sizeof(layer_kernels.Linear)
+    assert kernels().neighbour_threads() == layer_kernels.NEIGHBOUR_THREADS
+    assert kernels().neighbour_bytes() == ctypes.sizeof(layer_kernels.Neighbours)
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -141,7 +144,7 @@ def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: 
     with use_padding(rows_of(9, 2)):
         found = modules(x)
         assert launched == ["tfgw_norm_float64"] * 2
-        monkeypatch.setattr(norm_kernels, "is_supported", lambda x: False)
+        monkeypatch.setattr(layer_kernels, "is_supported", lambda x: False)
         expected = modules(x)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(modules(x[:9]), expected[:9])
@@ -211,3 +214,50 @@ def test_other_norms_have_no_kernel(launched: list[str], change: dict[str, objec
     vars(norm).update(change)
     assert not norm.has_kernel(torch.zeros(2, 3))
     assert not BatchNorm(3).double().has_kernel(torch.zeros(2, 3))
+
+
+def undirected(nodes: int, edges: int) -> Tensor:
+    """Random edges in both directions, sorted; some of them twice."""
+    ends = torch.randint(nodes, (2, edges))
+    both = torch.cat([ends, ends.flip(0)], dim=1)
+    return both[:, (both[0] * nodes + both[1]).argsort()]
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-5)])
+@pytest.mark.parametrize(("nodes", "edges", "channels"), [(211, 1030, 33), (5, 40, 3), (9, 0, 2), (70, 35, 1)])
+def test_sums_over_neighbours(
+    launched: list[str], dtype: torch.dtype, tolerance: float, nodes: int, edges: int, channels: int
+) -> None:
+    """Many neighbours, none at all, and nodes without neighbours at the end."""
+    torch.manual_seed(8)
+    edge_index, wide = undirected(nodes, edges), torch.randn(nodes + 4, channels + 2).to(dtype)
+    x = wide[:, 1:-1].detach().requires_grad_()
+    found = layer_kernels.NeighbourSums.apply(x, edge_index, 2.0)
+    expected = (2 * x.double()).index_add(0, edge_index[1], x.double()[edge_index[0]])
+    torch.testing.assert_close(found.double(), expected, rtol=tolerance, atol=30 * tolerance)
+    up = torch.randn(nodes + 4, channels).to(dtype)
+    gradients = (torch.autograd.grad(out, x, up.to(out))[0].double() for out in (found, expected))
+    torch.testing.assert_close(*gradients, rtol=tolerance, atol=30 * tolerance)
+    assert launched == [f"tfgw_neighbour_sums_{str(dtype).removeprefix('torch.')}"] * 2
+
+
+def test_gradients_of_sums_over_neighbours(launched: list[str]) -> None:
+    torch.manual_seed(9)
+    edge_index, x = undirected(6, 7), torch.randn(6, 3).double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: layer_kernels.NeighbourSums.apply(x, edge_index, 1.0), x)
+
+
+@pytest.mark.parametrize("self_loops", [False, True])
+def test_gin_layers_use_the_links_of_a_padded_batch(launched: list[str], self_loops: bool) -> None:
+    torch.manual_seed(10)
+    layer = GINLayer(nn.Linear(3, 5), self_loops=self_loops).double()
+    edge_index, x = undirected(7, 11), torch.randn(9, 3).double()
+    expected = layer(x, edge_index)
+    with use_padding(rows_of(7, 2)._replace(links=edge_index)):
+        assert not launched
+        torch.testing.assert_close(layer(x, edge_index), expected)
+        assert launched == ["tfgw_neighbour_sums_float64"]
+        torch.testing.assert_close(layer(x, edge_index.clone()), expected)  # perhaps other edges
+    with use_padding(rows_of(7, 2)):
+        layer(x, edge_index)
+    assert len(launched) == 1
