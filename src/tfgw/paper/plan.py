@@ -20,10 +20,11 @@ def plan(
     if options.splits is not None and (not protocol.takes_splits or options.grouped):
         names = " or ".join(repr(one.name) for one in PROTOCOLS.values() if one.takes_splits)
         raise ValueError(f"splits: only supported for the protocol {names}, without grouping of isomorphic graphs")
-    wanted = select([row.model for row in experiment.rows], models, "model")
-    rows = [row for row in experiment.rows if row.model in wanted]
+    measured = [row for row in experiment.rows if not row.protocols or protocol.name in row.protocols]
+    wanted = select([row.model for row in measured], models, "model")
+    rows = [row for row in measured if row.model in wanted]
     return [
-        _series(experiment, row, dataset, protocol, options)
+        _series(experiment, row, dataset, get_protocol(row.protocols.get(protocol.name, protocol.name)), options)
         for dataset in select(experiment.datasets, datasets, "dataset")
         for row in rows
     ]
@@ -49,5 +50,5 @@ def _series(experiment: Experiment, row: Row, dataset: str, protocol: Protocol, 
         grouped=options.grouped,
         splits=splits_digest(options.splits, dataset),
         published=None if quoted is None else quoted[0] / experiment.unit.scale,
-        not_run=row.not_run.get(options.preset, {}).get(dataset),
+        not_run=row.reason_not_to_run(dataset, options.preset),
     )
