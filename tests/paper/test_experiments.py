@@ -5,6 +5,7 @@ import os
 import re
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -265,6 +266,33 @@ def test_options_reach_every_cell(tmp_path: Path) -> None:
     for options in (Options(splits=path, protocol="paper"), Options(splits=path, grouped=True)):
         with pytest.raises(ValueError, match="splits: only supported for the protocol 'fair' or 'train-all'"):
             plan(load_experiment("table2"), options)
+
+
+def test_which_splits_a_cell_uses(tmp_path: Path) -> None:
+    """Published ones if the experiment names them, the protocol supports them and all graphs are used."""
+    table = load_experiment("table2")
+    assert len(set(table.splits.values())) == 6
+    assert table.datasets == ("MUTAG", "PTC_MR", *table.splits)
+    assert load_experiment("recipe").splits == load_experiment("table4").splits == table.splits
+    assert load_experiment("check-epochs").splits == {}
+
+    def used(dataset: str, **options: Any) -> str | None:
+        found = plan(table, Options(**options), datasets=[dataset], models=["gin"])
+        (splits,) = {cell.splits for one in found for cell in one.first_cells()}
+        return splits
+
+    assert used("NCI1") == used("NCI1", preset="full") == table.splits["NCI1"]
+    assert used("MUTAG") is None
+    for options in ({"own_folds": True}, {"grouped": True}, {"preset": "smoke"}, {"protocol": "paper"}):
+        assert used("NCI1", **options) is None
+    (tmp_path / "NCI1_splits.json").write_text("[]")
+    assert used("NCI1", splits=tmp_path) == hashlib.sha256(b"[]").hexdigest()
+    with pytest.raises(ValueError, match="splits: cannot be combined with folds of our own"):
+        used("NCI1", splits=tmp_path, own_folds=True)
+    path = write_experiment(tmp_path, 'class = "tfgw.baselines:GIN"\n')
+    path.write_text('splits = "theirs"\n' + path.read_text())
+    with pytest.raises(ValueError, match="splits = 'theirs': must be 'own' or 'published'"):
+        load_experiment(str(path))
 
 
 def test_statistics_need_no_runs() -> None:

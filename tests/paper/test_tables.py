@@ -44,7 +44,7 @@ def test_a_caption_with_results(tmp_path: Path) -> None:
     from_file = replace(series, splits="a digest")
     assert from_file.first_cells() != cells
     found = lines_of(mine, series, records, Options(preset="smoke", grouped=True, splits=tmp_path))
-    how = "Protocol `fair`, isomorphic graphs grouped, splits from a file, preset `smoke`"
+    how = "Protocol `fair`, isomorphic graphs grouped, preset `smoke`"
     longest = mine.setting(series.row, series.dataset, "full", "epochs")
     assert found == [
         "mine.",
@@ -52,11 +52,13 @@ def test_a_caption_with_results(tmp_path: Path) -> None:
         *series.protocol.caption,
         f"Trained for fewer `epochs` than the paper's {longest}.",
         "Rows whose time is marked * were run on a GPU, entirely or partly.",
-        f"There is no file of splits for {series.dataset}: the folds are our own.",
+        f"There are no published splits of {series.dataset}: the folds are our own.",
         "Machines: Fast, 4 cores; Fast, 4 cores with Faster. `time` is the total over all cells.",
         "It: two templates.",
     ]
-    assert not any("our own" in line for line in lines_of(mine, from_file, records, Options(splits=tmp_path)))
+    found = lines_of(mine, from_file, records, Options(splits=tmp_path))
+    assert "Protocol `fair`, published splits, preset `quick`; 0 of 40 cells done." in found
+    assert not any("our own" in line for line in found)
     assert caption(mine, series.protocol, Options(preset="full"), [])[2:] == list(series.protocol.caption)
 
 

@@ -158,7 +158,13 @@ def _draw_ranks(ranks: Ranking | None, titles: dict[str, str], path: Path) -> No
 
 
 def _options(args: argparse.Namespace) -> Options:
-    return Options(preset=args.preset, protocol=args.protocol, grouped=args.group_isomorphic, splits=args.splits)
+    return Options(
+        preset=args.preset,
+        protocol=args.protocol,
+        grouped=args.group_isomorphic,
+        splits=args.splits,
+        own_folds=args.own_folds,
+    )
 
 
 def _plan(args: argparse.Namespace) -> tuple[Experiment, Protocol, list[Series]]:

@@ -124,12 +124,16 @@ def _selection(parser: argparse.ArgumentParser, *, by_model: bool = True) -> Non
     parser.add_argument(
         "--group-isomorphic", action="store_true", help="keep isomorphic graphs on the same side of every split"
     )
-    parser.add_argument(
+    splits = parser.add_mutually_exclusive_group()
+    splits.add_argument(
         "--splits",
         type=Path,
         metavar="FILE|FOLDER",
         help="published splits for the protocol 'fair': a JSON file, or a folder of files DATASET_splits.json (datasets"
-        " without one have folds of their own)",
+        " without one have folds of their own); required to run cells on splits that the experiment names",
+    )
+    splits.add_argument(
+        "--own-folds", action="store_true", help="use folds of our own even if the experiment names published splits"
     )
     _data_folder(parser)
     _results(parser)

@@ -107,6 +107,7 @@ class Experiment:
             statistics of the datasets.
         presets: By preset, the settings of this experiment.
         unit: Format of accuracies in a table.
+        splits: By dataset, the SHA-256 of the file of published splits that its cells use by default.
         figure: Import path of the function that plots it. ``None`` for a table.
     """
 
@@ -117,6 +118,7 @@ class Experiment:
     protocols: tuple[str, ...]
     presets: dict[str, dict[str, Any]]
     unit: Unit = UNITS["percent"]
+    splits: dict[str, str] = field(default_factory=dict)
     figure: str | None = None
 
     @property
@@ -147,7 +149,7 @@ def names() -> list[str]:
     """Return the names of all experiments of the paper."""
     files = resources.files("tfgw.paper.experiments").iterdir()
     found = {file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")}
-    return sorted(found - {"presets", "grids"})
+    return sorted(found - {"presets", "grids", "splits"})
 
 
 def load_experiment(name: str) -> Experiment:
@@ -188,8 +190,15 @@ def _experiment(name: str, table: dict[str, Any]) -> Experiment:
         protocols=tuple(table.get("protocols", ())),
         presets={preset: shared_presets[preset] | table.get("presets", {}).get(preset, {}) for preset in PRESETS},
         unit=UNITS[table.get("unit", "percent")],
+        splits=_splits(table.get("splits", "own")),
         figure=table.get("figure"),
     )
+
+
+def _splits(kind: str) -> dict[str, str]:
+    if kind not in ("own", "published"):
+        raise ValueError(f"splits = {kind!r}: must be 'own' or 'published'")
+    return tomllib.loads(_shipped("splits")) if kind == "published" else {}
 
 
 def _row(row: dict[str, Any], grids: dict[str, Any]) -> Row:

@@ -17,6 +17,8 @@ def plan(
 ) -> list[Series]:
     """Return all series of an experiment, or those of some datasets and models."""
     protocol = chosen_protocol(experiment, options)
+    if options.splits is not None and options.own_folds:
+        raise ValueError("splits: cannot be combined with folds of our own")
     if options.splits is not None and (not protocol.takes_splits or options.grouped):
         names = " or ".join(repr(one.name) for one in PROTOCOLS.values() if one.takes_splits)
         raise ValueError(f"splits: only supported for the protocol {names}, without grouping of isomorphic graphs")
@@ -41,14 +43,25 @@ def chosen_protocol(experiment: Experiment, options: Options) -> Protocol:
 
 def _series(experiment: Experiment, row: Row, dataset: str, protocol: Protocol, options: Options) -> Series:
     quoted = row.paper.get(dataset)
+    sizes = {name: experiment.setting(row, dataset, options.preset, name) for name in SIZES}
     return Series(
         row=row,
         dataset=dataset,
         protocol=protocol,
         configurations=experiment.configurations(row, dataset, options.preset),
-        sizes={name: experiment.setting(row, dataset, options.preset, name) for name in SIZES},
+        sizes=sizes,
         grouped=options.grouped,
-        splits=splits_digest(options.splits, dataset),
+        splits=_splits(experiment, dataset, protocol, options, uses_all=not sizes["graphs"]),
         published=None if quoted is None else quoted[0] / experiment.unit.scale,
         not_run=row.reason_not_to_run(dataset, options.preset),
     )
+
+
+def _splits(
+    experiment: Experiment, dataset: str, protocol: Protocol, options: Options, *, uses_all: bool
+) -> str | None:
+    """Return the digest of the splits: those of the options, or those that the experiment names for all its graphs."""
+    if options.splits is not None:
+        return splits_digest(options.splits, dataset)
+    takes_published = protocol.takes_splits and uses_all and not options.grouped and not options.own_folds
+    return experiment.splits.get(dataset) if takes_published else None

@@ -1,6 +1,6 @@
 """Tables with the paper's results and ours, as text, Markdown or data."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tfgw.paper.experiment import Experiment
@@ -55,12 +55,12 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
     return lines + [f"{title}: {note}." for title, note in notes.items()]
 
 
-def own_folds(series: Iterable[Series], options: Options) -> str | None:
-    """Name the datasets without a file in the folder of splits; return ``None`` if there are none."""
+def own_folds(series: Sequence[Series], options: Options) -> str | None:
+    """Name the datasets without published splits if there are some for others, or if the user gave a folder of them."""
     own = sorted({one.dataset for one in series if one.splits is None})
-    if options.splits is None or not own:
+    if not own or (options.splits is None and all(one.splits is None for one in series)):
         return None
-    return f"There is no file of splits for {', '.join(own)}: the folds are our own."
+    return f"There are no published splits of {', '.join(own)}: the folds are our own."
 
 
 def _progress(protocol: Protocol, options: Options, summaries: Summaries) -> str:
@@ -68,7 +68,7 @@ def _progress(protocol: Protocol, options: Options, summaries: Summaries) -> str
     done, failed, total = (sum(getattr(summary, name) for summary in found) for name in ("done", "failed", "total"))
     reasons = sum(series.not_run is not None for series, _ in summaries)
     grouped = ", isomorphic graphs grouped" if options.grouped else ""
-    splits = ", splits from a file" if options.splits is not None else ""
+    splits = ", published splits" if any(series.splits for series, _ in summaries) else ""
     failures = f", {failed} failed" if failed else ""
     instead = f"; {reasons} rows with a reason instead of cells" if reasons else ""
     how = f"Protocol `{protocol.name}`{grouped}{splits}, preset `{options.preset}`"
