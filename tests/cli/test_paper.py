@@ -203,7 +203,8 @@ def test_timing_runs_alone(mine: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert answer(capsys, "run", *options, "--dry-run")["jobs"] == 1
     assert answer(capsys, "run", *options, "--trust")["ran"] == 1
     (file,) = Path("results").rglob("*.json")
-    assert json.loads(file.read_text())["run"]["threads"] == 1
+    run = json.loads(file.read_text())["run"]
+    assert (run["threads"], run["jobs"]) == (1, 1)
     main(["paper", "show", mine, "--preset", "smoke"])
     header, row = capsys.readouterr().out.splitlines()[-2:]
     assert "ms per graph" in header
@@ -276,7 +277,8 @@ def test_published_splits_are_the_default_of_an_experiment(mine: str, capsys: py
     assert "ENZYMES_splits.json: expected 10 folds, found 0" in capsys.readouterr().err
     (entry,) = answer(capsys, "show", mine)
     assert (entry["done"], entry["total"]) == (0, 30)
-    assert answer(capsys, "run", mine, "--trust", "--jobs", "1", "--data-dir", "data", "--own-folds")["ran"] == 30
+    assert answer(capsys, "run", mine, "--trust", "--jobs", "2", "--data-dir", "data", "--own-folds")["ran"] == 30
+    assert {record["run"]["jobs"] for record in Records(Path("results"))} == {2}
     assert [answer(capsys, "show", mine, *options)[0]["done"] for options in ([], ["--own-folds"])] == [0, 30]
     with pytest.raises(SystemExit):
         main(["paper", "show", mine, "--own-folds", "--splits", "."])

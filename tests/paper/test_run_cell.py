@@ -105,7 +105,7 @@ def test_a_cell_always_draws_the_same_numbers() -> None:
 def test_a_record_tells_how_the_cell_was_run(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     try:
-        context = RunContext(results=tmp_path / "results", accelerator="cpu", threads=2)
+        context = RunContext(results=tmp_path / "results", accelerator="cpu", threads=2, jobs=7)
         (series,) = plan(experiment(tmp_path, CYCLES), Options(preset="smoke"))
         record = run_cell(series.first_cells()[0], context)
         assert torch.get_num_threads() == record["run"]["threads"] == 2
@@ -114,6 +114,7 @@ def test_a_record_tells_how_the_cell_was_run(tmp_path: Path) -> None:
     finished = datetime.fromisoformat(record["run"]["finished"])
     assert (finished.utcoffset(), finished.microsecond) == (timedelta(0), 0)
     assert record["run"]["machine"]["gpu"] is None
+    assert record["run"]["jobs"] == 7
     assert record["run"]["versions"]["torch"] == torch.__version__
     assert Records(context.results).get(series.first_cells()[0]) == record
     assert (

@@ -61,6 +61,7 @@ def run_(args: argparse.Namespace) -> Answer:
         splits=args.splits and args.splits.resolve(),
         accelerator=args.accelerator,
         threads=1 if protocol.runs_alone else allocation.threads,
+        jobs=allocation.jobs if args.engine == "local" else None,
     )
     outcome = run(
         series,

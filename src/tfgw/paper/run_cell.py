@@ -32,6 +32,7 @@ def run_cell(cell: Cell, context: RunContext) -> Record:
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - start, 3),
         "threads": context.threads,
+        "jobs": context.jobs,
         "machine": machine(context.accelerator),
         "versions": versions(),
         **times,

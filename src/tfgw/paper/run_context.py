@@ -14,6 +14,7 @@ class RunContext:
         splits: File or folder of published splits.
         accelerator: ``"cpu"``, ``"cuda"`` or ``"auto"``.
         threads: Number of threads per cell.
+        jobs: Number of cells at a time, which explains the times in the records. ``None`` if it is not known.
     """
 
     results: Path
@@ -21,3 +22,4 @@ class RunContext:
     splits: Path | None = None
     accelerator: str = "auto"
     threads: int = 1
+    jobs: int | None = None
