@@ -283,3 +283,25 @@ def test_published_splits_are_the_default_of_an_experiment(mine: str, capsys: py
     with pytest.raises(SystemExit):
         main(["paper", "show", mine, "--own-folds", "--splits", "."])
     assert "--splits: not allowed with argument --own-folds" in capsys.readouterr().err
+
+
+def test_check_runs_finished_cells_again(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It fails if a result differs although only the code of this package may have changed."""
+    options = [mine, "--preset", "smoke", "--jobs", "1", "--trust"]
+    assert main(["paper", "check", *options]) == 1
+    assert "no cell is finished; run: tfgw paper run" in capsys.readouterr().err
+    answer(capsys, "run", *options)
+    found = answer(capsys, "check", *options, "--cells", "2", "--seed", "5")
+    assert [(entry["equal"], entry["same_machine"], entry["new"]) for entry in found] == [(True, True, 1.0)] * 2
+    assert len(answer(capsys, "check", *options)) == 3
+    records = Records(Path("results"))
+    for record in list(records):
+        records.put(record | {"result": record["result"] | {"test_accuracy": 0.5}})
+    assert main(["paper", "check", *options]) == 1
+    assert "3 cells were run again; 0 gave the same result." in capsys.readouterr().out
+    for record in list(records):
+        machine = record["run"]["machine"] | {"processor": "Fast"}
+        records.put(record | {"run": record["run"] | {"machine": machine}})
+    assert main(["paper", "check", *options]) == 0
+    assert main(["paper", "check", *[option for option in options if option != "--trust"]]) == 1
+    assert "not part of tfgw" in capsys.readouterr().err
