@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_cli import write_tu_folder
 from tests.paper.small import CYCLES, cell, write_experiment
 from tfgw.cli import main
 from tfgw.paper.experiment import load_experiment, names
@@ -202,7 +203,8 @@ def test_timing_runs_alone(mine: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert answer(capsys, "run", *options, "--dry-run")["jobs"] == 1
     assert answer(capsys, "run", *options, "--trust")["ran"] == 1
     (file,) = Path("results").rglob("*.json")
-    assert json.loads(file.read_text())["run"]["threads"] == 1
+    run = json.loads(file.read_text())["run"]
+    assert (run["threads"], run["jobs"]) == (1, 1)
     main(["paper", "show", mine, "--preset", "smoke"])
     header, row = capsys.readouterr().out.splitlines()[-2:]
     assert "ms per graph" in header
@@ -250,6 +252,56 @@ def test_a_run_names_datasets_without_published_splits(capsys: pytest.CaptureFix
     (tmp_path / "NCI1_splits.json").write_text("[]")
     command = ["paper", "run", "table2", "--model", "gin", "--splits", str(tmp_path), "--dry-run", "--results", "none"]
     assert main([*command, "--dataset", "NCI1", "--dataset", "MUTAG"]) == 0
-    assert "tfgw: There is no file of splits for MUTAG: the folds are our own." in capsys.readouterr().err
+    assert "tfgw: There are no published splits of MUTAG: the folds are our own." in capsys.readouterr().err
     assert main([*command, "--dataset", "NCI1"]) == 0
-    assert "no file of splits" not in capsys.readouterr().err
+    assert "our own" not in capsys.readouterr().err
+
+
+def test_published_splits_are_the_default_of_an_experiment(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run needs their files, of which the experiment knows the checksum; a table does not."""
+    path = Path(mine)
+    row = '[[rows]]\nmodel = "it"\ntitle = "It"\nclass = "tests.paper.small:CycleFinder"\nby_epochs = false\n'
+    path.write_text(
+        f'title = "mine"\nprotocols = ["fair", "paper"]\nsplits = "published"\ndatasets = ["ENZYMES"]\n{row}'
+    )
+    Path("data").mkdir()
+    write_tu_folder(Path("data") / "ENZYMES", graphs=40)
+    command = ["paper", "run", mine, "--trust", "--jobs", "1", "--data-dir", "data"]
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert (
+        "splits: required for ENZYMES: the folder of its published splits, ENZYMES_splits.json, or --own-folds" in error
+    )
+    Path("ENZYMES_splits.json").write_text("[]")
+    assert main([*command, "--splits", "."]) == 1
+    assert "ENZYMES_splits.json: expected 10 folds, found 0" in capsys.readouterr().err
+    (entry,) = answer(capsys, "show", mine)
+    assert (entry["done"], entry["total"]) == (0, 30)
+    assert answer(capsys, "run", mine, "--trust", "--jobs", "2", "--data-dir", "data", "--own-folds")["ran"] == 30
+    assert {record["run"]["jobs"] for record in Records(Path("results"))} == {2}
+    assert [answer(capsys, "show", mine, *options)[0]["done"] for options in ([], ["--own-folds"])] == [0, 30]
+    with pytest.raises(SystemExit):
+        main(["paper", "show", mine, "--own-folds", "--splits", "."])
+    assert "--splits: not allowed with argument --own-folds" in capsys.readouterr().err
+
+
+def test_check_runs_finished_cells_again(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It fails if a result differs although only the code of this package may have changed."""
+    options = [mine, "--preset", "smoke", "--jobs", "1", "--trust"]
+    assert main(["paper", "check", *options]) == 1
+    assert "no cell is finished; run: tfgw paper run" in capsys.readouterr().err
+    answer(capsys, "run", *options)
+    found = answer(capsys, "check", *options, "--cells", "2", "--seed", "5")
+    assert [(entry["equal"], entry["same_machine"], entry["new"]) for entry in found] == [(True, True, 1.0)] * 2
+    assert len(answer(capsys, "check", *options)) == 3
+    records = Records(Path("results"))
+    for record in list(records):
+        records.put(record | {"result": record["result"] | {"test_accuracy": 0.5}})
+    assert main(["paper", "check", *options]) == 1
+    assert "3 cells were run again; 0 gave the same result." in capsys.readouterr().out
+    for record in list(records):
+        machine = record["run"]["machine"] | {"processor": "Fast"}
+        records.put(record | {"run": record["run"] | {"machine": machine}})
+    assert main(["paper", "check", *options]) == 0
+    assert main(["paper", "check", *[option for option in options if option != "--trust"]]) == 1
+    assert "not part of tfgw" in capsys.readouterr().err

@@ -5,6 +5,7 @@ import os
 import re
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,8 @@ def test_every_experiment_can_be_planned(name: str) -> None:
     for preset in PRESETS if experiment.needs_runs else ():
         for protocol in experiment.protocols:
             series = plan(experiment, Options(preset=preset, protocol=protocol))
-            assert len(series) == len(experiment.rows) * len(experiment.datasets)
+            rows = [row for row in experiment.rows if not row.protocols or protocol in row.protocols]
+            assert len(series) == len(rows) * len(experiment.datasets)
             for one in series:
                 assert (one.total > 0) == (one.row.path is not None and one.not_run is None)
 
@@ -99,16 +101,70 @@ def test_the_reproduction_has_many_holdouts() -> None:
 
 
 def test_a_model_that_is_not_run_has_a_reason_and_no_cells(tmp_path: Path) -> None:
-    reason = "not_run = { smoke = { MUTAG = 'too large' }, full = { PTC_MR = 'too slow' } }"
+    reason = """not_run = [
+        { datasets = ['MUTAG'], presets = ['smoke'], reason = 'too large' },
+        { datasets = ['PTC_MR'], presets = ['full'], reason = 'too slow' },
+        { datasets = ['NCI1', 'COLLAB'], reason = 'no labels' },
+    ]"""
     path = write_experiment(tmp_path, f'class = "tfgw.baselines:GIN"\n{reason}\n', presets="folds = 3")
-    path.write_text(re.sub("datasets = .*", 'datasets = ["MUTAG", "PTC_MR"]', path.read_text()))
+    names = 'datasets = ["MUTAG", "PTC_MR", "NCI1"]'
+    path.write_text(re.sub("^datasets = .*", names, path.read_text(), flags=re.MULTILINE))
     mine = load_experiment(str(path))
     found = {preset: plan(mine, Options(preset=preset)) for preset in PRESETS}
     reasons = {preset: [one.not_run for one in series] for preset, series in found.items()}
-    assert reasons == {"smoke": ["too large", None], "quick": [None, None], "full": [None, "too slow"]}
-    missing, planned = found["smoke"]
+    assert reasons == {
+        "smoke": ["too large", None, "no labels"],
+        "quick": [None, None, "no labels"],
+        "full": [None, "too slow", "no labels"],
+    }
+    missing, planned, _ = found["smoke"]
     assert (missing.has_cells, missing.total, missing.first_cells()) == (False, 0, [])
     assert (planned.has_cells, planned.total) == (True, 3 * 4)
+
+
+def test_a_reason_names_known_presets(tmp_path: Path) -> None:
+    reason = "not_run = [{ datasets = ['MUTAG'], presets = ['quik'], reason = 'too slow' }]"
+    path = write_experiment(tmp_path, f'class = "tfgw.baselines:GIN"\n{reason}\n')
+    with pytest.raises(ValueError, match="not_run: preset 'quik': unknown; choose from smoke, quick, full"):
+        load_experiment(str(path))
+
+
+def test_the_benchmark_has_both_recipes_on_every_dataset() -> None:
+    """Rows of the default recipe are those of the experiment `recipe`: their cells are equal and are run once."""
+    table, recipe = load_experiment("table2"), load_experiment("recipe")
+    same = {"tfgw-kernel": "tfgw-kernel"}
+    same |= {f"{model}-default": model for model in ("tfgw", "gin", "dropgin", "ot-gnn", "diffpool")}
+    assert same.keys() <= {row.model for row in table.rows}
+    assert table.datasets == recipe.datasets
+    for preset, dataset in product(("quick", "full"), table.datasets):
+        options = Options(preset=preset)
+        ours = {one.row.model: one for one in plan(table, options, datasets=[dataset], models=list(same))}
+        theirs = {one.row.model: one for one in plan(recipe, options, datasets=[dataset])}
+        for model, other in same.items():
+            keys = [cell.key for cell in ours[model].first_cells()]
+            assert keys == [cell.key for cell in theirs[other].first_cells()]
+            assert len(keys) == 10 * (1 if model == "tfgw-kernel" else 3 if preset == "quick" else 10)
+    with pytest.raises(ValueError, match="model 'gin-default': not in this experiment"):
+        plan(table, Options(protocol="paper"), models=["gin-default"])
+
+
+def test_a_row_like_one_of_another_experiment_changes_what_it_names(tmp_path: Path) -> None:
+    """It keeps the presets of that experiment, which come before those of its own."""
+    path = write_experiment(tmp_path, 'like = "table1/dropgin"\nnote = "mine"\n', presets="folds = 7")
+    (row,) = load_experiment(str(path)).rows
+    table = load_experiment("table1")
+    (other,) = (one for one in table.rows if one.model == "dropgin")
+    assert (row.model, row.title, row.note) == ("it", "It", "mine")
+    assert (row.path, row.fixed, row.paper) == (other.path, other.fixed, other.paper)
+    assert row.presets == {preset: table.presets[preset] | other.presets.get(preset, {}) for preset in PRESETS}
+    for name, message in {
+        "table9/gin": "'table9' is not an experiment of the paper",
+        "table1/gat": "table1 has no such row",
+    }.items():
+        path.write_text(path.read_text().replace("table1/dropgin", name))
+        with pytest.raises(ValueError, match=f"like = '{name}': {message}"):
+            load_experiment(str(path))
+        path.write_text(path.read_text().replace(name, "table1/dropgin"))
 
 
 def test_values_by_dataset_need_an_entry_or_a_default(tmp_path: Path) -> None:
@@ -210,6 +266,33 @@ def test_options_reach_every_cell(tmp_path: Path) -> None:
     for options in (Options(splits=path, protocol="paper"), Options(splits=path, grouped=True)):
         with pytest.raises(ValueError, match="splits: only supported for the protocol 'fair' or 'train-all'"):
             plan(load_experiment("table2"), options)
+
+
+def test_which_splits_a_cell_uses(tmp_path: Path) -> None:
+    """Published ones if the experiment names them, the protocol supports them and all graphs are used."""
+    table = load_experiment("table2")
+    assert len(set(table.splits.values())) == 6
+    assert table.datasets == ("MUTAG", "PTC_MR", *table.splits)
+    assert load_experiment("recipe").splits == load_experiment("table4").splits == table.splits
+    assert load_experiment("check-epochs").splits == {}
+
+    def used(dataset: str, **options: Any) -> str | None:
+        found = plan(table, Options(**options), datasets=[dataset], models=["gin"])
+        (splits,) = {cell.splits for one in found for cell in one.first_cells()}
+        return splits
+
+    assert used("NCI1") == used("NCI1", preset="full") == table.splits["NCI1"]
+    assert used("MUTAG") is None
+    for options in ({"own_folds": True}, {"grouped": True}, {"preset": "smoke"}, {"protocol": "paper"}):
+        assert used("NCI1", **options) is None
+    (tmp_path / "NCI1_splits.json").write_text("[]")
+    assert used("NCI1", splits=tmp_path) == hashlib.sha256(b"[]").hexdigest()
+    with pytest.raises(ValueError, match="splits: cannot be combined with folds of our own"):
+        used("NCI1", splits=tmp_path, own_folds=True)
+    path = write_experiment(tmp_path, 'class = "tfgw.baselines:GIN"\n')
+    path.write_text('splits = "theirs"\n' + path.read_text())
+    with pytest.raises(ValueError, match="splits = 'theirs': must be 'own' or 'published'"):
+        load_experiment(str(path))
 
 
 def test_statistics_need_no_runs() -> None:

@@ -14,6 +14,7 @@ from tfgw.ot import GraphBatch, NodeOrder, canonical_order
 from tfgw.paper.cells import Cell
 from tfgw.paper.classifiers import new_classifier
 from tfgw.paper.plan import plan
+from tfgw.paper.published_splits import digest
 from tfgw.paper.records import Records
 from tfgw.paper.run_cell import check_inputs, run_cell
 from tfgw.paper.run_context import RunContext
@@ -104,7 +105,7 @@ def test_a_cell_always_draws_the_same_numbers() -> None:
 def test_a_record_tells_how_the_cell_was_run(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     try:
-        context = RunContext(results=tmp_path / "results", accelerator="cpu", threads=2)
+        context = RunContext(results=tmp_path / "results", accelerator="cpu", threads=2, jobs=7)
         (series,) = plan(experiment(tmp_path, CYCLES), Options(preset="smoke"))
         record = run_cell(series.first_cells()[0], context)
         assert torch.get_num_threads() == record["run"]["threads"] == 2
@@ -113,6 +114,7 @@ def test_a_record_tells_how_the_cell_was_run(tmp_path: Path) -> None:
     finished = datetime.fromisoformat(record["run"]["finished"])
     assert (finished.utcoffset(), finished.microsecond) == (timedelta(0), 0)
     assert record["run"]["machine"]["gpu"] is None
+    assert record["run"]["jobs"] == 7
     assert record["run"]["versions"]["torch"] == torch.__version__
     assert Records(context.results).get(series.first_cells()[0]) == record
     assert (
@@ -131,9 +133,12 @@ def test_what_is_missing_is_told_before_any_cell_runs(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file of splits"):
         check_inputs([one, replace(one, splits="0a")], context)
     (tmp_path / "splits.json").write_text("[]")
-    with pytest.raises(ValueError, match="expected 10 folds, found 0"):
+    with pytest.raises(ValueError, match=r"splits\.json: differs from the splits of the experiment, .* is 0a"):
         check_inputs([replace(one, splits="0a")], context)
-    check_inputs([replace(one, splits="0a")], replace(context, splits=None))  # told by the cell itself
+    with pytest.raises(ValueError, match="expected 10 folds, found 0"):
+        check_inputs([replace(one, splits=digest(tmp_path / "splits.json"))], context)
+    with pytest.raises(ValueError, match=r"splits: required for .*shapes: the folder of its published splits"):
+        check_inputs([replace(one, splits="0a")], replace(context, splits=None))
 
 
 def test_distances_and_templates_are_recorded_if_asked_for(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_caption_with_results(tmp_path: Path) -> None:
     from_file = replace(series, splits="a digest")
     assert from_file.first_cells() != cells
     found = lines_of(mine, series, records, Options(preset="smoke", grouped=True, splits=tmp_path))
-    how = "Protocol `fair`, isomorphic graphs grouped, splits from a file, preset `smoke`"
+    how = "Protocol `fair`, isomorphic graphs grouped, preset `smoke`"
     longest = mine.setting(series.row, series.dataset, "full", "epochs")
     assert found == [
         "mine.",
@@ -52,11 +52,13 @@ def test_a_caption_with_results(tmp_path: Path) -> None:
         *series.protocol.caption,
         f"Trained for fewer `epochs` than the paper's {longest}.",
         "Rows whose time is marked * were run on a GPU, entirely or partly.",
-        f"There is no file of splits for {series.dataset}: the folds are our own.",
+        f"There are no published splits of {series.dataset}: the folds are our own.",
         "Machines: Fast, 4 cores; Fast, 4 cores with Faster. `time` is the total over all cells.",
         "It: two templates.",
     ]
-    assert not any("our own" in line for line in lines_of(mine, from_file, records, Options(splits=tmp_path)))
+    found = lines_of(mine, from_file, records, Options(splits=tmp_path))
+    assert "Protocol `fair`, published splits, preset `quick`; 0 of 40 cells done." in found
+    assert not any("our own" in line for line in found)
     assert caption(mine, series.protocol, Options(preset="full"), [])[2:] == list(series.protocol.caption)
 
 
@@ -73,7 +75,7 @@ def test_the_caption_names_rows_of_an_uncommitted_tree(tmp_path: Path) -> None:
 
 
 def test_a_reason_takes_the_place_of_a_result(tmp_path: Path) -> None:
-    model = f"{CYCLES}not_run = {{ smoke = {{ '{tmp_path}/shapes' = 'too large' }} }}\n"
+    model = f"{CYCLES}not_run = [{{ datasets = ['{tmp_path}/shapes'], reason = 'too large' }}]\n"
     mine, series, records = planned(tmp_path, model)
     summaries: Summaries = [(series, summarise(series, records))]
     header, row = table_rows(mine, series.protocol, summaries)
@@ -81,6 +83,24 @@ def test_a_reason_takes_the_place_of_a_result(tmp_path: Path) -> None:
     assert (named["ours, test"], named["cells"]) == ("too large", "0/0")
     (entry,) = table_data(summaries)
     assert (entry["not_run"], entry["done"], entry["total"]) == ("too large", 0, 0)
+    how = "Protocol `fair`, preset `smoke`; 0 of 0 cells done; 1 rows with a reason instead of cells."
+    assert lines_of(mine, series, records)[1] == how
+
+
+def test_the_caption_explains_rows_of_another_protocol(tmp_path: Path) -> None:
+    """They have cells of their own protocol; the table has the columns of the first."""
+    mine = experiment(tmp_path, f'{CYCLES}[[rows]]\nlike = "recipe/wl"\nprotocols = {{ fair = "train-all" }}\n')
+    rows = (mine.rows[0], replace(mine.rows[1], model="other", title="Other"))
+    mine = replace(mine, rows=rows)
+    series, records = plan(mine, SMOKE), Records(tmp_path / "results")
+    assert [one.protocol.name for one in series] == ["fair", "train-all"]
+    summaries = [(one, summarise(one, records)) for one in series]
+    how = "Models are trained on all graphs outside of the test fold. There are no validation graphs."
+    assert f"Protocol `train-all`: Other. {how}" in caption(mine, series[0].protocol, SMOKE, summaries)
+    assert not any("train-all" in line for line in caption(mine, series[0].protocol, SMOKE, summaries[:1]))
+    header, *body = table_rows(mine, series[0].protocol, summaries)
+    assert {len(row) for row in body} == {len(header)}
+    assert [entry["protocol"] for entry in table_data(summaries)] == ["fair", "train-all"]
 
 
 def test_shares_of_holdouts_are_in_rows_and_data(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_file_of_splits_that_was_changed_is_refused(tmp_path: Path) -> None:
     parts = Fair().parts(one, RunContext(results=tmp_path / "a", splits=path))
     assert [graph.num_nodes for graph in parts.test] == [4 + position % 3 for position in folds[0].test]
     write_splits(path, folds[::-1])
-    with pytest.raises(ValueError, match=r"splits\.json: differs from the file of splits at the start of the run"):
+    with pytest.raises(ValueError, match=r"splits\.json: differs from the splits of the experiment"):
         Fair().parts(one, RunContext(results=tmp_path / "b", splits=path))
     with pytest.raises(ValueError, match="splits: required"):
         Fair().parts(one, RunContext(results=tmp_path / "c"))

@@ -1,4 +1,4 @@
-"""``tfgw paper list``, ``run``, ``show``, ``compare``, ``plot``, ``report``, ``pack``."""
+"""``tfgw paper list``, ``run``, ``check``, ``show``, ``compare``, ``plot``, ``report``, ``pack``."""
 
 import argparse
 import sys
@@ -9,12 +9,14 @@ from typing import Any
 
 from tfgw.cli.comparison_text import comparison_text
 from tfgw.cli.output import Answer, table
+from tfgw.cli.repetition_text import repetition_text
 from tfgw.paper.comparison import Ranking, differences, ranking, unit_groups
 from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import Experiment, load_experiment, names
 from tfgw.paper.plan import chosen_protocol, plan
 from tfgw.paper.protocols import Protocol
 from tfgw.paper.records import Records
+from tfgw.paper.repetition import draw_finished, repeat
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.runner import Outcome, forecast, run
 from tfgw.paper.series import Options, Series
@@ -49,19 +51,12 @@ def run_(args: argparse.Namespace) -> Answer:
         print(f"tfgw: {remark}", file=sys.stderr)
     records = Records(args.results)
     ahead = forecast(series, records, retry_failed=args.retry_failed)
-    jobs = 1 if protocol.runs_alone else args.jobs
-    allocation = allocate(ahead.cells, jobs=jobs, accelerator=args.accelerator, per_gpu=args.per_gpu)
+    allocation = _allocation(ahead.cells, protocol, args)
     if args.dry_run:
         return _dry_run(ahead.cells, ahead.unknown, ahead.seconds, allocation)
     if not args.trust:
         check_trusted(experiment)
-    context = RunContext(
-        results=args.results.resolve(),
-        data_dir=args.data_dir and args.data_dir.expanduser().resolve(),
-        splits=args.splits and args.splits.resolve(),
-        accelerator=args.accelerator,
-        threads=1 if protocol.runs_alone else allocation.threads,
-    )
+    context = _context(allocation, protocol, args)
     outcome = run(
         series,
         context,
@@ -72,6 +67,23 @@ def run_(args: argparse.Namespace) -> Answer:
         progress_bar=sys.stderr.isatty(),
     )
     return _report(outcome, args)
+
+
+def check_(args: argparse.Namespace) -> Answer:
+    """Run random finished cells again, and compare the results with their records."""
+    experiment, protocol, series = _plan(args)
+    if not args.trust:
+        check_trusted(experiment)
+    records = Records(args.results)
+    drawn = draw_finished(series, records, count=args.cells, seed=args.seed)
+    if not drawn:
+        raise ValueError(f"no cell is finished; run: tfgw paper run {args.experiment}")
+    allocation = _allocation(len(drawn), protocol, args)
+    context = _context(allocation, protocol, args)
+    found = list(repeat(drawn, records, context, jobs=allocation.jobs))
+    data = [repetition._asdict() | {"same_machine": repetition.same_machine} for repetition in found]
+    is_wrong = any(one.error is not None or (one.same_machine and not one.equal) for one in found)
+    return Answer(data, repetition_text(experiment, found), code=1 if is_wrong else 0)
 
 
 def show_(args: argparse.Namespace) -> Answer:
@@ -158,7 +170,29 @@ def _draw_ranks(ranks: Ranking | None, titles: dict[str, str], path: Path) -> No
 
 
 def _options(args: argparse.Namespace) -> Options:
-    return Options(preset=args.preset, protocol=args.protocol, grouped=args.group_isomorphic, splits=args.splits)
+    return Options(
+        preset=args.preset,
+        protocol=args.protocol,
+        grouped=args.group_isomorphic,
+        splits=args.splits,
+        own_folds=args.own_folds,
+    )
+
+
+def _allocation(cells: int, protocol: Protocol, args: argparse.Namespace) -> Allocation:
+    jobs = 1 if protocol.runs_alone else args.jobs
+    return allocate(cells, jobs=jobs, accelerator=args.accelerator, per_gpu=args.per_gpu)
+
+
+def _context(allocation: Allocation, protocol: Protocol, args: argparse.Namespace) -> RunContext:
+    return RunContext(
+        results=args.results.resolve(),
+        data_dir=args.data_dir and args.data_dir.expanduser().resolve(),
+        splits=args.splits and args.splits.resolve(),
+        accelerator=args.accelerator,
+        threads=1 if protocol.runs_alone else allocation.threads,
+        jobs=allocation.jobs if getattr(args, "engine", "local") == "local" else None,
+    )
 
 
 def _plan(args: argparse.Namespace) -> tuple[Experiment, Protocol, list[Series]]:

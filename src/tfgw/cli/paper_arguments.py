@@ -11,10 +11,11 @@ EXPERIMENT_HELP = "a table or figure (see 'tfgw paper list'), or the path of you
 
 
 def add_paper_commands(parser: argparse.ArgumentParser) -> None:
-    """Add ``list``, ``run``, ``show``, ``compare``, ``plot``, ``report`` and ``pack``."""
+    """Add ``list``, ``run``, ``check``, ``show``, ``compare``, ``plot``, ``report`` and ``pack``."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _command(commands, "list", "list the tables and figures with their protocols")
     _run(_command(commands, "run", "run the cells of a table or figure that have no record yet"))
+    _check(_command(commands, "check", "run random finished cells again and compare the results with their records"))
     _show(_command(commands, "show", "print a table with the paper's results next to ours"))
     _compare(_command(commands, "compare", "compare models with paired tests and average ranks"))
     _plot(_command(commands, "plot", "plot a figure from its records"))
@@ -45,13 +46,7 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
 def _run(parser: argparse.ArgumentParser) -> None:
     _selection(parser)
     _trust(parser)
-    resources = parser.add_argument_group("resources")
-    resources.add_argument(
-        "--jobs",
-        type=count(1),
-        metavar="N",
-        help="run N cells at a time (default: one per core, or as many as fit on the GPUs)",
-    )
+    resources = _resources(parser)
     resources.add_argument(
         "--engine",
         choices=["local", "ray"],
@@ -60,6 +55,28 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )
     resources.add_argument(
         "--address", metavar="HOST:PORT", help="address of the Ray cluster, or 'auto' (default: start a local one)"
+    )
+    parser.add_argument("--retry-failed", action="store_true", help="run failed cells again")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the number of missing cells and the estimated time"
+    )
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    _selection(parser)
+    _trust(parser)
+    _resources(parser)
+    parser.add_argument("--cells", type=count(1), default=3, metavar="N", help="number of cells (default: 3)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed of the choice (default: 0)")
+
+
+def _resources(parser: argparse.ArgumentParser) -> Any:
+    resources = parser.add_argument_group("resources")
+    resources.add_argument(
+        "--jobs",
+        type=count(1),
+        metavar="N",
+        help="run N cells at a time (default: one per core, or as many as fit on the GPUs)",
     )
     resources.add_argument(
         "--accelerator",
@@ -70,10 +87,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     resources.add_argument(
         "--per-gpu", type=count(1), metavar="N", help="let N cells share a GPU (default: as many as fit)"
     )
-    parser.add_argument("--retry-failed", action="store_true", help="run failed cells again")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the number of missing cells and the estimated time"
-    )
+    return resources
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
@@ -124,12 +138,16 @@ def _selection(parser: argparse.ArgumentParser, *, by_model: bool = True) -> Non
     parser.add_argument(
         "--group-isomorphic", action="store_true", help="keep isomorphic graphs on the same side of every split"
     )
-    parser.add_argument(
+    splits = parser.add_mutually_exclusive_group()
+    splits.add_argument(
         "--splits",
         type=Path,
         metavar="FILE|FOLDER",
         help="published splits for the protocol 'fair': a JSON file, or a folder of files DATASET_splits.json (datasets"
-        " without one have folds of their own)",
+        " without one have folds of their own); required to run cells on splits that the experiment names",
+    )
+    splits.add_argument(
+        "--own-folds", action="store_true", help="use folds of our own even if the experiment names published splits"
     )
     _data_folder(parser)
     _results(parser)

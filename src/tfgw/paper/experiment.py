@@ -1,12 +1,13 @@
 """The paper's tables and figures as data: the contents of the TOML files in ``experiments/``, or of your own.
 
 An experiment has rows (a model with its fixed settings, its grid, and the paper's results) and datasets. A row on one
-dataset under one protocol is a *series*: the cells behind one result of a table.
+dataset under one protocol is a *series*: the cells behind one result of a table. A row may be ``like`` a row of another
+experiment; both then have the same cells.
 """
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -44,6 +45,14 @@ class Unit(NamedTuple):
 UNITS = {"percent": Unit(100, digits=1), "fraction": Unit(1, digits=2)}
 
 
+class NotRun(NamedTuple):
+    """The reason why a model is not run on some datasets with some presets."""
+
+    reason: str
+    datasets: tuple[str, ...]
+    presets: tuple[str, ...] = PRESETS
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One model of an experiment.
@@ -61,7 +70,9 @@ class Row:
         paper: By dataset, the paper's mean and standard deviation (or parameters in thousands and milliseconds, or a
             statistic).
         note: Text to show below the table.
-        not_run: By preset and dataset, the reason why the model is not run. A table shows it instead of a result.
+        not_run: Reasons why the model is not run on some datasets. A table shows them instead of results.
+        protocols: By protocol of the experiment, the protocol that measures this row instead. If it is not empty, the
+            row belongs to tables of these protocols only.
     """
 
     model: str
@@ -74,7 +85,13 @@ class Row:
     collect: str | None = None
     paper: dict[str, tuple[float, ...]] = field(default_factory=dict)
     note: str | None = None
-    not_run: dict[str, dict[str, str]] = field(default_factory=dict)
+    not_run: tuple[NotRun, ...] = ()
+    protocols: dict[str, str] = field(default_factory=dict)
+
+    def reason_not_to_run(self, dataset: str, preset: str) -> str | None:
+        """Return why the model is not run on a dataset with a preset; ``None`` if it is."""
+        reasons = (entry.reason for entry in self.not_run if dataset in entry.datasets and preset in entry.presets)
+        return next(reasons, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +107,7 @@ class Experiment:
             statistics of the datasets.
         presets: By preset, the settings of this experiment.
         unit: Format of accuracies in a table.
+        splits: By dataset, the SHA-256 of the file of published splits that its cells use by default.
         figure: Import path of the function that plots it. ``None`` for a table.
     """
 
@@ -100,6 +118,7 @@ class Experiment:
     protocols: tuple[str, ...]
     presets: dict[str, dict[str, Any]]
     unit: Unit = UNITS["percent"]
+    splits: dict[str, str] = field(default_factory=dict)
     figure: str | None = None
 
     @property
@@ -130,7 +149,7 @@ def names() -> list[str]:
     """Return the names of all experiments of the paper."""
     files = resources.files("tfgw.paper.experiments").iterdir()
     found = {file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")}
-    return sorted(found - {"presets", "grids"})
+    return sorted(found - {"presets", "grids", "splits"})
 
 
 def load_experiment(name: str) -> Experiment:
@@ -171,19 +190,45 @@ def _experiment(name: str, table: dict[str, Any]) -> Experiment:
         protocols=tuple(table.get("protocols", ())),
         presets={preset: shared_presets[preset] | table.get("presets", {}).get(preset, {}) for preset in PRESETS},
         unit=UNITS[table.get("unit", "percent")],
+        splits=_splits(table.get("splits", "own")),
         figure=table.get("figure"),
     )
 
 
+def _splits(kind: str) -> dict[str, str]:
+    if kind not in ("own", "published"):
+        raise ValueError(f"splits = {kind!r}: must be 'own' or 'published'")
+    return tomllib.loads(_shipped("splits")) if kind == "published" else {}
+
+
 def _row(row: dict[str, Any], grids: dict[str, Any]) -> Row:
-    known = {key: value for key, value in row.items() if key not in ("class", "grid", "paper")}
-    grid = row.get("grid", {})
-    return Row(
-        **known,
-        path=row.get("class"),
-        grid=grids[grid] if isinstance(grid, str) else grid,
-        paper={dataset: tuple(values) for dataset, values in row.get("paper", {}).items()},
-    )
+    entries = {"path" if name == "class" else name: value for name, value in row.items() if name != "like"}
+    if isinstance(grid := row.get("grid"), str):
+        entries["grid"] = grids[grid]
+    if "paper" in row:
+        entries["paper"] = {dataset: tuple(values) for dataset, values in row["paper"].items()}
+    if "not_run" in row:
+        entries["not_run"] = tuple(_not_run(**entry) for entry in row["not_run"])
+    return replace(_row_of_another(row["like"]), **entries) if "like" in row else Row(**entries)
+
+
+def _row_of_another(name: str) -> Row:
+    """Return a row of an experiment of the paper, with the presets of that experiment: ``"recipe/gin"``."""
+    experiment, _, model = name.partition("/")
+    if experiment not in names():
+        raise ValueError(f"like = {name!r}: {experiment!r} is not an experiment of the paper")
+    other = load_experiment(experiment)
+    found = next((row for row in other.rows if row.model == model), None)
+    if found is None:
+        raise ValueError(f"like = {name!r}: {experiment} has no such row")
+    return replace(found, presets={preset: other.presets[preset] | found.presets.get(preset, {}) for preset in PRESETS})
+
+
+def _not_run(*, reason: str, datasets: Sequence[str], presets: Sequence[str] = PRESETS) -> NotRun:
+    for preset in presets:
+        if preset not in PRESETS:
+            raise ValueError(f"not_run: preset {preset!r}: unknown; choose from {', '.join(PRESETS)}")
+    return NotRun(reason, tuple(datasets), tuple(presets))
 
 
 def _for_dataset(value: Any, dataset: str) -> Any:

@@ -32,6 +32,7 @@ def run_cell(cell: Cell, context: RunContext) -> Record:
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - start, 3),
         "threads": context.threads,
+        "jobs": context.jobs,
         "machine": machine(context.accelerator),
         "versions": versions(),
         **times,
@@ -54,7 +55,7 @@ def _measure(cell: Cell, context: RunContext) -> Measurement:
     classifier = new_classifier(cell, accelerator=context.accelerator, preprocessed=protocol.preprocesses)
     if hasattr(classifier, "precompute"):
         graphs = [graph for part in parts if part is not None for graph in part]
-        classifier.precompute(graphs, cache_folder() / "distances")
+        classifier.precompute(graphs, context.distances or cache_folder() / "distances")
     validation = None if parts.validation is None else (list(parts.validation), class_labels(parts.validation))
     classifier.fit(list(parts.train), class_labels(parts.train), validation=validation)
     return protocol.measure(cell, classifier, parts)

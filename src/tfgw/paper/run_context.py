@@ -14,6 +14,8 @@ class RunContext:
         splits: File or folder of published splits.
         accelerator: ``"cpu"``, ``"cuda"`` or ``"auto"``.
         threads: Number of threads per cell.
+        distances: Folder in which cells share distances between graphs (default: in the user's cache folder).
+        jobs: Number of cells at a time, which explains the times in the records. ``None`` if it is not known.
     """
 
     results: Path
@@ -21,3 +23,5 @@ class RunContext:
     splits: Path | None = None
     accelerator: str = "auto"
     threads: int = 1
+    distances: Path | None = None
+    jobs: int | None = None

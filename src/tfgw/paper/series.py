@@ -20,13 +20,16 @@ class Options:
         preset: ``"smoke"``, ``"quick"`` or ``"full"``.
         protocol: Name of a protocol of the experiment (default: the first).
         grouped: Whether to keep isomorphic graphs on the same side of every split.
-        splits: File or folder of published splits, for protocols that support them.
+        splits: File or folder of published splits, for protocols that support them. ``None`` means those that the
+            experiment names.
+        own_folds: Whether to use folds of our own even if the experiment names published splits.
     """
 
     preset: str = "quick"
     protocol: str | None = None
     grouped: bool = False
     splits: Path | None = None
+    own_folds: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

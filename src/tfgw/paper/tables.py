@@ -1,6 +1,6 @@
 """Tables with the paper's results and ours, as text, Markdown or data."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tfgw.paper.experiment import Experiment
@@ -35,7 +35,8 @@ def table_data(summaries: Summaries) -> list[dict[str, Any]]:
 def caption(experiment: Experiment, protocol: Protocol, options: Options, summaries: Summaries) -> list[str]:
     """Return the lines of the caption."""
     found = [summary for _, summary in summaries]
-    lines = [f"{experiment.title}.", _progress(protocol, options, found), *protocol.caption]
+    lines = [f"{experiment.title}.", _progress(protocol, options, summaries), *protocol.caption]
+    lines += _other_protocols(protocol, [series for series, _ in summaries])
     lines += protocol.remarks([series for series, _ in summaries])
     if protocol.depends_on_epochs and (longer := _longer_training(experiment, summaries, options.preset)):
         lines.append(f"Trained for fewer `epochs` than the paper's {' or '.join(map(str, longer))}.")
@@ -54,21 +55,33 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
     return lines + [f"{title}: {note}." for title, note in notes.items()]
 
 
-def own_folds(series: Iterable[Series], options: Options) -> str | None:
-    """Name the datasets without a file in the folder of splits; return ``None`` if there are none."""
+def own_folds(series: Sequence[Series], options: Options) -> str | None:
+    """Name the datasets without published splits if there are some for others, or if the user gave a folder of them."""
     own = sorted({one.dataset for one in series if one.splits is None})
-    if options.splits is None or not own:
+    if not own or (options.splits is None and all(one.splits is None for one in series)):
         return None
-    return f"There is no file of splits for {', '.join(own)}: the folds are our own."
+    return f"There are no published splits of {', '.join(own)}: the folds are our own."
 
 
-def _progress(protocol: Protocol, options: Options, found: Sequence[Summary]) -> str:
+def _progress(protocol: Protocol, options: Options, summaries: Summaries) -> str:
+    found = [summary for _, summary in summaries]
     done, failed, total = (sum(getattr(summary, name) for summary in found) for name in ("done", "failed", "total"))
+    reasons = sum(series.not_run is not None for series, _ in summaries)
     grouped = ", isomorphic graphs grouped" if options.grouped else ""
-    splits = ", splits from a file" if options.splits is not None else ""
+    splits = ", published splits" if any(series.splits for series, _ in summaries) else ""
     failures = f", {failed} failed" if failed else ""
+    instead = f"; {reasons} rows with a reason instead of cells" if reasons else ""
     how = f"Protocol `{protocol.name}`{grouped}{splits}, preset `{options.preset}`"
-    return f"{how}; {done} of {total} cells done{failures}."
+    return f"{how}; {done} of {total} cells done{failures}{instead}."
+
+
+def _other_protocols(protocol: Protocol, series: Sequence[Series]) -> list[str]:
+    """Explain the rows that are measured under other protocols than the others."""
+    titles: dict[Protocol, dict[str, None]] = {}
+    for one in series:
+        if one.protocol is not protocol:
+            titles.setdefault(one.protocol, {})[one.row.title] = None
+    return [f"Protocol `{other.name}`: {'; '.join(rows)}. {other.training}" for other, rows in titles.items()]
 
 
 def _longer_training(experiment: Experiment, summaries: Summaries, preset: str) -> list[int]:

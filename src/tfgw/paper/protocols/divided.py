@@ -34,11 +34,8 @@ class DividedProtocol(AccuracyProtocol):
 
     def check_inputs(self, cell: Cell, context: RunContext) -> None:
         dataset = load(cell.dataset, data_dir=context.data_dir)
-        if cell.splits is None or context.splits is None:
-            return
-        path = splits_file(context.splits, cell.dataset)
-        if path is not None:
-            read_splits(path, num_graphs=len(dataset))
+        if cell.splits is not None:
+            _published_folds(cell.dataset, cell.splits, context, num_graphs=len(dataset))
 
     def parts(self, cell: Cell, context: RunContext) -> Parts:
         """Return the graphs of a fold in canonical order, with features standardised on its training graphs."""
@@ -80,7 +77,9 @@ def _cached_folds(
 def _published_folds(name: str, splits: str, context: RunContext, *, num_graphs: int) -> list[Fold]:
     path = None if context.splits is None else splits_file(context.splits, name)
     if path is None:
-        raise ValueError("splits: required, because the cell uses a file of splits")
+        raise ValueError(
+            f"splits: required for {name}: the folder of its published splits, {name}_splits.json, or --own-folds"
+        )
     if digest(path) != splits:
-        raise ValueError(f"{path}: differs from the file of splits at the start of the run")
+        raise ValueError(f"{path}: differs from the splits of the experiment, whose SHA-256 is {splits}")
     return read_splits(path, num_graphs=num_graphs)

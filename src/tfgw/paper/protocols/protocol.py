@@ -37,6 +37,7 @@ class Protocol(ABC):
         cell_name: Name in the cells and records; differs from ``name`` if the cells are those of another protocol.
         over: Plural noun for the units of the reported mean and deviation, such as "folds".
         caption: Lines below the title of a table that explain its results.
+        training: Sentences that explain rows of this protocol in tables of another one.
         columns: Header of a table.
         takes_splits: Whether splits may come from a file.
         preprocesses: Whether :meth:`parts` puts graphs into canonical order and standardises real-valued features.
@@ -49,6 +50,7 @@ class Protocol(ABC):
     name: ClassVar[str]
     over: ClassVar[str]
     caption: ClassVar[tuple[str, ...]]
+    training: ClassVar[str] = ""
     columns: ClassVar[tuple[str, ...]]
     takes_splits: ClassVar[bool] = False
     preprocesses: ClassVar[bool] = False

@@ -21,9 +21,10 @@ class TrainAll(FairFolds):
 
     name = "train-all"
     over = "folds"
+    training = "Models are trained on all graphs outside of the test fold. There are no validation graphs."
     caption = (
         "Ours: mean over the test folds of the mean over the runs; ± is the standard deviation over folds.",
-        "Models are trained on all graphs outside of the test fold. There are no validation graphs.",
+        training,
         "Calibration: expected calibration error of the predicted probabilities, over all test graphs together.",
     )
     columns = (*FairFolds.columns, "calibration")
