@@ -14,6 +14,8 @@ TFGW_LAUNCH(tfgw_linear_gradient_float64, Linear<double>)
 TFGW_LAUNCH(tfgw_linear_gradient_float32, Linear<float>)
 TFGW_LAUNCH(tfgw_neighbour_sums_float64, Neighbours<double>)
 TFGW_LAUNCH(tfgw_neighbour_sums_float32, Neighbours<float>)
+TFGW_LAUNCH(tfgw_padded_batch_float64, Padded<double>)
+TFGW_LAUNCH(tfgw_padded_batch_float32, Padded<float>)
 
 extern "C" int norm_threads() { return kNormThreads; }
 extern "C" int norm_channels() { return kNormChannels; }
@@ -23,3 +25,6 @@ extern "C" int linear_tile() { return kLinearTile; }
 extern "C" int linear_bytes() { return sizeof(Linear<double>); }
 extern "C" int neighbour_threads() { return kNeighbourThreads; }
 extern "C" int neighbour_bytes() { return sizeof(Neighbours<double>); }
+extern "C" int padded_threads() { return kPaddedThreads; }
+extern "C" int padded_graphs() { return kMostGraphs; }
+extern "C" int padded_bytes() { return sizeof(Padded<double>); }

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tests.nn.emulated_layers import kernels, launch_emulated
 from tests.ot.cuda.emulation import COMPILER
-from tfgw.nn import layer_kernels
+from tfgw.nn import layer_kernels, padded_gather
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
 from tfgw.nn.encoders import GINLayer
 from tfgw.nn.layer_kernels import FusedNorm, Norm, Running, linear_gradients
@@ -50,6 +50,9 @@ def test_python_and_the_kernels_agree_on_sizes() -> None:
     assert kernels().linear_threads() == layer_kernels.LINEAR_THREADS
     assert kernels().linear_tile() == layer_kernels.LINEAR_TILE
     assert kernels().linear_bytes() == ctypes.sizeof(layer_kernels.Linear)
+    assert kernels().padded_threads() == padded_gather.THREADS
+    assert kernels().padded_graphs() == padded_gather.MAX_GRAPHS
+    assert kernels().padded_bytes() == ctypes.sizeof(padded_gather.Padded)
     assert kernels().neighbour_threads() == layer_kernels.NEIGHBOUR_THREADS
     assert kernels().neighbour_bytes() == ctypes.sizeof(layer_kernels.Neighbours)
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
 from tfgw.nn.encoders import GINLayer
 from tfgw.nn.linear import Linear
+from tfgw.nn.padded_gather import Spans, gather, is_supported
 from tfgw.nn.padding import Rows, use_padding
 from tfgw.ot.backends.cuda.kernels import layers_origin, load_layers
 
@@ -68,7 +69,7 @@ def _computed(device: str, dtype: torch.dtype) -> list[Tensor]:
     is_node = (torch.arange(NODES + PADDING, device=device) < NODES).unsqueeze(1).to(dtype)
     ring = torch.arange(NODES, device=device)
     links = torch.stack([ring.repeat_interleave(2), torch.stack([ring - 1, ring + 1], dim=1).flatten() % NODES])
-    found: list[Tensor] = []
+    found = _gathered_path(numbers(5, 3), numbers(4), numbers(5))
     for between in ([], [nn.ReLU()]):
         layer = GINLayer(NormSequential(BatchNorm(CHANNELS), *between, Linear(CHANNELS, OUTPUTS))).to(device, dtype)
         with torch.no_grad():
@@ -80,3 +81,26 @@ def _computed(device: str, dtype: torch.dtype) -> list[Tensor]:
         found += [out, *torch.autograd.grad((out * up * is_node).sum(), [x, *layer.parameters()])]
         found += [buffer for buffer in layer.buffers() if buffer.is_floating_point()]
     return [tensor.detach().cpu() for tensor in found]
+
+
+def _gathered_path(x: Tensor, edge_weight: Tensor, node_weights: Tensor) -> list[Tensor]:
+    """Return the padded batch of the second of two directed paths, of two and three nodes."""
+    edge_index = torch.tensor([[0, 2, 3, 2], [1, 3, 4, 4]], device=x.device)
+    dataset = {"x": x, "edge_index": edge_index, "edge_weight": edge_weight, "node_weights": node_weights}
+    graphs = torch.ones(1, dtype=torch.int64, device=x.device)
+    if is_supported(dataset, graphs):
+        nodes, edges = (
+            Spans(torch.tensor(lengths, device=x.device), torch.tensor(lengths, device=x.device).cumsum(0))
+            for lengths in ([2, 3], [1, 3])
+        )
+        found = gather(dataset, nodes, edges, graphs, node_rows=6, edge_rows=5)
+        return [*found.tensors.values(), found.is_node, found.number]
+    return [
+        torch.cat([x[2:], torch.zeros_like(x[:3])]),
+        torch.tensor([[0, 1, 0, 3, 4], [1, 2, 2, 4, 5]]),
+        torch.tensor([0, 0, 0, 1, 1, 1]),
+        torch.cat([edge_weight[1:], edge_weight[:1].expand(2)]),
+        torch.cat([node_weights[2:], node_weights[:1].expand(3)]),
+        torch.tensor([1, 1, 1, 0, 0, 0]).unsqueeze(1).to(x),
+        torch.tensor(3).to(x),
+    ]

@@ -1,7 +1,8 @@
-// The kernels of the layers of networks, for padded batches.
+// The kernels of the layers of networks for padded batches, and the kernel that gathers these batches.
 #include "linear.cuh"
 #include "neighbour_sums.cuh"
 #include "norm.cuh"
+#include "padded_batch.cuh"
 
 using namespace tfgw;
 
@@ -41,4 +42,14 @@ TFGW_KERNEL(kNeighbourThreads) tfgw_neighbour_sums_float64(const TFGW_GRID_CONST
 
 TFGW_KERNEL(kNeighbourThreads) tfgw_neighbour_sums_float32(const TFGW_GRID_CONSTANT Neighbours<float> neighbours) {
   NeighbourSums<float>(neighbours).run();
+}
+
+TFGW_KERNEL(kPaddedThreads) tfgw_padded_batch_float64(const TFGW_GRID_CONSTANT Padded<double> padded) {
+  TFGW_SHARED PaddedMemory memory;
+  PaddedBatch<double>(padded, memory).run();
+}
+
+TFGW_KERNEL(kPaddedThreads) tfgw_padded_batch_float32(const TFGW_GRID_CONSTANT Padded<float> padded) {
+  TFGW_SHARED PaddedMemory memory;
+  PaddedBatch<float>(padded, memory).run();
 }

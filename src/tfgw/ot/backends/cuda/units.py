@@ -50,12 +50,12 @@ LAYERS = Unit(
     "layers",
     tuple(
         f"tfgw_{kernel}_{precision}"
-        for kernel in ("norm", "norm_backward", "linear_gradient", "neighbour_sums")
+        for kernel in ("norm", "norm_backward", "linear_gradient", "neighbour_sums", "padded_batch")
         for precision in ("float64", "float32")
     ),
 )
-"""Layers of networks on padded batches (:mod:`tfgw.nn.layer_kernels`). They have no templates, so this unit is compiled
-once, for the first size class."""
+"""Padded batches and the layers of networks on them (:mod:`tfgw.nn.layer_kernels`). They have no templates, so this
+unit is compiled once, for the first size class."""
 
 
 def units_of(columns: int, *, several: bool | None = None) -> list[Unit]:
