@@ -72,7 +72,7 @@ def _with_distinct_edges(graph: Data) -> Data:
 
 
 def _is_of_edges(graph: Data, key: str) -> bool:
-    """Whether an attribute has a value per edge. PyTorch Geometric decides by the length, which may be a coincidence."""
+    """Whether an attribute has a value per edge. PyTorch Geometric decides by length, which may be a coincidence."""
     is_certain = "edge" in key or (graph.num_edges > 1 and key not in ("x", "y"))
     return is_certain and graph.is_edge_attr(key)
 
