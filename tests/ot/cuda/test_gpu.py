@@ -20,6 +20,7 @@ from tfgw.ot import (
     GraphBatch,
     Templates,
     Transport,
+    diagnose,
     fgw,
     linear_transport,
     nearest,
@@ -374,6 +375,43 @@ def test_all_pairs_from_several_starts(kinds: tuple[str, ...]) -> None:
     found = pairwise(graphs, **options, device="cuda")
     torch.testing.assert_close(found.cpu(), pairwise(graphs, **options), rtol=1e-9, atol=1e-12)
     assert torch.equal(pairwise(graphs, **options, device="cuda"), found)
+
+
+@pytest.mark.parametrize("n_starts", [1, 4, 10])
+def test_the_diagnosis_of_the_cpu(n_starts: int) -> None:
+    problem = random_problem(1, "weighted", weights="zeros", templates=4)
+    graphs, templates = problem.graphs, problem.templates
+    moved = (
+        GraphBatch(
+            graphs.x.cuda(),
+            batch=graphs.batch.cuda(),
+            edge_index=graphs.edge_index.cuda(),
+            edge_weight=graphs.edge_weight.cuda(),
+            node_weights=None if graphs.node_weights is None else graphs.node_weights.cuda(),
+        ),
+        Templates(templates.features.cuda(), templates.structure.cuda(), templates.weights.cuda()),
+        problem.alpha.cuda(),
+    )
+    found = diagnose(*moved, n_starts=n_starts)
+    expected = diagnose(graphs, templates, problem.alpha, n_starts=n_starts)
+    for name, values in expected._asdict().items():
+        assert not getattr(found, name).is_cuda
+        torch.testing.assert_close(getattr(found, name), values, rtol=1e-9, atol=1e-11, msg=name)
+    assert torch.equal(found.distances, fgw(*moved, n_starts=n_starts).distances.cpu())
+    for name, values in diagnose(*moved, n_starts=n_starts)._asdict().items():
+        assert torch.equal(getattr(found, name), values), name
+
+
+def test_a_layer_is_diagnosed_where_it_is() -> None:
+    problem = random_problem(4, "sparse", sizes=(9, 30, 14, 22) * 8)
+    graphs = problem.graphs
+    torch.manual_seed(0)
+    pool = TFGWPooling(graphs.x.shape[1], 6, 5, n_starts=4).double().cuda()
+    inputs = (graphs.x.cuda(), graphs.edge_index.cuda(), graphs.batch.cuda())
+    found = pool.diagnose(*inputs)
+    assert torch.equal(found.distances, pool(*inputs).detach().cpu())
+    assert (found.lower_bounds <= found.distances).all()
+    assert (found.spreads > 1e-6).any()
 
 
 def test_more_pinned_nodes_than_lanes() -> None:

@@ -30,7 +30,7 @@ UNITS = (
     Unit("starts_small", ("tfgw_starts_small",), largest=32, several=True),
     Unit(
         "starts_begin",
-        ("tfgw_starts_begin", "tfgw_starts_pin", "tfgw_starts_walk", "tfgw_starts_product"),
+        ("tfgw_starts_begin", "tfgw_starts_pin", "tfgw_starts_walk", "tfgw_starts_product", "tfgw_starts_spread"),
         largest=128,
         several=True,
     ),
