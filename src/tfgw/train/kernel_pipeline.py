@@ -25,8 +25,7 @@ from tfgw.train.tasks import Task
 MAX_GRAPHS = 5000
 """Default maximum number of training graphs, because the number of pairs grows with its square."""
 LABEL_LEVELS = (4, 5, 6, 7)
-"""Levels above the others at which labels are compared if they turn out to be useful. Larger datasets use more."""
-
+"""Levels above the others at which labels are compared as long as they explain more (:func:`train_kernel`)."""
 STRUCTURE_WORK = 1e11
 """Structures are compared by default if Σ (n m)^1.5 over all pairs of graphs is at most this value.
 
