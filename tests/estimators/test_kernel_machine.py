@@ -168,6 +168,23 @@ def test_more_graphs_than_allowed_are_sampled_with_a_warning() -> None:
     assert model.model_.num_graphs == 11
 
 
+def test_cycles_tell_apart_what_labels_cannot() -> None:
+    """All nodes have two neighbours; one class has a ring, the other two rings of the same size together."""
+    graphs, classes = [], np.arange(20) % 2
+    for number, is_split in enumerate(classes):
+        size = 6 + number // 2 % 3  # 6, 7, 8: rings of 3, and of 3, 4, 5
+        split = nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(size - 3))
+        graphs.append(labelled(split if is_split else nx.cycle_graph(size), [0] * size))
+    options: dict[str, Any] = {"alphas": (0.0,), "accelerator": "cpu"}
+    model, without = (TFGWKernelClassifier(cycles=cycles, **options).fit(graphs, classes) for cycles in (True, False))
+    assert (model.loo_score_, model.score(graphs, classes)) == (1.0, 1.0)
+    assert without.score(graphs, classes) == 0.5
+    explained = explain(model, graphs[1], target=1)
+    total = float(explained.templates.sum() + explained.rest)
+    assert total == pytest.approx(explained.score - explained.reference_score)
+    assert float(explained.template_structure.abs().sum()) == 0
+
+
 def marked_paths(count: int) -> tuple[list[Data], np.ndarray]:
     """Paths with two marks that are 8 or 10 steps apart: only from level 4 on does a node see both marks."""
     rng = np.random.default_rng(0)
