@@ -11,6 +11,7 @@ from typing import Any
 from tfgw.cli.comparison_text import comparison_text
 from tfgw.cli.output import Answer, table
 from tfgw.cli.repetition_text import repetition_text
+from tfgw.paper.changes import supersedes
 from tfgw.paper.comparison import Ranking, differences, ranking, unit_groups
 from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import Experiment, load_experiment, names
@@ -20,7 +21,7 @@ from tfgw.paper.protocols import Protocol
 from tfgw.paper.records import Records
 from tfgw.paper.repetition import draw_finished, repeat
 from tfgw.paper.run_context import RunContext
-from tfgw.paper.runner import Forecast, Outcome, forecast, run
+from tfgw.paper.runner import Again, Forecast, Outcome, forecast, run
 from tfgw.paper.series import Options, Series
 from tfgw.paper.statistics_table import statistics_data, statistics_rows
 from tfgw.paper.summary import summarise
@@ -52,7 +53,8 @@ def run_(args: argparse.Namespace) -> Answer:
     if (remark := own_folds(series, _options(args))) is not None:
         print(f"tfgw: {remark}", file=sys.stderr)
     records = Records(args.results)
-    ahead = forecast(series, records, machine(args.accelerator), retry_failed=args.retry_failed)
+    again = Again(failed=args.retry_failed, changed=args.changed)
+    ahead = forecast(series, records, machine(args.accelerator), again)
     allocation = _allocation(ahead.cells, protocol, args)
     if args.dry_run:
         return _dry_run(ahead, allocation)
@@ -65,7 +67,7 @@ def run_(args: argparse.Namespace) -> Answer:
         allocation,
         engine=args.engine,
         address=args.address,
-        retry_failed=args.retry_failed,
+        again=again,
         progress_bar=sys.stderr.isatty(),
     )
     return _report(outcome, args)
@@ -157,7 +159,7 @@ def pack_(args: argparse.Namespace) -> Answer:
     """Collect the records of each dataset and model in one file."""
     records = Records(args.results)
     for folder in args.merge_from:
-        records.merge_from(Records(folder))
+        records.merge_from(Records(folder), supersedes)
     count = records.pack()
     return Answer({"records": count}, f"{count} records in {args.results}")
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from tfgw.paper.cells import Cell
+from tfgw.paper.changes import changes_since
 from tfgw.paper.engines import Allocation, run_locally, run_on_ray
 from tfgw.paper.machine import machine
 from tfgw.paper.records import Record, Records, is_done
@@ -34,6 +35,16 @@ class Outcome(NamedTuple):
     total: int
 
 
+class Again(NamedTuple):
+    """Which cells with a record to run again: those that failed, and those that are older than a change of the code."""
+
+    failed: bool = False
+    changed: bool = False
+
+
+ONLY_MISSING = Again()
+
+
 class Forecast(NamedTuple):
     """Number of missing cells, and the estimate of their time, in which cells that are not known yet are average."""
 
@@ -48,13 +59,13 @@ def run(
     *,
     engine: str = "local",
     address: str | None = None,
-    retry_failed: bool = False,
+    again: Again = ONLY_MISSING,
     progress_bar: bool = False,
 ) -> Outcome:
     """Run the missing cells and write their records to ``context.results``. Safe to kill and to call again."""
     records = Records(context.results)
     total = sum(one.total for one in series)
-    check_inputs(missing(series, records, retry_failed=retry_failed), context)
+    check_inputs(missing(series, records, again), context)
 
     def start(cells: Sequence[Cell]) -> Iterator[Record]:
         if engine == "ray":
@@ -64,7 +75,7 @@ def run(
     done, tried = 0, set[str]()
     estimates = TimeEstimates(records, machine(context.accelerator))
     progress = Progress(total, estimates, allocation.jobs, visible=progress_bar)
-    while cells := [cell for cell in missing(series, records, retry_failed=retry_failed) if cell.key not in tried]:
+    while cells := [cell for cell in missing(series, records, again) if cell.key not in tried]:
         tried |= {cell.key for cell in cells}
         progress.begin(cells, recorded=len(known(series, records)))
         for record in start(cells):
@@ -75,8 +86,8 @@ def run(
     return Outcome(done, failed, total - sum(len(known([one], records)) for one in series), total)
 
 
-def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> list[Cell]:
-    """Return cells without a record, each once; with ``retry_failed``, also those that failed.
+def missing(series: Sequence[Series], records: Records, again: Again = ONLY_MISSING) -> list[Cell]:
+    """Return cells without a record, and those to run again, each once.
 
     Cells whose process was killed are always retried, because the cause may lie outside the cell.
     """
@@ -84,9 +95,15 @@ def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = 
     for one in series:
         for cell in one.ready_cells(records):
             record = records.get(cell)
-            if record is None or record.get("killed") or (retry_failed and not is_done(record)):
+            if record is None or record.get("killed") or _is_due(record, again):
                 found[cell.key] = cell
     return list(found.values())
+
+
+def _is_due(record: Record, again: Again) -> bool:
+    if not is_done(record):
+        return again.failed
+    return again.changed and bool(changes_since(record))
 
 
 def known(series: Sequence[Series], records: Records) -> list[Record]:
@@ -96,10 +113,10 @@ def known(series: Sequence[Series], records: Records) -> list[Record]:
 
 
 def forecast(
-    series: Sequence[Series], records: Records, here: Mapping[str, Any] | None = None, *, retry_failed: bool = False
+    series: Sequence[Series], records: Records, here: Mapping[str, Any] | None = None, again: Again = ONLY_MISSING
 ) -> Forecast:
     """Estimate the work of :func:`run` on the machine ``here``."""
-    cells = missing(series, records, retry_failed=retry_failed)
+    cells = missing(series, records, again)
     time = TimeEstimates(records, here).total(cells)
     waiting = sum(one.total - len(one.ready_cells(records)) for one in series)
     known = len(cells) - time.unknown
