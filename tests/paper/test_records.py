@@ -13,6 +13,7 @@ import pytest
 
 from tests.paper.small import cell, in_process
 from tfgw.paper.cells import Cell
+from tfgw.paper.changes import supersedes
 from tfgw.paper.records import Record, Records
 
 
@@ -105,13 +106,14 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
 
 def test_records_of_another_machine(tmp_path: Path) -> None:
+    """A finished record replaces a failed one; otherwise, those of this folder are kept."""
     here, there = Records(tmp_path / "here"), Records(tmp_path / "there")
     for fold, status in enumerate(["done", "failed"]):
         here.put(record(cell(fold=fold), status) | {"where": "here"})
     for fold in range(3):
         there.put(record(cell(fold=fold)) | {"where": "there"})
     there.pack()
-    here.merge_from(Records(tmp_path / "there"))
+    here.merge_from(Records(tmp_path / "there"), supersedes)
     assert [here.get(cell(fold=fold))["where"] for fold in range(3)] == ["here", "there", "there"]
 
 

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from importlib import import_module
+from math import exp
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -10,15 +11,17 @@ from typing import Any
 from tfgw.cli.comparison_text import comparison_text
 from tfgw.cli.output import Answer, table
 from tfgw.cli.repetition_text import repetition_text
+from tfgw.paper.changes import supersedes
 from tfgw.paper.comparison import Ranking, differences, ranking, unit_groups
 from tfgw.paper.engines import Allocation, allocate
 from tfgw.paper.experiment import Experiment, load_experiment, names
+from tfgw.paper.machine import machine
 from tfgw.paper.plan import chosen_protocol, plan
 from tfgw.paper.protocols import Protocol
 from tfgw.paper.records import Records
 from tfgw.paper.repetition import draw_finished, repeat
 from tfgw.paper.run_context import RunContext
-from tfgw.paper.runner import Outcome, forecast, run
+from tfgw.paper.runner import Again, Forecast, Outcome, forecast, run
 from tfgw.paper.series import Options, Series
 from tfgw.paper.statistics_table import statistics_data, statistics_rows
 from tfgw.paper.summary import summarise
@@ -50,10 +53,11 @@ def run_(args: argparse.Namespace) -> Answer:
     if (remark := own_folds(series, _options(args))) is not None:
         print(f"tfgw: {remark}", file=sys.stderr)
     records = Records(args.results)
-    ahead = forecast(series, records, retry_failed=args.retry_failed)
+    again = Again(failed=args.retry_failed, changed=args.changed)
+    ahead = forecast(series, records, machine(args.accelerator), again)
     allocation = _allocation(ahead.cells, protocol, args)
     if args.dry_run:
-        return _dry_run(ahead.cells, ahead.unknown, ahead.seconds, allocation)
+        return _dry_run(ahead, allocation)
     if not args.trust:
         check_trusted(experiment)
     context = _context(allocation, protocol, args)
@@ -63,7 +67,7 @@ def run_(args: argparse.Namespace) -> Answer:
         allocation,
         engine=args.engine,
         address=args.address,
-        retry_failed=args.retry_failed,
+        again=again,
         progress_bar=sys.stderr.isatty(),
     )
     return _report(outcome, args)
@@ -155,7 +159,7 @@ def pack_(args: argparse.Namespace) -> Answer:
     """Collect the records of each dataset and model in one file."""
     records = Records(args.results)
     for folder in args.merge_from:
-        records.merge_from(Records(folder))
+        records.merge_from(Records(folder), supersedes)
     count = records.pack()
     return Answer({"records": count}, f"{count} records in {args.results}")
 
@@ -207,13 +211,18 @@ def _table(data: Any, rows: list[list[str]], lines: list[str], args: argparse.Na
     return Answer(data, "\n".join([*lines, "", table(rows)]))
 
 
-def _dry_run(cells: int, unknown: int, seconds: float, allocation: Allocation) -> Answer:
-    data = {"cells": cells, "unknown": unknown, "core_seconds": seconds, **allocation._asdict()}
-    text = f"{cells} cells to run, {allocation.jobs} at a time, threads per cell: {allocation.threads}"
-    if cells > unknown:
-        text += f"\nestimated time, based on similar cells: {format_duration(seconds / allocation.jobs)}"
-    if unknown:
-        text += f"\n{unknown} cells have no similar finished cell, so their time is unknown"
+def _dry_run(ahead: Forecast, allocation: Allocation) -> Answer:
+    time = ahead.time
+    low, high = (time.seconds / allocation.jobs * exp(sign * time.deviation) for sign in (-1, 1))
+    data = {"cells": ahead.cells, "unknown": time.unknown, "core_seconds": time.seconds, **allocation._asdict()}
+    data |= {"seconds": time.seconds / allocation.jobs, "low": low, "high": high, "basis": time.basis}
+    text = f"{ahead.cells} cells to run, {allocation.jobs} at a time, threads per cell: {allocation.threads}"
+    if time.basis:
+        text += f"\nestimated time: {format_duration(time.seconds / allocation.jobs)}"
+        text += f" (68 % interval: {format_duration(low)} to {format_duration(high)})"
+        text += "".join(f"\n- based on {basis}: {count} cells" for basis, count in time.basis.items())
+    if time.unknown:
+        text += f"\n{time.unknown} cells have no similar finished cell, so their time is unknown"
     return Answer(data, text)
 
 

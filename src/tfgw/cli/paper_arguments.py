@@ -58,6 +58,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--retry-failed", action="store_true", help="run failed cells again")
     parser.add_argument(
+        "--changed", action="store_true", help="run cells again that are older than a change of the code (marked †)"
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="print the number of missing cells and the estimated time"
     )
 

@@ -29,14 +29,15 @@ def machine(accelerator: str) -> dict[str, str | int | None]:
 
 @lru_cache
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on; in a Git checkout, also the commit."""
+    """Versions of Python and of packages that results depend on; in a Git checkout, also the commit and its date."""
     found = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
-    return found | ({"commit": commit} if (commit := _commit()) else {})
+    commit = _git("describe", "--always", f"--dirty={UNCOMMITTED}", "--abbrev=10")
+    date = _git("show", "--no-patch", "--format=%cI", "HEAD")
+    return found | {name: value for name, value in (("commit", commit), ("committed", date)) if value}
 
 
-def _commit() -> str | None:
-    describe = ["describe", "--always", f"--dirty={UNCOMMITTED}", "--abbrev=10"]
-    command = ["git", "-C", str(Path(__file__).parent), *describe]
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from os import stat_result
 from pathlib import Path
@@ -74,11 +74,15 @@ class Records:
             for key in sorted(found):
                 yield found[key]
 
-    def merge_from(self, other: "Records") -> None:
-        """Add the records of another folder, such as from another machine; finished records of this folder are kept."""
+    def merge_from(self, other: "Records", supersedes: Callable[[Record, Record], bool]) -> None:
+        """Add the records of another folder, such as from another machine.
+
+        Records of cells that this folder has too are added if ``supersedes(theirs, ours)``.
+        """
         for record in other:
             with self._lock():
-                if not is_done(self.get(Cell(**record["cell"]))):
+                ours = self.get(Cell(**record["cell"]))
+                if ours is None or supersedes(record, ours):
                     self.put(record)
 
     def pack(self) -> int:

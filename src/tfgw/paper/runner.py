@@ -1,18 +1,20 @@
 """Run the missing cells of series."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
 from tfgw.paper.cells import Cell
+from tfgw.paper.changes import changes_since
 from tfgw.paper.engines import Allocation, run_locally, run_on_ray
+from tfgw.paper.machine import machine
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.run_cell import check_inputs
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Series
-from tfgw.paper.time_estimates import TimeEstimates, format_duration
+from tfgw.paper.time_estimates import TimeEstimates, Total, format_duration
 
 Engine = Callable[[Sequence[Cell]], Iterator[Record]]
 
@@ -33,12 +35,21 @@ class Outcome(NamedTuple):
     total: int
 
 
+class Again(NamedTuple):
+    """Which cells with a record to run again: those that failed, and those that are older than a change of the code."""
+
+    failed: bool = False
+    changed: bool = False
+
+
+ONLY_MISSING = Again()
+
+
 class Forecast(NamedTuple):
-    """Number of missing cells, number of them without a time estimate, and estimated seconds for the others."""
+    """Number of missing cells, and the estimate of their time, in which cells that are not known yet are average."""
 
     cells: int
-    unknown: int
-    seconds: float
+    time: Total
 
 
 def run(
@@ -48,13 +59,13 @@ def run(
     *,
     engine: str = "local",
     address: str | None = None,
-    retry_failed: bool = False,
+    again: Again = ONLY_MISSING,
     progress_bar: bool = False,
 ) -> Outcome:
     """Run the missing cells and write their records to ``context.results``. Safe to kill and to call again."""
     records = Records(context.results)
     total = sum(one.total for one in series)
-    check_inputs(missing(series, records, retry_failed=retry_failed), context)
+    check_inputs(missing(series, records, again), context)
 
     def start(cells: Sequence[Cell]) -> Iterator[Record]:
         if engine == "ray":
@@ -62,8 +73,9 @@ def run(
         return run_locally(cells, context, jobs=allocation.jobs)
 
     done, tried = 0, set[str]()
-    progress = Progress(total, TimeEstimates(records), allocation.jobs, visible=progress_bar)
-    while cells := [cell for cell in missing(series, records, retry_failed=retry_failed) if cell.key not in tried]:
+    estimates = TimeEstimates(records, machine(context.accelerator))
+    progress = Progress(total, estimates, allocation.jobs, visible=progress_bar)
+    while cells := [cell for cell in missing(series, records, again) if cell.key not in tried]:
         tried |= {cell.key for cell in cells}
         progress.begin(cells, recorded=len(known(series, records)))
         for record in start(cells):
@@ -74,8 +86,8 @@ def run(
     return Outcome(done, failed, total - sum(len(known([one], records)) for one in series), total)
 
 
-def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> list[Cell]:
-    """Return cells without a record, each once; with ``retry_failed``, also those that failed.
+def missing(series: Sequence[Series], records: Records, again: Again = ONLY_MISSING) -> list[Cell]:
+    """Return cells without a record, and those to run again, each once.
 
     Cells whose process was killed are always retried, because the cause may lie outside the cell.
     """
@@ -83,9 +95,15 @@ def missing(series: Sequence[Series], records: Records, *, retry_failed: bool = 
     for one in series:
         for cell in one.ready_cells(records):
             record = records.get(cell)
-            if record is None or record.get("killed") or (retry_failed and not is_done(record)):
+            if record is None or record.get("killed") or _is_due(record, again):
                 found[cell.key] = cell
     return list(found.values())
+
+
+def _is_due(record: Record, again: Again) -> bool:
+    if not is_done(record):
+        return again.failed
+    return again.changed and bool(changes_since(record))
 
 
 def known(series: Sequence[Series], records: Records) -> list[Record]:
@@ -94,15 +112,15 @@ def known(series: Sequence[Series], records: Records) -> list[Record]:
     return [record for cell in cells.values() if (record := records.get(cell)) is not None]
 
 
-def forecast(series: Sequence[Series], records: Records, *, retry_failed: bool = False) -> Forecast:
-    """Estimate the work of :func:`run`. Unknown cells are assumed to take as long as the known ones."""
-    estimates = TimeEstimates(records)
-    cells = missing(series, records, retry_failed=retry_failed)
-    times = [estimates.seconds(cell) for cell in cells]
+def forecast(
+    series: Sequence[Series], records: Records, here: Mapping[str, Any] | None = None, again: Again = ONLY_MISSING
+) -> Forecast:
+    """Estimate the work of :func:`run` on the machine ``here``."""
+    cells = missing(series, records, again)
+    time = TimeEstimates(records, here).total(cells)
     waiting = sum(one.total - len(one.ready_cells(records)) for one in series)
-    measured = [seconds for seconds in times if seconds is not None]
-    mean = sum(measured) / len(measured) if measured else 0.0
-    return Forecast(len(cells) + waiting, len(times) - len(measured), sum(measured) + waiting * mean)
+    known = len(cells) - time.unknown
+    return Forecast(len(cells) + waiting, time._replace(seconds=time.seconds * (1 + waiting / known) if known else 0.0))
 
 
 class Progress:
@@ -138,16 +156,18 @@ class Progress:
         self._bar.close()
 
     def _show(self, last: str = "") -> None:
-        self._bar.n = self._bar.total - len(self._left) - self._later
-        self._bar.set_postfix_str(self.remaining() + last)
+        if not self._bar.disable:
+            self._bar.n = self._bar.total - len(self._left) - self._later
+            self._bar.set_postfix_str(self.remaining() + last)
 
     def remaining(self) -> str:
         """Return a description of the remaining time; cells without an estimate are only counted."""
-        times = [self._estimates.seconds(cell) for cell in self._left.values()]
-        measured = [seconds for seconds in times if seconds is not None]
-        if not measured:
-            return "time left: unknown" if times else "done"
-        later = self._later * sum(measured) / len(measured)
-        text = f"time left: about {format_duration((sum(measured) + later) / self._jobs)}"
-        unknown = len(times) - len(measured)
-        return f"{text} and {unknown} cells of unknown duration" if unknown else text
+        if not self._left:
+            return "done"
+        time = self._estimates.total(list(self._left.values()))
+        known = len(self._left) - time.unknown
+        if not known:
+            return "time left: unknown"
+        seconds = time.seconds * (1 + self._later / known)
+        text = f"time left: about {format_duration(seconds / self._jobs)}"
+        return f"{text} and {time.unknown} cells of unknown duration" if time.unknown else text

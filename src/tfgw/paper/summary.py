@@ -1,11 +1,13 @@
 """Summary of the records of a series."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfgw.paper.calibration import calibration_error
+from tfgw.paper.changes import changes_since
 from tfgw.paper.machine import UNCOMMITTED
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.series import Series, finished
@@ -41,6 +43,8 @@ class Summary(NamedTuple):
         machines: Descriptions of the machines.
         commits: Commits of the code that ran the cells; those with uncommitted changes end in ``-dirty``.
         uncommitted: Number of finished cells that were run with uncommitted changes.
+        changes: Changes of the code since finished cells were run that would change their results, oldest first:
+            ``commit``, ``date``, ``note``, and the number of ``cells``.
     """
 
     test: float | None
@@ -66,6 +70,7 @@ class Summary(NamedTuple):
     machines: list[str]
     commits: list[str]
     uncommitted: int
+    changes: list[dict[str, Any]]
 
 
 def summarise(series: Series, records: Records) -> Summary:
@@ -103,6 +108,7 @@ def summarise(series: Series, records: Records) -> Summary:
         machines=sorted({_machine_text(record["run"]["machine"]) for record in done}),
         commits=sorted(set(commits)),
         uncommitted=sum(commit.endswith(UNCOMMITTED) for commit in commits),
+        changes=_changes(done),
     )
 
 
@@ -140,6 +146,14 @@ def _mean(values: list[float]) -> float | None:
 
 def _deviation(values: list[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _changes(done: list[Record]) -> list[dict[str, Any]]:
+    counts = Counter(change for record in done for change in changes_since(record))
+    return [
+        {"commit": change.commit, "date": change.date.isoformat(), "note": change.note, "cells": cells}
+        for change, cells in sorted(counts.items(), key=lambda item: item[0].date)
+    ]
 
 
 def _machine_text(machine: dict[str, Any]) -> str:

@@ -1,10 +1,10 @@
 """Tables with the paper's results and ours, as text, Markdown or data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tfgw.paper.experiment import Experiment
-from tfgw.paper.protocols import Protocol
+from tfgw.paper.protocols import OLDER, Protocol
 from tfgw.paper.series import Options, Series
 from tfgw.paper.summary import Summary
 
@@ -46,13 +46,27 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
         lines.append(remark)
     if machines := sorted({name for summary in found for name in summary.machines}):
         lines.append(f"Machines: {'; '.join(machines)}. `time` is the total over all cells.")
-    if uncommitted := [(series, summary) for series, summary in summaries if summary.uncommitted]:
-        rows = [
-            f"{series.dataset}, {series.row.title} ({one.uncommitted} of {one.done})" for series, one in uncommitted
-        ]
-        lines.append(f"Cells that were run with uncommitted changes of the code: {'; '.join(rows)}.")
+    if uncommitted := [(series, one.uncommitted, one.done) for series, one in summaries if one.uncommitted]:
+        lines.append(f"Cells that were run with uncommitted changes of the code: {_rows(uncommitted)}.")
+    lines += _changes(summaries)
     notes = {series.row.title: series.row.note for series, _ in summaries if series.row.note}
     return lines + [f"{title}: {note}." for title, note in notes.items()]
+
+
+def _changes(summaries: Summaries) -> list[str]:
+    """Name the rows with cells that are older than a change of the code, for each change."""
+    older: dict[tuple[str, str, str], list[tuple[Series, int, int]]] = {}
+    for series, summary in summaries:
+        for change in summary.changes:
+            found = older.setdefault((change["date"], change["commit"], change["note"]), [])
+            found.append((series, change["cells"], summary.done))
+    return [
+        f"{OLDER} older than {commit} ({note}): {_rows(rows)}." for (_, commit, note), rows in sorted(older.items())
+    ]
+
+
+def _rows(counts: Iterable[tuple[Series, int, int]]) -> str:
+    return "; ".join(f"{series.dataset}, {series.row.title} ({count} of {done})" for series, count, done in counts)
 
 
 def own_folds(series: Sequence[Series], options: Options) -> str | None:

@@ -1,26 +1,85 @@
-"""Time estimates of cells from the records of others."""
+"""Time estimates of cells from the records of others.
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any
+records ─▶ mean seconds of equal cells on one machine ─┬▶ the mean, if equal cells have run on this machine
+                                                       └▶ TimeModel ─▶ estimate for cells that have not
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from math import exp, log
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfgw.paper.cell_times import SIZES, times_of
 from tfgw.paper.cells import Cell
 from tfgw.paper.records import Record
+from tfgw.paper.time_model import NOISE, TimeModel, Times
+
+SHORTEST = 0.001
+"""Smallest time of a cell in seconds."""
+
+GROWTH = 1.02
+"""The model is fitted again when the number of records has grown by this factor."""
+
+
+class Basis(StrEnum):
+    """The most similar cells that an estimate is based on."""
+
+    HERE = "equal cells on this machine"
+    ELSEWHERE = "equal cells on other machines"
+    DATASET = "the same model and dataset with other settings"
+    MODEL = "the same model on other datasets"
+
+
+SHARED = {
+    Basis.ELSEWHERE: ("model", "dataset", "configuration"),
+    Basis.DATASET: ("model", "dataset"),
+    Basis.MODEL: ("model",),
+}
+"""What a cell shares with the most similar ones."""
+
+
+class Estimate(NamedTuple):
+    """Seconds of a cell, the standard deviation of their logarithm, and what both are based on."""
+
+    seconds: float
+    deviation: float
+    basis: Basis
+
+
+class Total(NamedTuple):
+    """Estimate for several cells.
+
+    Attributes:
+        seconds: Sum over the cells with an estimate.
+        deviation: Standard deviation of its logarithm, if the errors of all cells have the same cause.
+        unknown: Number of cells without an estimate.
+        basis: Number of cells by what their estimates are based on.
+    """
+
+    seconds: float
+    deviation: float
+    unknown: int
+    basis: dict[Basis, int]
 
 
 class TimeEstimates:
-    """Estimates of seconds per cell from records.
+    """Estimates of seconds per cell on one machine.
 
-    The estimate is the mean over cells with the same dataset, class and configuration. If there are none, it is the
-    mean over cells whose configuration differs only in numbers, scaled by the number of epochs.
+    Args:
+        records: Records of finished cells.
+        here: The machine of the estimates, as records describe it.
     """
 
-    def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._same: dict[str, list[float]] = defaultdict(list)
-        self._similar: dict[str, list[float]] = defaultdict(list)
+    def __init__(self, records: Iterable[Record] = (), here: Mapping[str, Any] | None = None) -> None:
+        self._here = here or {}
+        self._times: dict[Hashable, Times] = {}
+        self._seconds: dict[Hashable, list[float]] = {}
+        self._shared: set[tuple[Hashable, ...]] = set()
+        self._learned = self._fitted = 0
+        self._model: TimeModel | None = None
+        self._estimates: dict[Hashable, Estimate] = {}
         for record in records:
             self.learn(record)
 
@@ -28,30 +87,47 @@ class TimeEstimates:
         """Add a record."""
         seconds = record["run"].get("seconds")
         if record["status"] == "done" and seconds is not None:
-            cell = Cell(**record["cell"])
-            self._same[_same(cell)].append(seconds)
-            self._similar[_similar(cell)].append(seconds / _epochs(cell))
+            times = times_of(Cell(**record["cell"]), record["run"].get("machine", {}))
+            self._times[times.key] = times
+            self._seconds.setdefault(times.key, []).append(max(seconds, SHORTEST))
+            self._shared |= {times.values(names) for names in SHARED.values()}
+            self._learned += 1
 
-    def seconds(self, cell: Cell) -> float | None:
-        """Return the estimate for a cell, or ``None`` if no similar cell has been run."""
-        if self._same[_same(cell)]:
-            return float(np.mean(self._same[_same(cell)]))
-        if self._similar[_similar(cell)]:
-            return float(np.mean(self._similar[_similar(cell)])) * _epochs(cell)
-        return None
+    def estimate(self, cell: Cell) -> Estimate | None:
+        """Return the estimate for a cell, or ``None`` if its model has not run, or its dataset is of unknown size."""
+        wanted = times_of(cell, self._here)
+        if (measured := self._seconds.get(wanted.key)) is not None:
+            return Estimate(float(np.mean(measured)), NOISE / len(measured) ** 0.5, Basis.HERE)
+        basis = next((basis for basis, names in SHARED.items() if wanted.values(names) in self._shared), None)
+        if basis is None or (basis == Basis.MODEL and cell.dataset not in SIZES):
+            return None
+        model = self._fitted_model()
+        if wanted.key not in self._estimates:
+            (mean,), (deviation,) = model.predict([wanted])
+            self._estimates[wanted.key] = Estimate(exp(mean), float(deviation), basis)
+        return self._estimates[wanted.key]
 
+    def total(self, cells: Sequence[Cell]) -> Total:
+        """Return the estimate for all cells together."""
+        found = [self.estimate(cell) for cell in cells]
+        known = [one for one in found if one is not None]
+        seconds = sum(one.seconds for one in known)
+        counts = {basis: sum(one.basis == basis for one in known) for basis in Basis}
+        return Total(
+            seconds=seconds,
+            deviation=sum(one.seconds * one.deviation for one in known) / seconds if known else 0.0,
+            unknown=len(found) - len(known),
+            basis={basis: count for basis, count in counts.items() if count},
+        )
 
-def _same(cell: Cell) -> str:
-    return f"{cell.group} {json.dumps(cell.configuration, sort_keys=True)}"
-
-
-def _similar(cell: Cell) -> str:
-    kinds = {name: value for name, value in cell.configuration.items() if isinstance(value, bool | str | dict)}
-    return f"{cell.group} {json.dumps(kinds, sort_keys=True)}"
-
-
-def _epochs(cell: Cell) -> Any:
-    return cell.configuration.get("epochs", 1)
+    def _fitted_model(self) -> TimeModel:
+        if self._model is None or self._learned > GROWTH * self._fitted:
+            means = {key: (log(float(np.mean(seconds))), len(seconds)) for key, seconds in self._seconds.items()}
+            known = [
+                times._replace(log_seconds=means[key][0], cells=means[key][1]) for key, times in self._times.items()
+            ]
+            self._model, self._fitted, self._estimates = TimeModel(known), self._learned, {}
+        return self._model
 
 
 def format_duration(seconds: float) -> str:

@@ -10,6 +10,7 @@ A protocol is an object without state. Its interface is :class:`~tfgw.paper.prot
               └─ Timing
 """
 
+from tfgw.paper.protocols.accuracy import OLDER
 from tfgw.paper.protocols.fair import Fair
 from tfgw.paper.protocols.paper import Paper
 from tfgw.paper.protocols.protocol import Measurement, Protocol
@@ -31,6 +32,7 @@ def get_protocol(name: str) -> Protocol:
 
 
 __all__ = [
+    "OLDER",
     "PROTOCOLS",
     "Fair",
     "Measurement",

@@ -15,6 +15,10 @@ ATTRIBUTES = ("num_parameters_", "alpha_")
 """Attributes of a fitted classifier that are recorded if they exist."""
 
 
+OLDER = "†"
+"""Mark of results with cells that are older than a change of the code."""
+
+
 class AccuracyProtocol(Protocol):
     """Measures the accuracy on training, validation and test graphs."""
 
@@ -54,6 +58,8 @@ class AccuracyProtocol(Protocol):
             ours += f" ± {unit.show(summary.deviation)}"
         if summary.fold_deviation is not None:
             ours += f" ({unit.show(summary.fold_deviation)})"
+        if summary.changes:
+            ours += f" {OLDER}"
         return [
             series.dataset,
             series.row.title,
