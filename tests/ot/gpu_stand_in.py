@@ -26,6 +26,7 @@ class StandIn:
         for name in ("pairwise", "nearest"):
             module = sys.modules[f"tfgw.ot.{name}"]
             monkeypatch.setattr(module, "checked_device", torch.device)
+            monkeypatch.setattr(module, "solves_on_gpu", lambda device: device.type == "meta")
             monkeypatch.setattr(module, "PairBlocks", self._blocks)
         self._solve = pair_blocks.solve
         monkeypatch.setattr(pair_blocks, "solve", self._counted)

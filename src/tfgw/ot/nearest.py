@@ -18,7 +18,7 @@ from torch import Tensor
 
 from tfgw.ot.graph_lists import device_of, read_lists
 from tfgw.ot.inputs import GraphBatch, check_integer
-from tfgw.ot.pair_blocks import PairBlock, PairBlocks
+from tfgw.ot.pair_blocks import PairBlock, PairBlocks, solves_on_gpu
 from tfgw.ot.pair_solver import CHUNK, PairGrid, PairOptions, PairSolver
 from tfgw.ot.pairwise import checked_device, progress
 from tfgw.ot.problem import MAX_ITER, TOL
@@ -101,7 +101,7 @@ def nearest(
     candidates = len(found.ranks[-1]) - (others is None)
     if top > candidates:
         raise ValueError(f"top: must be at most {candidates}, the number of graphs to choose from, got {top}")
-    on_gpu = where.type != "cpu"
+    on_gpu = solves_on_gpu(where)
     purpose = f"nearest {top}, on a GPU" if on_gpu else f"nearest {top}"
     solver = PairSolver(found, options, num_threads=num_threads, checkpoint=checkpoint, purpose=purpose.encode())
     blocks = PairBlocks(found, PairGrid.of(found), options, where) if on_gpu else None

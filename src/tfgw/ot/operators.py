@@ -60,7 +60,7 @@ def solve_and_assess(problem: Problem) -> Solution:
     backend = backend_of(problem.x)
     reason = backend.unsupported_reason(problem)
     if reason is not None:
-        _warn_once(reason)
+        warn_once(reason)
     on_cpu = _on_cpu(problem)
     if backend is backends.cpu or reason is not None:
         return backends.cpu.forward(on_cpu, RESULTS | DIAGNOSIS)
@@ -153,7 +153,7 @@ def _forward(*arguments: Any) -> tuple[Tensor, ...]:
     wanted = RESULTS | PLANS if with_plans else RESULTS
     reason = backend.unsupported_reason(problem)
     if reason is not None:
-        _warn_once(reason)
+        warn_once(reason)
         problem, backend = _on_cpu(problem), backends.cpu
     solution = backend.forward(problem, wanted)
     if solution is None:
@@ -257,7 +257,7 @@ fgw_op.register_autograd(_backward_of_operator, setup_context=_setup_context)
 fgw_backward_op.register_autograd(raise_second_derivatives)
 
 
-def _warn_once(reason: str) -> None:
+def warn_once(reason: str) -> None:
     """Warn once per reason that the CPU solves instead."""
     if reason not in _warned:
         _warned.add(reason)

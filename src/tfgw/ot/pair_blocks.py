@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tfgw.ot.backends import cuda
 from tfgw.ot.checks import problem_of
 from tfgw.ot.inputs import GraphBatch, Templates
-from tfgw.ot.operators import solve
+from tfgw.ot.operators import solve, warn_once
 from tfgw.ot.pair_solver import PairGrid, PairOptions
 from tfgw.ot.ragged import Part, RaggedSet, stacked
 from tfgw.ot.starts import UNIFORM
@@ -31,6 +32,17 @@ LARGEST_WITH_STARTS = 128
 """The largest of them for several starts."""
 FRESH, ROUND, KEPT = 8, 64, 8
 """Starts that are solved at the same time, starts in a round, and minima stored per round (``start_rules.cuh``)."""
+
+
+def solves_on_gpu(device: torch.device) -> bool:
+    """Whether the device is a GPU whose kernels solve blocks. Warns if it is a GPU without kernels."""
+    if device.type == "cpu":
+        return False
+    index = torch.cuda.current_device() if device.index is None else device.index
+    reason = cuda.unsupported_size(torch.device(device.type, index), 1, 1, 1, 1)
+    if reason is not None:
+        warn_once(reason)
+    return reason is None
 
 
 class _Range(NamedTuple):

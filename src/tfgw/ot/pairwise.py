@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tfgw.ot.graph_lists import device_of, read_lists
 from tfgw.ot.inputs import GraphBatch
-from tfgw.ot.pair_blocks import PairBlock, PairBlocks
+from tfgw.ot.pair_blocks import PairBlock, PairBlocks, solves_on_gpu
 from tfgw.ot.pair_solver import CHUNK, NODE_COSTS, PairGrid, PairOptions, PairSolver
 from tfgw.ot.problem import MAX_ITER, TOL
 from tfgw.ot.ragged import RaggedSet, ragged_set
@@ -95,7 +95,7 @@ def pairwise(
     lists = read_lists(graphs, others, features_only=options.alpha == 0)
     found = ragged_set(lists, canonical=canonical)
     chosen = None if pairs is None else _checked_pairs(pairs, found)
-    on_gpu = where.type != "cpu" and chosen is None and _kernels_can(options)
+    on_gpu = chosen is None and _kernels_can(options) and solves_on_gpu(where)
     solver = PairSolver(
         found,
         options,

@@ -164,8 +164,8 @@ class BeginBlock {
   template <class Team>
   TFGW_DEVICE void begin(i64 item, int part, int bytes) const {
     const int b = graph_of(item), k = int(item / starts_.items % p_.templates);
-    const GraphView graph = graph_of_pair(p_, b, k);
-    if (graph.n == 0) return;
+    const GraphView graph = graph_view(p_, b);
+    if (graph.n == 0 || is_skipped(p_, b, k)) return;
     const BeginPair<P> pair(p_, graph, b, k);
     char* const global = reinterpret_cast<char*>(p_.scratch + (i64(block_index()) * kBeginWarps + part) * each_);
     const BeginMemory<P> memory(SpillArena(dynamic_shared_memory() + part * bytes, bytes, global), graph.n);

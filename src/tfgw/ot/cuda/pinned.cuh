@@ -171,8 +171,8 @@ TFGW_DEVICE void pin_starts(const Problem& p, const Starts& starts) {
 #pragma unroll 1
   for (i64 item = i64(block_index()) * warps + warp; item < p.graphs * p.templates; item += blocks_in_grid() * warps) {
     const int b = p.order[item / p.templates], k = int(item % p.templates);
-    const GraphView graph = graph_of_pair(p, b, k);
-    if (graph.n > 0) PinChooser<P>(p, starts, BeginPair<P>(p, graph, b, k), strengths[warp]).run();
+    const GraphView graph = graph_view(p, b);
+    if (graph.n > 0 && !is_skipped(p, b, k)) PinChooser<P>(p, starts, BeginPair<P>(p, graph, b, k), strengths[warp]).run();
     else pin_nothing(starts, started_pair(p, graph, b, k).index, 0);
     sync_warp();
   }

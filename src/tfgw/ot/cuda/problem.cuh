@@ -45,12 +45,8 @@ TFGW_DEVICE GraphView graph_view(const Problem& p, int b) {
   return {n, first, p.symmetric[b] != 0, p.edge_index != nullptr, dense};
 }
 
-// The graph of a pair; without nodes, as if it were empty, if the pair is not solved.
-TFGW_DEVICE GraphView graph_of_pair(const Problem& p, int b, int k) {
-  GraphView graph = graph_view(p, b);
-  if (p.skipped && p.skipped[b * p.templates + k]) graph.n = 0;
-  return graph;
-}
+// Whether a pair is not solved. It is then treated as if its graph were empty.
+TFGW_DEVICE bool is_skipped(const Problem& p, int b, int k) { return p.skipped && p.skipped[b * p.templates + k]; }
 
 TFGW_DEVICE bool has_structure(const Problem& p) { return p.edge_index || p.dense; }
 

@@ -216,7 +216,8 @@ class SolveBlock {
   TFGW_DEVICE Frame frame_of(int item, int part, int parts, bool cross) const {
     Frame f;
     f.b = p_.order[item / items_per_graph()], f.k = item / work_.items_per_pair() % templates_;
-    f.graph = graph_of_pair(p_, f.b, f.k);
+    f.graph = graph_view(p_, f.b);
+    if (is_skipped(p_, f.b, f.k)) f.graph.n = 0;
     f.cols = p_.live_count[f.k];
     f.alpha = has_structure(p_) ? p_.alpha[f.k] : 0.0;
     f.structure_scale = f.alpha > 0 && f.graph.n > 0 ? f.alpha * (p_.constant[f.b] + p_.t_constant[f.k]) : 0.0;

@@ -21,8 +21,8 @@ TFGW_DEVICE void write_spreads(const Problem& p, const Starts& starts) {
 #pragma unroll 1
   for (i64 i = i64(block_index()) * threads_in_block() + thread_in_block(); i < p.graphs * p.templates; i += threads) {
     const int b = int(i / p.templates), k = int(i % p.templates);
-    const bool is_linear = p.alpha[k] <= 0;  // and has one start
-    starts.spread[i] = is_linear || graph_of_pair(p, b, k).n == 0 ? 0.0 : spread_of(starts, i);
+    const bool is_solved = p.ptr[b + 1] > p.ptr[b] && !is_skipped(p, b, k), is_linear = p.alpha[k] <= 0;
+    starts.spread[i] = is_solved && !is_linear ? spread_of(starts, i) : 0.0;  // a linear problem has one start
   }
 }
 

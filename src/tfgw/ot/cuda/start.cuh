@@ -357,8 +357,8 @@ TFGW_DEVICE void start_pairs(const Problem& p) {
     const int item = memory.item;
     if (item >= p.graphs * p.templates) return;
     const int b = p.order[item / p.templates], k = int(item % p.templates);
-    const GraphView graph = graph_of_pair(p, b, k);
-    if (graph.n > 0) {
+    const GraphView graph = graph_view(p, b);
+    if (graph.n > 0 && !is_skipped(p, b, k)) {
       const int packed = packed_entries<P>(p, graph, b);
       StartRoom room;
       bool in_shared = false;
