@@ -1,6 +1,7 @@
 """Shortest cycles through nodes, compared with all simple cycles of networkx."""
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 
@@ -39,6 +40,16 @@ def test_each_node_has_the_shortest_of_its_cycles() -> None:
     nx.add_path(graph, [4, 9, 10])
     nx.add_cycle(graph, [10, 11, 12])  # linked by a path, which is on no cycle
     assert found(graph) == [5, 5, 6, 6, 6, 6, 5, 5, 5, 0, 3, 3, 3]
+
+
+def test_graphs_of_a_batch_and_interleaved_graphs() -> None:
+    parts = [nx.cycle_graph(5), nx.empty_graph(1), nx.complete_graph(4), nx.path_graph(3), nx.cycle_graph(7)]
+    union = nx.disjoint_union_all(parts)
+    lengths = [5] * 5 + [0] + [3] * 4 + [0] * 3 + [7] * 7
+    assert found(union) == lengths
+    order = np.random.default_rng(0).permutation(len(union)).tolist()  # new number of each node
+    shuffled = found(nx.relabel_nodes(union, dict(enumerate(order))))
+    assert [shuffled[number] for number in order] == lengths
 
 
 def test_trees_have_no_cycles() -> None:

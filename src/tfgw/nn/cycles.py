@@ -1,5 +1,9 @@
 """Short cycles through the nodes of a graph, which Weisfeiler–Lehman labels and averages cannot see."""
 
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,12 +20,27 @@ def shortest_cycles(edge_index: Tensor, num_nodes: int) -> Tensor:
         edge_index: Edges ``(2, num_edges)``, in both directions.
         num_nodes: Number of nodes.
     """
-    neighbours: list[set[int]] = [set() for _ in range(num_nodes)]
-    for source, target in edge_index.T.tolist():
-        if source != target:
-            neighbours[source].add(target)
-    _remove_trees(neighbours)
-    return torch.tensor([_shortest_cycle(neighbours, node) for node in range(num_nodes)], dtype=torch.int64)
+    lengths: list[int] = []
+    for neighbours in _parts(edge_index.numpy(), num_nodes):
+        _remove_trees(neighbours)
+        lengths += (_shortest_cycle(neighbours, node) for node in range(len(neighbours)))
+    return torch.tensor(lengths, dtype=torch.int64)
+
+
+def _parts(edges: np.ndarray, num_nodes: int) -> Iterator[list[set[int]]]:
+    """Yield the neighbours of each node, for one range of nodes without edges to others at a time.
+
+    The graphs of a batch are such ranges. The sets of all graphs together would need much memory.
+    """
+    source, target = edges[:, np.argsort(edges[0], kind="stable")]
+    begin = np.searchsorted(source, np.arange(num_nodes + 1))
+    farthest = np.arange(num_nodes)
+    np.maximum.at(farthest, source, target)
+    ends = np.flatnonzero(np.maximum.accumulate(farthest) == np.arange(num_nodes)) + 1
+    for first, last in pairwise([0, *ends.tolist()]):
+        near = (target[begin[first] : begin[last]] - first).tolist()
+        places = (begin[first : last + 1] - begin[first]).tolist()
+        yield [set(near[i:j]) - {node} for node, (i, j) in enumerate(pairwise(places))]
 
 
 def _remove_trees(neighbours: list[set[int]]) -> None:
@@ -39,13 +58,15 @@ def _remove_trees(neighbours: list[set[int]]) -> None:
 
 def _shortest_cycle(neighbours: list[set[int]], start: int) -> int:
     """Search breadth-first. Each neighbour begins a branch; where two branches meet first, they close the cycle."""
-    branch = {node: node for node in neighbours[start]} | {start: start}
+    branch = {node: node for node in neighbours[start]}
     front = neighbours[start]
     for length in range(3, LONGEST_CYCLE, 2):
         reached: dict[int, int] = {}
         is_even = False
         for node in front:
-            for near in neighbours[node] - {start}:
+            for near in neighbours[node]:
+                if near == start:
+                    continue
                 if branch.get(near, branch[node]) != branch[node]:
                     return length
                 if near not in branch and reached.setdefault(near, branch[node]) != branch[node]:
