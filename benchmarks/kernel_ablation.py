@@ -18,10 +18,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from tfgw import ot
 from tfgw.nn import KernelConfig
-from tfgw.nn.graph_distance import GraphDistance
+from tfgw.nn.graph_distance import GraphDistance, NodeDescription
 from tfgw.paper.comparison import corrected_t_test
 from tfgw.train import Preprocessing
-from tfgw.train.kernel_pipeline import described_graphs, kernel_config
+from tfgw.train.kernel_pipeline import described_graphs, kernel_config, useful_distances, with_description
 from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights
 
 LAST = max(KernelConfig.levels)
@@ -38,13 +38,28 @@ Distances = dict[GraphDistance, torch.Tensor]
 Fold = tuple[np.ndarray, np.ndarray]
 
 
-def distances_of(name: str, data_dir: str | None) -> tuple[Distances, np.ndarray]:
-    """Return the distances of each kind between all graphs, and the classes."""
+class Compared(NamedTuple):
+    """A dataset: classes, and distances between all graphs."""
+
+    config: KernelConfig
+    y: np.ndarray
+    distances: Distances
+    squared: Distances
+    """With squared costs, in the place of the distances without structure at each of ``config.levels``."""
+
+
+def compared(name: str, data_dir: str | None) -> Compared:
     graphs, y = graphs_of(name, data_dir)
     graphs = Preprocessing.fit(graphs, canonical_order=False)(graphs)
     config = kernel_config(graphs, len(np.unique(y)), alphas=KernelConfig.alphas)
     found = {kind: ot.pairwise(described, **kind.options) for kind, described in described_graphs(graphs, config)}
-    return found, y
+    squared = {}
+    for level in config.levels:
+        nodes = NodeDescription("codes" if config.features == "labels" else "averages", level)
+        squared[config.feature_distance(level, 0.0)] = ot.pairwise(
+            with_description(graphs, nodes), alpha=0.0, canonical=False
+        )
+    return Compared(config, y, found, squared)
 
 
 def held_out(distances: torch.Tensor, y: np.ndarray, fold: Fold, **options: Any) -> Held:
@@ -63,28 +78,41 @@ def accuracy(held: list[Held], known: np.ndarray, *, weights: torch.Tensor | Non
     return float((scores.argmax(1) == known).mean())  # type: ignore[union-attr]
 
 
-def accuracies(distances: Distances, y: np.ndarray, fold: Fold) -> dict[str, float]:
+def accuracies(data: Compared, fold: Fold) -> dict[str, float]:
     """Return the accuracy of the complete machine and of each variant on a test fold."""
-    found = {kind: held_out(one, y, fold) for kind, one in distances.items()}
+    config, y, distances, _ = data
+    every = {kind: held_out(one, y, fold) for kind, one in distances.items()}
+    kinds = list(useful_distances(config, ((kind, held.machine.explained) for kind, held in every.items())))
+    found = {kind: every[kind] for kind in kinds}
+    squared = {kind: held_out(one, y, fold) for kind, one in data.squared.items()}
     variants = {
         "complete": list(found.values()),
         "no degrees": [held for kind, held in found.items() if kind.nodes.kind != "degrees"],
+        "no cycles": [held for kind, held in found.items() if kind.nodes.kind != "cycles"],
+        "neither degrees nor cycles": [
+            held for kind, held in found.items() if kind.nodes.kind not in ("degrees", "cycles")
+        ],
         "degrees only": [held for kind, held in found.items() if kind.nodes.kind == "degrees"],
-        "no structure (α = 0 and degrees)": [held for kind, held in found.items() if kind.alpha == 0],
+        "no structure (α = 0 alone)": [held for kind, held in found.items() if kind.alpha == 0],
         "α = 0.5 only": [held for kind, held in found.items() if kind.alpha == 0.5],
+        "squared costs at α = 0": list((found | squared).values()),
         f"no levels above {LAST}": [held for kind, held in found.items() if kind.nodes.level <= LAST],
+        "all levels": list(every.values()),
         "no refinement (level 0)": [held for kind, held in found.items() if kind.nodes.level == 0],
         f"last level only (level {LAST})": [held for kind, held in found.items() if kind.nodes.level == LAST],
         "no averaging: the distance with the smallest leave-one-out error": [
             min(found.values(), key=lambda held: held.machine.error)
         ],
-        "γ = 1 / median distance, not selected": [held_out(one, y, fold, rates=(1.0,)) for one in distances.values()],
-        "square roots of the distances": [held_out(one.sqrt(), y, fold) for one in distances.values()],
+        "γ = 1 / median distance, not selected": [held_out(distances[kind], y, fold, rates=(1.0,)) for kind in kinds],
+        "square roots of the distances": [held_out(distances[kind].sqrt(), y, fold) for kind in kinds],
     }
     known = y[fold[1]]
-    equal = torch.full((len(found),), 1 / len(found))
-    plain = {"equal weights": accuracy(variants["complete"], known, weights=equal)}
-    return {name: accuracy(held, known) for name, held in variants.items()} | plain
+    weights = mixture_weights([held.machine for held in found.values()])
+    weighted = {
+        name: accuracy(variants["complete"], known, weights=weights**power / (weights**power).sum())
+        for name, power in {"equal weights": 0, "weights ∝ r": 0.5, "weights ∝ r⁴": 2}.items()
+    }
+    return {name: accuracy(held, known) for name, held in variants.items()} | weighted
 
 
 def main() -> None:
@@ -94,13 +122,13 @@ def main() -> None:
     args = p.parse_args()
     for name in args.datasets:
         begin = time.perf_counter()
-        distances, y = distances_of(name, args.data_dir)
+        data = compared(name, args.data_dir)
         folds = [
             fold
             for seed in range(SPLIT_SEED, SPLIT_SEED + args.divisions)
-            for fold in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(y, y)
+            for fold in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(data.y, data.y)
         ]
-        results = [accuracies(distances, y, fold) for fold in folds]
+        results = [accuracies(data, fold) for fold in folds]
         complete = np.array([one["complete"] for one in results])
         rows = []
         for variant in results[0]:

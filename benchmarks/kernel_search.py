@@ -2,9 +2,9 @@
 
 python benchmarks/kernel_search.py --data-dir FOLDER --datasets MUTAG PTC_MR --levels 0 1 2 3 --alphas 0 0.5
 
-Accuracy of each distance alone, and of the mean of their scores for each level, for each α, for degrees and for all.
-(A kernel machine weights its distances; see kernel_ablation.py.) Distances are computed once per dataset; features are
-standardised over all graphs, which uses no labels.
+Accuracy of each distance alone, and of the mean of their scores for each level, for each α, for degrees, for cycles and
+for all. (A kernel machine weights its distances; see kernel_ablation.py.) Distances are computed once per dataset;
+features are standardised over all graphs, which uses no labels.
 """
 
 from common import parser, table  # isort: skip  (pins BLAS threads first)
@@ -58,7 +58,7 @@ def main() -> None:
         for kind, described in described_graphs(graphs, config):
             found = ot.pairwise(described, **kind.options, device=args.device)
             scores[kind] = held_out_scores(found, y)
-        columns = [f"α = {alpha:g}" for alpha in args.alphas] + ["degrees"]
+        columns = [f"α = {alpha:g}" for alpha in args.alphas] + ["degrees"] + ["cycles"] * config.cycles
         by_level = {level: [scores[kind] for kind in scores if kind.nodes.level == level] for level in args.levels}
         rows = [
             [f"level {level}", *(accuracy([one], y) for one in found), accuracy(found, y)]

@@ -3,7 +3,7 @@
 python benchmarks/pairwise.py --data-dir FOLDER                             # samples of 400 graphs
 python benchmarks/pairwise.py --datasets NCI1 --graphs 0                    # the whole dataset
 python benchmarks/pairwise.py --datasets NCI1 --graphs 0 --queries 100      # some of its graphs with all
-python benchmarks/pairwise.py --datasets NCI1 --graphs 0 --device cuda      # on a GPU
+python benchmarks/pairwise.py --datasets NCI1 --graphs 0 --device cuda --threads 16      # on a GPU
 """
 
 from common import parser, read, table  # isort: skip  (pins BLAS threads first)
@@ -135,21 +135,22 @@ def measure(name: str, args: Any) -> tuple[list[str], list[str]]:
     return row, near_row
 
 
-def measure_on_gpu(name: str, args: Any) -> list[str]:
-    """The second of two runs: the first compiles the kernels."""
+def measure_on_gpu(name: str, args: Any) -> tuple[list[str], list[str]]:
+    """All pairs and nearest neighbours. The second of two runs each: the first one compiles the kernels."""
     graphs, _ = sample(name, args)
     graphs = [graph for graph in graphs if len(graph.x) <= (args.max_nodes or len(graph.x))]
-    settings: dict[str, Any] = {"alpha": args.alpha, "num_threads": args.threads, "device": args.device}
+    options: dict[str, Any] = {"alpha": args.alpha, "n_starts": args.starts, "num_threads": args.threads}
+    settings = {**options, "device": args.device}
     _, first, _ = measured(lambda: ot.pairwise(graphs, **settings))
     distances, wall, _ = measured(lambda: ot.pairwise(graphs, **settings).cpu())
     read, reading, _ = measured(lambda: ragged_set(read_lists(graphs, None, features_only=False), canonical=True))
     pairs = PairGrid.of(read).num_pairs
     chosen = np.random.default_rng(args.seed).integers(len(graphs), size=(args.sample, 2))
-    on_cpu = ot.pairwise(graphs, alpha=args.alpha, pairs=chosen, num_threads=args.threads, device="cpu").numpy()
+    on_cpu = ot.pairwise(graphs, **options, pairs=chosen, device="cpu").numpy()
     found = distances.numpy()[tuple(chosen.T)]
     equal = np.isclose(found, on_cpu, rtol=1e-9, atol=1e-12).mean()
     sizes = np.array([len(graph.x) for graph in graphs])
-    return [
+    row = [
         name,
         f"{len(graphs):,}",
         f"{pairs:,}",
@@ -161,6 +162,22 @@ def measure_on_gpu(name: str, args: Any) -> list[str]:
         f"{100 * equal:.1f} %",
         f"{found.mean() / on_cpu.mean():.4f}",
     ]
+    ot.nearest(graphs, top=args.top, **settings)
+    near, near_wall, near_cpu = measured(lambda: ot.nearest(graphs, top=args.top, **settings))
+    expected = distances.fill_diagonal_(torch.inf).sort(dim=1, stable=True)
+    same = torch.equal(near.indices.cpu(), expected.indices[:, : args.top])
+    same &= torch.equal(near.distances.cpu(), expected.values[:, : args.top])
+    near_row = [
+        name,
+        f"{len(graphs):,}",
+        f"{near.num_pairs:,}",
+        f"{100 * near.num_solved / near.num_pairs:.1f} %",
+        f"{near_wall:.1f}",
+        f"{near_cpu:.1f}",
+        f"{wall / near_wall:.1f}×",
+        "yes" if same else "NO",
+    ]
+    return row, near_row
 
 
 def main() -> None:
@@ -168,18 +185,23 @@ def main() -> None:
     p.set_defaults(graphs=400)
     p.add_argument("--alpha", type=float, default=0.5)
     p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--starts", type=int, default=1, help="starts per pair (on a GPU)")
     p.add_argument("--top", type=int, default=10, help="nearest neighbours")
     p.add_argument("--sample", type=int, default=100, help="pairs that are solved alone, and by POT")
     p.add_argument("--queries", type=int, help="compare so many graphs with all, instead of all pairs")
     p.add_argument("--verbose", action="store_true", help="show progress bars")
-    p.add_argument("--device", default="cpu", help="cuda: all pairs on a GPU")
+    p.add_argument("--device", default="cpu", help="cuda: on a GPU")
     p.add_argument("--max-nodes", type=int, help="leave larger graphs out (on a GPU)")
     args = p.parse_args()
     if args.device != "cpu":
-        header = "dataset, graphs, pairs, of more than 128 nodes, first run, seconds, of it reading, million pairs/s"
-        header = [*header.split(", "), "equal to the CPU's", "value/CPU"]
-        print(f"{torch.cuda.get_device_name()}, α = {args.alpha}\n")
-        table(header, [measure_on_gpu(name, args) for name in args.datasets])
+        header = f"dataset, graphs, pairs, of more than {CLASSES[-1]} nodes, first run, seconds, of it reading"
+        header = [*header.split(", "), "million pairs/s", "equal to the CPU's", "value/CPU"]
+        print(f"{torch.cuda.get_device_name()}, α = {args.alpha}, {args.starts} starts, {args.threads} threads\n")
+        rows, near = zip(*(measure_on_gpu(name, args) for name in args.datasets), strict=True)
+        table(header, list(rows))
+        print(f"\n{args.top} nearest neighbours\n")
+        header = "dataset, graphs, pairs, solved, seconds, CPU s, faster than all pairs, same neighbours"
+        table(header.split(", "), list(near))
         return
     rows, near = zip(*(measure(name, args) for name in args.datasets), strict=True)
     what = f"{args.graphs} graphs" if args.graphs else "all graphs"

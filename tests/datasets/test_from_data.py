@@ -115,3 +115,21 @@ def test_a_dataset_object_of_pytorch_geometric() -> None:
     assert dataset.x.flatten().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert dataset.classes == (0, 1)
     assert from_data_list(Mine()[[3, 1]]).x.flatten().tolist() == [3, 3, 1, 1]
+
+
+def test_a_target_is_not_dropped_with_the_only_edge() -> None:
+    """PyTorch Geometric takes any attribute with as many values as there are edges for one of the edges."""
+    loop = Data(x=torch.ones(3, 1), edge_index=torch.tensor([[2], [2]]), y=torch.tensor([1]), mass=torch.tensor([7.0]))
+    other = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.tensor([0]), mass=torch.ones(1))
+    dataset = from_data_list([loop, other])
+    assert dataset.y.tolist() == [1, 0]
+    assert dataset[0].num_edges == 0
+    assert dataset[0].mass.tolist() == [7.0]
+
+
+def test_attributes_of_dropped_edges_are_dropped() -> None:
+    graph = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1, 1], [1, 0, 1]]), y=torch.tensor([1]))
+    graph.edge_attr, graph.lengths = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([4.0, 5.0, 6.0])
+    (found,) = from_data_list([graph])
+    assert found.edge_attr.flatten().tolist() == [1.0, 2.0]
+    assert found.lengths.tolist() == [4.0, 5.0]

@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_score
 from torch_geometric.data import Data
 
 from tests.estimators.small import rings_and_stars
-from tfgw import load_model, ot
+from tfgw import explain, load_model, ot
 from tfgw.datasets import CanonicalOrder, GraphDataset
 from tfgw.estimators import TFGWClassifier, TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.nn.graph_distance import Description, NodeDescription
@@ -122,8 +122,8 @@ def test_similar_degrees_are_near_although_their_labels_differ() -> None:
     assert [len(one.model_.config.distances) for one in (model, without)] == [2, 1]
     small, large = (model.predict([nx.complete_graph(n)])[0] for n in (6, 16))
     assert large - small > 5
-    same = [without.predict([nx.complete_graph(n)])[0] for n in (6, 16)]  # up to the codes of labels
-    assert same[0] == pytest.approx(same[1], abs=0.01)
+    same = [without.predict([nx.complete_graph(n)])[0] for n in (6, 16)]
+    assert same[0] == pytest.approx(same[1], rel=1e-9)
 
 
 def test_weights_are_those_of_what_each_machine_explains() -> None:
@@ -166,6 +166,56 @@ def test_more_graphs_than_allowed_are_sampled_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="random sample of 11 of 30"):
         model = TFGWKernelClassifier(**SMALL, max_graphs=11, random_state=0).fit(graphs, classes)
     assert model.model_.num_graphs == 11
+
+
+def test_cycles_tell_apart_what_labels_cannot() -> None:
+    """All nodes have two neighbours; one class has a ring, the other two rings of the same size together."""
+    graphs, classes = [], np.arange(20) % 2
+    for number, is_split in enumerate(classes):
+        size = 6 + number // 2 % 3  # 6, 7, 8: rings of 3, and of 3, 4, 5
+        split = nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(size - 3))
+        graphs.append(labelled(split if is_split else nx.cycle_graph(size), [0] * size))
+    options: dict[str, Any] = {"alphas": (0.0,), "accelerator": "cpu"}
+    model, without = (TFGWKernelClassifier(cycles=cycles, **options).fit(graphs, classes) for cycles in (True, False))
+    assert (model.loo_score_, model.score(graphs, classes)) == (1.0, 1.0)
+    assert without.score(graphs, classes) == 0.5
+    explained = explain(model, graphs[1], target=1)
+    total = float(explained.templates.sum() + explained.rest)
+    assert total == pytest.approx(explained.score - explained.reference_score)
+    assert float(explained.template_structure.abs().sum()) == 0
+
+
+def marked_paths(count: int) -> tuple[list[Data], np.ndarray]:
+    """Paths with two marks that are 8 or 10 steps apart: only from level 4 on does a node see both marks."""
+    rng = np.random.default_rng(0)
+    graphs, classes = [], np.arange(count) % 2
+    for far in classes:
+        before, after = rng.integers(1, 6, 2)
+        marks = [0] * before + [1] + [0] * (9 if far else 7) + [1] + [0] * after
+        graphs.append(labelled(nx.path_graph(len(marks)), marks))
+    return graphs, classes
+
+
+def test_far_labels_are_compared_where_they_help(tmp_path: Path) -> None:
+    graphs, classes = marked_paths(44)
+    options: dict[str, Any] = {"alphas": (0.0,), "accelerator": "cpu"}
+    model = TFGWKernelClassifier(**options).fit(graphs[:24], classes[:24])
+    assert model.model_.config.label_levels[0] == 4
+    assert model.model_.weights.shape == (8 + len(model.model_.config.label_levels),)
+    assert model.score(graphs[24:], classes[24:]) == 1.0
+
+    scores = model.decision_function(graphs[24:])
+    model.save(tmp_path / "model.safetensors")
+    loaded = TFGWKernelClassifier.load(tmp_path / "model.safetensors")
+    assert loaded.levels is None
+    np.testing.assert_array_equal(loaded.decision_function(graphs[24:]), scores)
+    cached = TFGWKernelClassifier(cache=tmp_path / "distances", **options)
+    cached.precompute(graphs, tmp_path / "distances")
+    np.testing.assert_array_equal(cached.fit(graphs[:24], classes[:24]).decision_function(graphs[24:]), scores)
+    explained = explain(model, graphs[-1], target=1)
+    assert explained.kinds.shape == (10, len(model.model_.weights))
+    total = float(explained.templates.sum() + explained.rest)
+    assert total == pytest.approx(explained.score - explained.reference_score)
 
 
 def test_a_cache_changes_nothing(tmp_path: Path) -> None:

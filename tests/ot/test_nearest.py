@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from tests.ot.gpu_stand_in import StandIn
 from tests.ot.ragged_graphs import random_graphs, renumbered
-from tfgw.ot import START_KINDS, nearest, pairwise
+from tfgw.ot import START_KINDS, nearest, pair_blocks, pairwise
 from tfgw.ot.graph_lists import read_lists
 from tfgw.ot.pair_solver import PairGrid, PairOptions, PairSolver
 from tfgw.ot.ragged import ragged_set
@@ -98,10 +99,78 @@ def test_continued_from_a_checkpoint(tmp_path: Path) -> None:
         nearest(graphs, top=4, alpha=0.5, checkpoint=path)
 
 
+@pytest.fixture
+def on_gpu(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """A GPU that compares five templates at a time, with up to six nodes."""
+    monkeypatch.setattr(pair_blocks, "TEMPLATES", 5)
+    monkeypatch.setattr(pair_blocks, "CLASSES", (4, 6))
+    return StandIn(monkeypatch)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+@pytest.mark.parametrize("top", [1, 4, 24])
+def test_neighbours_on_a_gpu(alpha: float, top: int, on_gpu: StandIn) -> None:
+    """They are those of the same GPU, and the CPU solves the pairs of two graphs that are too large for it."""
+    graphs = labelled(20)
+    distances = pairwise(graphs, alpha=alpha, device="meta").fill_diagonal_(torch.inf)
+    of_pairwise = on_gpu.solved
+    found = nearest(graphs, top=top, alpha=alpha, device="meta")
+    assert on_gpu.asked == ["meta", "meta"]
+    expected = brute_force(distances, top)
+    np.testing.assert_array_equal(found.indices.numpy(), expected)
+    np.testing.assert_array_equal(found.distances.numpy(), np.take_along_axis(distances.numpy(), expected, axis=1))
+    on_the_gpu = on_gpu.solved - of_pairwise
+    sizes = [graph.num_nodes for graph in graphs[:20]]
+    large = sum(size > 6 for size in sizes)
+    assert 0 < on_the_gpu <= found.num_solved <= on_the_gpu + large * (large - 1) // 2
+    assert (on_the_gpu < of_pairwise) == (top < 24)
+
+
+@pytest.mark.parametrize("kind", ["weighted", "dense"])
+def test_neighbours_in_another_list_on_a_gpu(kind: str, on_gpu: StandIn) -> None:
+    graphs = random_graphs(kind, sizes=(5, 9, 3, 12, 7, 4, 8, 10, 6, 11))
+    queries, others = graphs[:6], graphs[3:]
+    distances = pairwise(queries, others, alpha=0.7, device="meta", n_starts=2)
+    found = nearest(queries, others, top=2, alpha=0.7, device="meta", n_starts=2)
+    expected = brute_force(distances, 2)
+    np.testing.assert_array_equal(found.indices.numpy(), expected)
+    np.testing.assert_array_equal(found.distances.numpy(), np.take_along_axis(distances.numpy(), expected, axis=1))
+
+
+def test_most_pairs_are_not_solved_on_a_gpu(on_gpu: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Radii shrink one block later than on the CPU, which matters little."""
+    monkeypatch.setattr(pair_blocks, "CLASSES", (4, 16))
+    graphs = labelled(150)
+    found = nearest(graphs, top=1, alpha=0.5, device="meta")
+    assert on_gpu.solved == found.num_solved < 0.2 * found.num_pairs
+    assert found.num_solved < 1.1 * nearest(graphs, top=1, alpha=0.5).num_solved
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 1.0])
+def test_continued_from_a_checkpoint_on_a_gpu(share: float, on_gpu: StandIn, tmp_path: Path) -> None:
+    graphs, path = labelled(30), tmp_path / "distances"
+    whole = nearest(graphs, top=3, alpha=0.5, checkpoint=path, device="meta")
+    content, blocks = path.read_bytes(), on_gpu.begun
+    values = whole.num_solved
+    path.write_bytes(content[: len(content) - 8 * (values - int(share * values))])
+    on_gpu.begun = 0
+    again = nearest(graphs, top=3, alpha=0.5, checkpoint=path, device="meta")
+    assert torch.equal(again.indices, whole.indices)
+    assert torch.equal(again.distances, whole.distances)
+    assert again.num_solved == values
+    assert path.read_bytes() == content
+    assert (on_gpu.begun == blocks) == (share == 0)
+    assert on_gpu.begun == 0 or share < 1
+    with pytest.raises(ValueError, match=r"checkpoint: .* of other graphs or options"):
+        nearest(graphs, top=3, alpha=0.5, checkpoint=path)
+
+
 def test_bad_input_is_named() -> None:
     graphs = random_graphs()
     with pytest.raises(ValueError, match="top: must be at most 6, the number of graphs to choose from, got 7"):
         nearest(graphs, top=7, alpha=0.5)
     with pytest.raises(ValueError, match="top: must be at least 1, got 0"):
         nearest(graphs, top=0, alpha=0.5)
+    with pytest.raises(ValueError, match="device: expected 'cpu' or 'cuda', got 'tpu'"):
+        nearest(graphs, top=1, alpha=0.5, device="tpu")
     assert nearest(graphs, graphs, top=7, alpha=0.5).indices.shape == (7, 7)

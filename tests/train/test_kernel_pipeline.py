@@ -60,6 +60,33 @@ def test_further_levels_of_labels_are_compared_by_default_only() -> None:
         assert other.label_levels == ()
 
 
+def test_cycles_are_compared_if_they_distinguish_nodes() -> None:
+    def dataset(*graphs: nx.Graph, labels: int = 1, share: float = 1.0) -> GraphDataset:
+        return GraphDataset.from_graphs(
+            [
+                Data(
+                    x=share * torch.nn.functional.one_hot(torch.arange(len(graph)) % labels, labels).double(),
+                    edge_index=torch.tensor([*graph.edges, *((b, a) for a, b in graph.edges)]).T,
+                )
+                for graph in graphs
+            ],
+            name="cycles",
+        )
+
+    ring, tree = nx.cycle_graph(6), nx.star_graph(4)
+    config = kernel_config(dataset(ring, tree), 2, levels=[0, 2], degrees=False)
+    assert [kind.nodes for kind in config.distances if kind.alpha == 0] == [
+        *(("labels", 0), ("labels", 2)),
+        *(("cycles", 0), ("cycles", 2)),
+    ]
+    assert not kernel_config(dataset(ring, tree), 2, cycles=False).cycles
+    assert not kernel_config(dataset(tree), 2).cycles
+    assert not kernel_config(dataset(ring, nx.cycle_graph(6)), 2).cycles
+    assert kernel_config(dataset(ring, nx.cycle_graph(5), labels=2), 2).cycles
+    assert not kernel_config(dataset(nx.star_graph(2), labels=3), 2).cycles
+    assert not kernel_config(dataset(ring, tree, share=0.5), 2).cycles
+
+
 def test_further_levels_are_kept_as_long_as_they_explain_more() -> None:
     """Each level has noisy distances: 4 and 5 have less noise than 0 to 3, 6 has more, and 7 comes too late."""
     rng, y = np.random.default_rng(0), torch.arange(40) % 2
@@ -102,6 +129,8 @@ def test_each_distance_comes_with_the_features_that_it_compares() -> None:
         ("codes", 3, 0.4, "squared_euclidean"),
         ("degrees", 1, 0.0, "euclidean"),
         ("degrees", 3, 0.0, "euclidean"),
+        ("cycles", 1, 0.0, "hamming"),
+        ("cycles", 3, 0.0, "hamming"),
     ]
     for kind, described in found:
         for graph, one in zip(graphs, described, strict=True):
@@ -120,7 +149,7 @@ def test_distances_between_real_valued_features() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", ["labels", "codes", "averages", "degrees"])
+@pytest.mark.parametrize("kind", ["labels", "cycles", "codes", "averages", "degrees"])
 def test_graphs_are_described_together_as_each_alone(kind: Description) -> None:
     generator = torch.Generator().manual_seed(0)
     graphs = []

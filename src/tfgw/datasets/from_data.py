@@ -64,11 +64,17 @@ def _with_distinct_edges(graph: Data) -> Data:
         kept = distinct_edges(graph.edge_index.cpu().numpy(), graph.num_nodes)
     if kept is None:
         return graph
-    edge_keys = [key for key, value in graph if isinstance(value, Tensor) and graph.is_edge_attr(key)]
+    edge_keys = [key for key, value in graph if isinstance(value, Tensor) and _is_of_edges(graph, key)]
     chosen, graph = torch.from_numpy(kept).to(graph.edge_index.device), copy.copy(graph)
     for key in edge_keys:
         graph[key] = graph[key].index_select(1 if key == "edge_index" else 0, chosen)
     return graph
+
+
+def _is_of_edges(graph: Data, key: str) -> bool:
+    """Whether an attribute has a value per edge. PyTorch Geometric decides by length, which may be a coincidence."""
+    is_certain = "edge" in key or (graph.num_edges > 1 and key not in ("x", "y"))
+    return is_certain and graph.is_edge_attr(key)
 
 
 def as_graph_dataset(graphs: Graphs, *, encoding: NodeEncoding | None = None) -> GraphDataset:

@@ -25,10 +25,10 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
 
     Node features include the neighbourhood of the node: labels are refined by the Weisfeiler–Lehman algorithm, and
     real-valued features are averaged over neighbours. For each level of refinement and each α, a kernel ridge
-    regression on exp(−γ FGW) learns the classes, and another one for each level compares the degrees of nodes. γ and
-    the penalty λ minimise the leave-one-out error on the training graphs, which has a closed form. Class scores are a
-    weighted mean over all distances: weights are proportional to the square of the share of the targets' variance that
-    a distance explains. There are no epochs, and the result is deterministic.
+    regression on exp(−γ FGW) learns the classes; others compare the degrees of nodes, and cycles. γ and the penalty λ
+    minimise the leave-one-out error on the training graphs, which has a closed form. Class scores are a weighted mean
+    over all distances: weights are proportional to the square of the share of the targets' variance that a distance
+    explains. There are no epochs, and the result is deterministic.
 
     On small and medium datasets, this is the most accurate model of the package (docs/recipe.md). A network
     (:class:`TFGWClassifier`) predicts faster, has a few interpretable templates, and can be trained on any number of
@@ -37,12 +37,15 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
 
     Args:
         levels: Levels of refinement. Each level is a number of refinement steps. If ``None``, 0 to 3; labels are also
-            compared at levels 4 to 7 without structure, as long as these explain more than each level before.
+            compared at levels 4 to 7 without structure, as long as these explain more than each of the levels 0 to 3.
         alphas: Trade-offs between features (0) and structure (1). If ``None``, 0 and 0.5; 0 alone if comparing the
             structures of all pairs would take more than a few minutes (thousands of graphs).
         degrees: Whether to compare graphs by the degrees of their nodes, too, at all ``levels``. The feature of a node
             is log(1 + degree), without edge weights, averaged over neighbours like real-valued features; the cost is
             the Euclidean distance, without structure.
+        cycles: Whether to compare labels together with the number of nodes of the shortest cycle through each node, at
+            all ``levels``, without structure. Cycles of more than 8 nodes do not count. Cycles are not used if nodes
+            with equal labels have equal cycles, or if features are real-valued.
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features
@@ -50,7 +53,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         max_graphs: Maximum number of training graphs. If there are more, a random sample is used, with a warning.
         class_weight: Weights of the classes, as in :class:`TFGWClassifier`.
         cache: Folder that stores distances between training graphs; ``None`` stores none. See :meth:`precompute`.
-        accelerator: Device of the solver: ``"cpu"``, ``"cuda"`` or ``"auto"``. Degrees are compared on the CPU.
+        accelerator: Device of the solver: ``"cpu"``, ``"cuda"`` or ``"auto"``. Degrees and labels are compared
+            on the CPU, except with structure.
         num_threads: Number of solver threads; ``None`` follows :func:`torch.get_num_threads`.
         random_state: Random seed for sampling ``max_graphs`` graphs.
         verbose: Whether to show progress bars.

@@ -41,6 +41,7 @@ class KernelMachine(SavedModel, GraphEstimator):
     levels: Sequence[int] | None = None
     alphas: Sequence[float] | None = None
     degrees: bool = KernelConfig.degrees
+    cycles: bool = KernelConfig.cycles
     n_starts: int = KernelConfig.n_starts
     canonical_order: bool = Preprocessing.canonical_order
     standardize: bool | None = None
@@ -64,7 +65,7 @@ class KernelMachine(SavedModel, GraphEstimator):
         if not isinstance(trained.model, KernelModel):
             raise ValueError(f"{path}: the model is a network, not a kernel machine")
         config = trained.model.config
-        estimator = cls(alphas=config.alphas, degrees=config.degrees, n_starts=config.n_starts)
+        estimator = cls(alphas=config.alphas, degrees=config.degrees, cycles=config.cycles, n_starts=config.n_starts)
         estimator.levels = None if config.levels == KernelConfig.levels else config.levels
         estimator.canonical_order = trained.preprocessing.canonical_order
         estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
@@ -139,6 +140,7 @@ class KernelMachine(SavedModel, GraphEstimator):
             levels=self.levels,
             alphas=self.alphas,
             degrees=self.degrees,
+            cycles=self.cycles,
             n_starts=self.n_starts,
         )
 

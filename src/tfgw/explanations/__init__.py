@@ -51,8 +51,9 @@ nodes and edges by the formulas above with the slope w_di, and contributions are
 Features of level L describe the neighbourhood of radius L of a node (:mod:`tfgw.nn.refinement`): the feature cost of a
 node is the share of the levels 0 … L at which its neighbourhood differs from that of its match, or for real-valued
 features the squared difference of averages over these neighbourhoods. It is attributed to the node in the centre,
-although a neighbour may be the cause. In distances between degrees, the averages of log(1 + degree) over these
-neighbourhoods are the features of nodes, and Fᵢ is the Euclidean distance without the square.
+although a neighbour may be the cause. Labels with cycles are labels, too. In distances between degrees, the averages of
+log(1 + degree) over these neighbourhoods are the features of nodes, and Fᵢ is the Euclidean distance without the
+square.
 """
 
 from tfgw.explanations.explainer_algorithm import MaskableModel, TFGWExplainer

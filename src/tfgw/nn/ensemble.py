@@ -47,16 +47,16 @@ class Ensemble(nn.Module):
         if padding is None or not padding.is_node.is_cuda:
             return [member(*args, **inputs) for member in self.members]
         # During recording of a CUDA graph: a small batch leaves most of a GPU idle, so the members become parallel
-        # branches of the graph.
+        # branches of the graph. None of them uses the current stream: in the backward pass, it waits for gradients of
+        # all members, and so would the member.
         current = torch.cuda.current_stream()
-        streams = [current, *_streams(current.device_index, len(self.members) - 1)]
-        for stream in streams[1:]:  # before the first member is queued, which the others would wait for
-            stream.wait_stream(current)
+        streams = _streams(current.device_index, len(self.members))
         outputs = []
         for member, stream in zip(self.members, streams, strict=True):
+            stream.wait_stream(current)
             with torch.cuda.stream(stream):
                 outputs.append(member(*args, **inputs))
-        for stream in streams[1:]:
+        for stream in streams:
             current.wait_stream(stream)
         return outputs
 

@@ -5,9 +5,10 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from tfgw.nn.cycles import shortest_cycles
 from tfgw.nn.refinement import averaged_degrees, averaged_features, label_codes, label_numbers, refined_labels
 
-Description = Literal["labels", "codes", "averages", "degrees"]
+Description = Literal["labels", "cycles", "codes", "averages", "degrees"]
 
 
 class NodeDescription(NamedTuple):
@@ -16,9 +17,10 @@ class NodeDescription(NamedTuple):
     All levels up to the given one have equal shares in the cost between two nodes.
 
     Attributes:
-        kind: ``"labels"`` are Weisfeiler–Lehman labels as numbers, one per level. ``"codes"`` are the same labels, each
-            encoded by a vector, so that different labels are at a squared distance of about 1. ``"averages"`` are
-            features averaged over neighbours. ``"degrees"`` are logarithms of degrees averaged over neighbours.
+        kind: ``"labels"`` are Weisfeiler–Lehman labels as numbers, one per level. ``"cycles"`` are those of labels that
+            contain the length of the shortest cycle through the node. ``"codes"`` are labels, each encoded by a vector,
+            so that different labels are at a squared distance of about 1. ``"averages"`` are features averaged over
+            neighbours. ``"degrees"`` are logarithms of degrees averaged over neighbours.
         level: Number of refinement steps, the radius of the neighbourhood.
     """
 
@@ -38,6 +40,9 @@ class NodeDescription(NamedTuple):
         match self.kind:
             case "labels":
                 return label_numbers(refined_labels(x, edge_index, self.level))
+            case "cycles":
+                lengths = shortest_cycles(edge_index, len(x))[:, None]
+                return label_numbers(refined_labels(torch.cat([x, lengths.to(x.dtype)], dim=1), edge_index, self.level))
             case "codes":
                 return label_codes(refined_labels(x, edge_index, self.level)) / (self.level + 1) ** 0.5
             case "averages":
@@ -63,7 +68,12 @@ class GraphDistance(NamedTuple):
 
         Labels are equal or different. Degrees have long tails, which a squared cost would exaggerate.
         """
-        return {"labels": "hamming", "degrees": "euclidean"}.get(self.nodes.kind, "squared_euclidean")
+        match self.nodes.kind:
+            case "labels" | "cycles":
+                return "hamming"
+            case "degrees":
+                return "euclidean"
+        return "squared_euclidean"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -71,5 +81,5 @@ class GraphDistance(NamedTuple):
         return {"alpha": self.alpha, "node_cost": self.node_cost, "canonical": False}
 
     def __str__(self) -> str:
-        kind = "degrees" if self.nodes.kind == "degrees" else f"α = {self.alpha:g}"
+        kind = self.nodes.kind if self.nodes.kind in ("degrees", "cycles") else f"α = {self.alpha:g}"
         return f"level {self.nodes.level}, {kind}"

@@ -31,6 +31,7 @@ class KernelConfig:
         alphas: Trade-offs between features (0) and structure (1).
         label_levels: Further levels at which labels are compared, without structure. They take little time.
         degrees: Whether graphs are also compared by the degrees of their nodes, at all ``levels``.
+        cycles: Whether labels are also compared together with the lengths of cycles, at all ``levels``.
         n_starts: Number of starts of the solver per pair.
     """
 
@@ -41,6 +42,7 @@ class KernelConfig:
     alphas: tuple[float, ...] = (0.0, 0.5)
     label_levels: tuple[int, ...] = ()
     degrees: bool = True
+    cycles: bool = True
     n_starts: int = 1
 
     def __post_init__(self) -> None:
@@ -64,10 +66,12 @@ class KernelConfig:
 
     @property
     def distances(self) -> list[GraphDistance]:
-        """The distances: every α of every level, then the degrees of every level, then ``label_levels``."""
+        """The distances: every α, then degrees, then cycles of every level, then ``label_levels``."""
         found = [self.feature_distance(level, alpha) for level in self.levels for alpha in self.alphas]
         if self.degrees:
             found += [GraphDistance(NodeDescription("degrees", level), 0.0) for level in self.levels]
+        if self.cycles and self.features == "labels":
+            found += [GraphDistance(NodeDescription("cycles", level), 0.0) for level in self.levels]
         return found + [self.feature_distance(level, 0.0) for level in self.label_levels]
 
     def feature_distance(self, level: int, alpha: float) -> GraphDistance:

@@ -7,7 +7,7 @@ from torch import Tensor, constant_pad_nd, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
-from tfgw.nn import norm_kernels
+from tfgw.nn import layer_kernels
 from tfgw.nn.batch_norm import NormSequential
 from tfgw.nn.padding import current_padding
 from tfgw.ot.tracing import is_eager
@@ -36,11 +36,11 @@ class Linear(nn.Linear):
         return linear(constant_pad_nd(x, (0, columns, 0, -x.shape[0] % ROWS)), weight, self.bias)[: x.shape[0]]
 
     def _has_kernel(self, x: Tensor) -> bool:
-        return x.dim() == 2 and x.dtype == self.weight.dtype and self.bias is not None and norm_kernels.is_supported(x)
+        return x.dim() == 2 and x.dtype == self.weight.dtype and self.bias is not None and layer_kernels.is_supported(x)
 
 
 class _LinearOfRows(torch.autograd.Function):
-    """``linear`` whose backward pass sums the gradient of the bias faster (:func:`norm_kernels.column_sums`)."""
+    """``linear`` with a faster backward pass for many rows (:func:`layer_kernels.linear_gradients`)."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -51,7 +51,8 @@ class _LinearOfRows(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (grad,), (x, weight) = grads, ctx.saved_tensors
-        return grad @ weight if ctx.needs_input_grad[0] else None, grad.T @ x, norm_kernels.column_sums(grad)
+        of_input = grad @ weight if ctx.needs_input_grad[0] else None
+        return of_input, *layer_kernels.linear_gradients(x, grad)
 
 
 class Perceptron(NormSequential):

@@ -21,15 +21,18 @@ class Rows(NamedTuple):
     Attributes:
         is_node: 1 for nodes and 0 for padding, ``(num_rows, 1)``, in the precision of the features.
         number: Number of nodes, in the same precision.
+        links: The ``edge_index`` of the batch if every edge between nodes has its reverse and edges are sorted by their
+            first node.
     """
 
     is_node: Tensor
     number: Tensor
+    links: Tensor | None = None
 
     @classmethod
-    def where(cls, is_node: Tensor) -> "Rows":
+    def where(cls, is_node: Tensor, links: Tensor | None = None) -> "Rows":
         """Count the nodes."""
-        return cls(is_node, is_node.sum())
+        return cls(is_node, is_node.sum(), links)
 
     @property
     def share(self) -> Tensor:

@@ -6,10 +6,9 @@ from typing import NamedTuple, TypedDict, Unpack
 import torch
 from torch import Tensor
 
-from tfgw.ot.backends import cpu
 from tfgw.ot.checks import problem_of, thread_count
 from tfgw.ot.inputs import GraphBatch, Templates
-from tfgw.ot.problem import DIAGNOSIS, RESULTS
+from tfgw.ot.operators import solve_and_assess
 from tfgw.ot.starts import START_KINDS, start_bits
 
 
@@ -61,6 +60,9 @@ def diagnose(
 
     The lower bound is Mémoli's third lower bound with features (docs/solver.md), which takes one linear problem per
     pair. It never exceeds the distance and equals it at α = 0. Arguments are those of :func:`tfgw.ot.fgw`.
+
+    Tensors on a GPU are solved there. Distances, gaps and spreads are then those of the GPU, and the CPU computes the
+    lower bounds and examines the GPU's plans.
     """
     problem = problem_of(
         graphs,
@@ -72,7 +74,7 @@ def diagnose(
         num_threads=thread_count(num_threads),
         **options,
     )
-    solution = cpu.forward(problem.dense().map_tensors(lambda t: t.detach().cpu()), RESULTS | DIAGNOSIS)
+    solution = solve_and_assess(problem)
     assert solution.results is not None
     assert solution.diagnosis is not None
     spreads, lower_bounds, local_minima = solution.diagnosis

@@ -17,7 +17,7 @@ from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.compile import MISSING, compiler_version
 from tfgw.ot.backends.cuda.kernels import RESERVED, architecture_of, shared_memory
 from tfgw.ot.backends.cuda.machine_code import compile_ahead, origin
-from tfgw.ot.backends.cuda.units import SIZE_CLASSES, units_of
+from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, units_of
 from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.solve import fgw
 
@@ -87,11 +87,9 @@ def _missing(found: Setup) -> str | None:
         version = ".".join(map(str, first.capability))
         return f"{first.name} has compute capability {version}, and the kernels need 8.0: tfgw solves on the CPU"
     architecture = architecture_of(first.ordinal)
-    needs_compiler = any(
-        origin(columns, architecture, several=several) == "compiler"
-        for columns in SIZE_CLASSES
-        for several in _units_exist(columns)
-    )
+    groups = [(units_of(each, several=several), each) for each in SIZE_CLASSES for several in _units_exist(each)]
+    groups.append(([LAYERS], SIZE_CLASSES[0]))
+    needs_compiler = any(origin(units, columns, architecture) == "compiler" for units, columns in groups)
     return MISSING if needs_compiler and found.nvrtc is None else None
 
 
@@ -166,7 +164,7 @@ def check_kernels(columns: Sequence[int] = SIZE_CLASSES, *, device: str = "cuda"
         for several in _units_exist(each):
             starts = STARTS if several else 1
             expected = _solved(example, "cpu", starts)
-            where = origin(each, architecture_of(index), several=several)
+            where = origin(units_of(each, several=several), each, architecture_of(index))
             started = time.perf_counter()
             compile_ahead(each, architecture_of(index), several=several)
             found = _solved(example, device, starts)

@@ -2,22 +2,28 @@
 
 marginal bounds ─ best candidates of each graph ─▶ lower bounds ─ best of these ─▶ solve: a radius for each graph
 marginal bounds ─ within the radius ─▶ lower bounds ─ within the radius ─▶ solve: smaller radii
+
+The CPU computes the bounds. On a GPU, pairs are in the same blocks as in ``pairwise``, and pairs that are ruled out are
+left out: so the others have the same distances, bit for bit. While the GPU solves a block, the CPU computes the bounds
+of the next one.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tfgw.ot.graph_lists import read_lists
+from tfgw.ot.graph_lists import device_of, read_lists
 from tfgw.ot.inputs import GraphBatch, check_integer
+from tfgw.ot.pair_blocks import PairBlock, PairBlocks, solves_on_gpu
 from tfgw.ot.pair_solver import CHUNK, PairGrid, PairOptions, PairSolver
-from tfgw.ot.pairwise import progress
+from tfgw.ot.pairwise import checked_device, progress
 from tfgw.ot.problem import MAX_ITER, TOL
 from tfgw.ot.ragged import RaggedSet, ragged_set
+from tfgw.ot.solved_blocks import solved_blocks
 from tfgw.ot.starts import START_KINDS
 
 BOUNDED_FIRST = 4
@@ -27,7 +33,7 @@ ROUNDING = 1e-12
 
 
 class Neighbours(NamedTuple):
-    """The nearest graphs of each graph.
+    """The nearest graphs of each graph. The tensors are on the device of the solver.
 
     Attributes:
         indices: Indices of the neighbours, nearest first, ``(num_graphs, top)``. Ties are ordered by index.
@@ -56,6 +62,7 @@ def nearest(
     checkpoint: str | os.PathLike[str] | None = None,
     progress_bar: bool = False,
     num_threads: int | None = None,
+    device: str | torch.device | None = None,
 ) -> Neighbours:
     """Find the nearest neighbours of each graph in Fused Gromov–Wasserstein distance, in the same or another list.
 
@@ -64,7 +71,8 @@ def nearest(
 
     The result equals that of solving all pairs with :func:`pairwise` and taking the smallest values: a pair is skipped
     only if a lower bound over all couplings exceeds the distance of the last neighbour found so far. As in
-    :func:`pairwise`, distances are local minima, and neighbours can change with the number of starts.
+    :func:`pairwise`, distances are local minima, and neighbours can change with the number of starts. On a GPU, the
+    result equals that of :func:`pairwise` on the same GPU with the same lists.
 
     Args:
         graphs: The graphs, as in :func:`pairwise`.
@@ -79,27 +87,35 @@ def nearest(
         start_kinds: Kinds of starts.
         checkpoint: File that stores distances as they are computed.
         progress_bar: Whether to show a progress bar.
-        num_threads: Number of solver threads.
+        num_threads: Number of threads that compute lower bounds, and that solve on the CPU.
+        device: Device of the solver, as in :func:`pairwise`. Lower bounds are computed on the CPU.
 
     Raises:
         ValueError: If an input is invalid; the message names the argument and the graph.
     """
     options = PairOptions.checked(alpha, max_iter, tol, n_starts, start_kinds)
     check_integer("top", top)
+    where = device_of(graphs) if device is None else checked_device(device)
     lists = read_lists(graphs, others, features_only=options.alpha == 0)
     found = ragged_set(lists, canonical=canonical)
     candidates = len(found.ranks[-1]) - (others is None)
     if top > candidates:
         raise ValueError(f"top: must be at most {candidates}, the number of graphs to choose from, got {top}")
-    solver = PairSolver(
-        found, options, num_threads=num_threads, checkpoint=checkpoint, purpose=f"nearest {top}".encode()
-    )
-    search = _Search(found, solver, options.alpha, top, among_themselves=others is None)
+    on_gpu = solves_on_gpu(where)
+    purpose = f"nearest {top}, on a GPU" if on_gpu else f"nearest {top}"
+    solver = PairSolver(found, options, num_threads=num_threads, checkpoint=checkpoint, purpose=purpose.encode())
+    blocks = PairBlocks(found, PairGrid.of(found), options, where) if on_gpu else None
+    search = _Search(found, solver, blocks, options.alpha, top, among_themselves=others is None)
     with progress(2 * search.grid.num_pairs, progress_bar) as bar:
         search.solve_best_candidates(bar)
         search.solve_within_radius(bar)
     indices, distances = search.neighbours()
-    return Neighbours(torch.from_numpy(indices), torch.from_numpy(distances), search.num_solved, search.grid.num_pairs)
+    return Neighbours(
+        torch.from_numpy(indices).to(where),
+        torch.from_numpy(distances).to(where),
+        search.num_solved,
+        search.grid.num_pairs,
+    )
 
 
 class _Known(NamedTuple):
@@ -114,11 +130,19 @@ class _Search:
     """Search over different graphs, by rank. A candidate counts once for each copy in the list."""
 
     def __init__(
-        self, graphs: RaggedSet, solver: PairSolver, alpha: float, top: int, *, among_themselves: bool
+        self,
+        graphs: RaggedSet,
+        solver: PairSolver,
+        blocks: PairBlocks | None,
+        alpha: float,
+        top: int,
+        *,
+        among_themselves: bool,
     ) -> None:
         count = len(graphs.parts)
         self.grid = PairGrid.of(graphs)
         self.num_solved = 0
+        self._blocks = blocks
         self._graphs, self._solver, self._top, self._among_themselves = graphs, solver, top, among_themselves
         self._has_bounds = alpha > 0  # for alpha = 0, the lower bound is the distance and takes as long
         self._copies = np.bincount(graphs.ranks[-1], minlength=count)
@@ -148,19 +172,22 @@ class _Search:
             pairs.append(block.reshape(-1, 2))
             bar.update(round(self.grid.num_pairs * len(rows) / len(self.grid.rows)))
         different = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
-        self._solve(different[different[:, 0] != different[:, 1]])
+        different = different[different[:, 0] != different[:, 1]]
+        self._solve(different)
         self._solved = self._keys(different)
 
     def solve_within_radius(self, bar: Any) -> None:
         """Solve all pairs that may be nearer than the radius, and shrink the radius along the way."""
-        for pairs in self.grid.blocks():
-            count = len(pairs)
-            pairs = pairs[~np.isin(self._keys(pairs), self._solved)]
-            pairs = pairs[self._may_be_near(pairs, self._solver.marginal_bounds(pairs))]
-            if self._has_bounds:
-                pairs = pairs[self._may_be_near(pairs, self._solver.lower_bounds(pairs))]
-            self._solve(pairs)
-            bar.update(count)
+        rest = self.grid
+        if self._blocks is not None:
+            near = self._near_blocks(self._blocks, bar)
+            for block, distances in solved_blocks(near, self._solver.journal):
+                self._learn(block.pairs, distances[block.is_wanted])
+            rest = self._blocks.rest()
+        for pairs in rest.blocks():
+            near_pairs = self._near(pairs)
+            self._learn(near_pairs, self._solver.distances(near_pairs))
+            bar.update(len(pairs))
 
     def neighbours(self) -> tuple[np.ndarray, np.ndarray]:
         """Return indices and distances of the nearest graphs; ties are ordered by index."""
@@ -186,6 +213,18 @@ class _Search:
         low, high = np.sort(pairs, axis=1).T
         return low * len(self._copies) + high
 
+    def _near_blocks(self, blocks: Iterable[PairBlock], bar: Any) -> Iterator[PairBlock]:
+        """Yield each block with the pairs that may be nearer than the radius when its turn comes."""
+        for block in blocks:
+            yield block.only(self._near(block.pairs))
+            bar.update(block.num_pairs)
+
+    def _near(self, pairs: np.ndarray) -> np.ndarray:
+        """Return the pairs that are not solved yet and may be nearer than the radius."""
+        pairs = pairs[~np.isin(self._keys(pairs), self._solved, assume_unique=True)]
+        pairs = pairs[self._may_be_near(pairs, self._solver.marginal_bounds(pairs))]
+        return pairs[self._may_be_near(pairs, self._solver.lower_bounds(pairs))] if self._has_bounds else pairs
+
     def _may_be_near(self, pairs: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Whether the bound allows a pair to be among the nearest of either graph."""
         first, second = pairs.T
@@ -194,8 +233,20 @@ class _Search:
         return bounds <= radius + self._slack
 
     def _solve(self, pairs: np.ndarray) -> None:
-        """Solve pairs, and shrink the radius of each graph to the distance of its last known neighbour."""
-        distances = self._solver.distances(pairs)
+        """Solve pairs, given with the template first."""
+        solved, distances = [], []
+        if self._blocks is not None:
+            chosen = (block.only(pairs) for block in self._blocks)
+            for block, found in solved_blocks(chosen, self._solver.journal):
+                solved.append(block.pairs)
+                distances.append(found[block.is_wanted])
+            pairs = pairs[~self._blocks.contains(pairs)]
+        solved.append(pairs)
+        distances.append(self._solver.distances(pairs))
+        self._learn(np.concatenate(solved), np.concatenate(distances))
+
+    def _learn(self, pairs: np.ndarray, distances: np.ndarray) -> None:
+        """Shrink the radius of each graph to the distance of its last known neighbour."""
         self.num_solved += len(pairs)
         first, second = pairs.T
         both = _Known(

@@ -24,6 +24,7 @@ from tfgw.ot import backends
 from tfgw.ot.backends import backend_of
 from tfgw.ot.derivative import raise_second_derivatives, refuse_second_derivatives
 from tfgw.ot.problem import (
+    DIAGNOSIS,
     DIFFERENTIABLE,
     GRADIENTS,
     NUM_OPERATOR_FIELDS,
@@ -52,6 +53,25 @@ def solve(problem: Problem, wanted: int) -> Solution:
     if not needs_grad:
         return solution
     return Solution(_apply(solution, problem, backend, *problem.differentiable), *solution[1:])
+
+
+def solve_and_assess(problem: Problem) -> Solution:
+    """Solve a checked problem, with results in float64 and a complete diagnosis, both on the CPU."""
+    backend = backend_of(problem.x)
+    reason = backend.unsupported_reason(problem)
+    if reason is not None:
+        warn_once(reason)
+    on_cpu = _on_cpu(problem)
+    if backend is backends.cpu or reason is not None:
+        return backends.cpu.forward(on_cpu, RESULTS | DIAGNOSIS)
+    solution = backend.forward(problem.map_tensors(Tensor.detach), RESULTS | PLANS | DIAGNOSIS)
+    if solution is None:
+        _raise_error_of(problem)
+    assert solution.results is not None
+    assert solution.diagnosis is not None
+    distances, results = solution.distances.cpu(), Results._make(tensor.cpu() for tensor in solution.results)
+    assessed = backends.cpu.assess(on_cpu, results.plans, distances, results.status)
+    return Solution(distances, results, (solution.diagnosis[0].cpu(), *assessed))
 
 
 def _in_precision(solution: Solution, dtype: torch.dtype) -> Solution:
@@ -123,7 +143,7 @@ def _schema(last: str, returns: str, first: str = "") -> str:
 
 def problem_of_fields(fields: Sequence[Any]) -> Problem:
     """Return the problem that an operator was called with."""
-    return Problem._make((*fields, None, False))
+    return Problem(*fields)
 
 
 def _forward(*arguments: Any) -> tuple[Tensor, ...]:
@@ -133,7 +153,7 @@ def _forward(*arguments: Any) -> tuple[Tensor, ...]:
     wanted = RESULTS | PLANS if with_plans else RESULTS
     reason = backend.unsupported_reason(problem)
     if reason is not None:
-        _warn_once(reason)
+        warn_once(reason)
         problem, backend = _on_cpu(problem), backends.cpu
     solution = backend.forward(problem, wanted)
     if solution is None:
@@ -237,7 +257,7 @@ fgw_op.register_autograd(_backward_of_operator, setup_context=_setup_context)
 fgw_backward_op.register_autograd(raise_second_derivatives)
 
 
-def _warn_once(reason: str) -> None:
+def warn_once(reason: str) -> None:
     """Warn once per reason that the CPU solves instead."""
     if reason not in _warned:
         _warned.add(reason)

@@ -6,7 +6,7 @@ copied to the host asynchronously, so the next block can be prepared meanwhile.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,11 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tfgw.ot.backends import cuda
+from tfgw.ot.checks import problem_of
 from tfgw.ot.inputs import GraphBatch, Templates
+from tfgw.ot.operators import solve, warn_once
 from tfgw.ot.pair_solver import PairGrid, PairOptions
 from tfgw.ot.ragged import Part, RaggedSet, stacked
-from tfgw.ot.solve import fgw
-from tfgw.ot.starts import UNIFORM, start_names
+from tfgw.ot.starts import UNIFORM
 
 TEMPLATES = 64
 """Maximum number of templates per block."""
@@ -30,6 +32,17 @@ LARGEST_WITH_STARTS = 128
 """The largest of them for several starts."""
 FRESH, ROUND, KEPT = 8, 64, 8
 """Starts that are solved at the same time, starts in a round, and minima stored per round (``start_rules.cuh``)."""
+
+
+def solves_on_gpu(device: torch.device) -> bool:
+    """Whether the device is a GPU whose kernels solve blocks. Warns if it is a GPU without kernels."""
+    if device.type == "cpu":
+        return False
+    index = torch.cuda.current_device() if device.index is None else device.index
+    reason = cuda.unsupported_size(torch.device(device.type, index), 1, 1, 1, 1)
+    if reason is not None:
+        warn_once(reason)
+    return reason is None
 
 
 class _Range(NamedTuple):
@@ -49,13 +62,30 @@ class PairBlock:
         templates: Ranks of the templates, ascending.
         graphs: Ranks of the graphs, ascending.
         is_wanted: Which of their pairs are in this block, ``(num_templates, num_graphs)``.
-        begin: Begins to solve all pairs, and returns a function that waits for the distances, of the same shape.
+        solve: Begins to solve these pairs, given ``is_wanted``, and returns a function that waits for the distances, of
+            the same shape. Those of other pairs are arbitrary.
     """
 
     templates: np.ndarray
     graphs: np.ndarray
     is_wanted: np.ndarray
-    begin: Callable[[], Callable[[], np.ndarray]]
+    solve: Callable[[np.ndarray], Callable[[], np.ndarray]]
+
+    def begin(self) -> Callable[[], np.ndarray]:
+        """Begin to solve the pairs."""
+        return self.solve(self.is_wanted)
+
+    def only(self, pairs: np.ndarray) -> "PairBlock":
+        """Return a block of those pairs that are among the given ones, ``(num_pairs, 2)``, with the template first.
+
+        Their distances have the same bits as in this block.
+        """
+        columns, templates = _places(pairs[:, 0], self.templates)
+        rows, graphs = _places(pairs[:, 1], self.graphs)
+        inside = columns & rows
+        is_wanted = np.zeros_like(self.is_wanted)
+        is_wanted[templates[inside], graphs[inside]] = True
+        return replace(self, is_wanted=is_wanted & self.is_wanted)
 
     @cached_property
     def num_pairs(self) -> int:
@@ -67,6 +97,12 @@ class PairBlock:
         """The pairs, ``(num_pairs, 2)``, in the order of ``is_wanted``."""
         templates, graphs = self.is_wanted.nonzero()
         return np.stack([self.templates[templates], self.graphs[graphs]], axis=1)
+
+
+def _places(ranks: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether each rank is among others, which ascend, and where."""
+    places = np.minimum(np.searchsorted(among, ranks), len(among) - 1)
+    return among[places] == ranks, places
 
 
 class PairBlocks:
@@ -96,6 +132,11 @@ class PairBlocks:
             common = np.isin(np.arange(len(self._parts)), np.intersect1d(rows, columns))
             yield from self._compare(columns, rows, common)
 
+    def contains(self, pairs: np.ndarray) -> np.ndarray:
+        """Return whether each pair of the grid, with the template first, is in a block."""
+        found: np.ndarray = self._sizes[pairs[:, 0]] <= self._largest
+        return found
+
     def rest(self) -> PairGrid:
         """Return the pairs that are not in any block."""
         return PairGrid(*(ranks[self._sizes[ranks] > self._largest] for ranks in self._grid))
@@ -110,23 +151,24 @@ class PairBlocks:
             if is_done.any():
                 is_wanted &= ~(is_done[rows][None, :] & is_done[columns][:, None])
             if is_wanted.any():
-                yield PairBlock(columns, rows, is_wanted, self._beginning(on_device, places, columns))
+                yield PairBlock(columns, rows, is_wanted, self._solving(on_device, places, columns))
 
-    def _beginning(
+    def _solving(
         self, graphs: "_OnDevice", places: _Range, templates: np.ndarray
-    ) -> Callable[[], Callable[[], np.ndarray]]:
-        def begin() -> Callable[[], np.ndarray]:
-            found = fgw(
+    ) -> Callable[[np.ndarray], Callable[[], np.ndarray]]:
+        def begin(is_wanted: np.ndarray) -> Callable[[], np.ndarray]:
+            skipped = None if is_wanted.all() else np.ascontiguousarray(~is_wanted.T).astype(np.uint8)
+            problem = problem_of(
                 graphs.graphs(places.begin, places.end),
                 _padded([self._parts[rank] for rank in templates], self._device),
                 self._options.alpha,
                 max_iter=self._options.max_iter,
                 tol=self._options.tol,
                 n_starts=self._options.n_starts,
-                start_kinds=start_names(self._options.start_kinds),
-                plans=None,
+                start_kinds=self._options.start_kinds,
+                skipped=None if skipped is None else torch.from_numpy(skipped).to(self._device),
             )
-            return _copied_to_host(found.distances.T.contiguous())
+            return _copied_to_host(solve(problem, wanted=0).distances.T.contiguous())
 
         return begin
 

@@ -5,9 +5,8 @@ lists of graphs ─ ragged ─▶ different graphs by rank ─ pair_solver ─�
 
 import hashlib
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,15 +14,12 @@ from torch import Tensor
 
 from tfgw.ot.graph_lists import device_of, read_lists
 from tfgw.ot.inputs import GraphBatch
-from tfgw.ot.pair_blocks import PairBlock, PairBlocks
-from tfgw.ot.pair_journal import PairJournal
+from tfgw.ot.pair_blocks import PairBlock, PairBlocks, solves_on_gpu
 from tfgw.ot.pair_solver import CHUNK, NODE_COSTS, PairGrid, PairOptions, PairSolver
 from tfgw.ot.problem import MAX_ITER, TOL
 from tfgw.ot.ragged import RaggedSet, ragged_set
+from tfgw.ot.solved_blocks import solved_blocks
 from tfgw.ot.starts import START_KINDS
-
-AHEAD = 1
-"""Number of blocks that are prepared while the GPU solves another."""
 
 
 def pairwise(
@@ -99,7 +95,7 @@ def pairwise(
     lists = read_lists(graphs, others, features_only=options.alpha == 0)
     found = ragged_set(lists, canonical=canonical)
     chosen = None if pairs is None else _checked_pairs(pairs, found)
-    on_gpu = where.type != "cpu" and chosen is None and _kernels_can(options)
+    on_gpu = chosen is None and _kernels_can(options) and solves_on_gpu(where)
     solver = PairSolver(
         found,
         options,
@@ -114,7 +110,7 @@ def pairwise(
         rest = matrix.grid
         if on_gpu:
             blocks = PairBlocks(found, matrix.grid, options, where)
-            for block, distances in _solved(blocks, solver.journal):
+            for block, distances in solved_blocks(blocks, solver.journal):
                 matrix.put_block(block, distances)
                 bar.update(block.num_pairs)
             rest = blocks.rest()
@@ -147,37 +143,6 @@ def _purpose(pairs: np.ndarray | None, on_gpu: bool) -> bytes:
 def _kernels_can(options: PairOptions) -> bool:
     """Whether the GPU kernels support these options."""
     return options.node_cost == 0
-
-
-class _Begun(NamedTuple):
-    block: PairBlock
-    known: np.ndarray
-    """Distances that were stored by an earlier call: those of the first pairs."""
-    wait: Callable[[], np.ndarray] | None
-    """Returns the distances of all templates and graphs; ``None`` if all pairs are known."""
-
-    def finish(self, journal: PairJournal) -> np.ndarray:
-        block, count = self.block, len(self.known)
-        distances = np.zeros(block.is_wanted.shape) if self.wait is None else self.wait()
-        if count or journal.is_kept:
-            wanted = distances[block.is_wanted]
-            wanted[:count] = self.known
-            journal.append(wanted[count:])
-            distances[block.is_wanted] = wanted
-        return distances
-
-
-def _solved(blocks: Iterable[PairBlock], journal: PairJournal) -> Iterator[tuple[PairBlock, np.ndarray]]:
-    """Yield blocks and the distances of their templates and graphs. The next block is begun before one is finished."""
-    begun: deque[_Begun] = deque()
-    for block in blocks:
-        known = journal.take(block.num_pairs)
-        begun.append(_Begun(block, known, None if len(known) == block.num_pairs else block.begin()))
-        if len(begun) > AHEAD:
-            first = begun.popleft()
-            yield first.block, first.finish(journal)
-    for left in begun:
-        yield left.block, left.finish(journal)
 
 
 class _Matrix:

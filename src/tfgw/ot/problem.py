@@ -18,7 +18,7 @@ TOL = 1e-9
 
 RESULTS, PLANS, GRADIENTS, DIAGNOSIS = 1, 2, 4, 8
 """Flags for what a backend returns in addition to distances: the results of each pair, their plans and potentials, the
-data for the backward pass, and a diagnosis (CPU only)."""
+data for the backward pass, and a diagnosis."""
 
 
 class StructurePattern(NamedTuple):
@@ -77,6 +77,9 @@ class Problem(NamedTuple):
     pattern: StructurePattern | None = None
     padded_nodes: bool = False
     """Whether trailing nodes, whose graph is ``batch_size``, are padding. They have no results and zero gradients."""
+    skipped: Tensor | None = None
+    """1 for pairs that need not be solved, ``(B, K)`` in uint8. A GPU gives them the distance 0 and the status
+    ``EMPTY``, and the CPU solves them. There are no gradients."""
 
     @property
     def differentiable(self) -> tuple[Tensor | None, ...]:
@@ -180,7 +183,7 @@ class Solution(NamedTuple):
     distances: Tensor
     results: Results | None = None
     diagnosis: tuple[Tensor, ...] | None = None
-    """Spreads, lower bounds, and whether each plan is a local minimum."""
+    """Spreads, lower bounds, and whether each plan is a local minimum; of a GPU only the spreads."""
     state: Any = None
     """Data other than tensors that the backend's backward pass needs in addition to the problem."""
     saved: tuple[Tensor | None, ...] = ()

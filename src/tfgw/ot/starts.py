@@ -29,10 +29,3 @@ def start_bits(start_kinds: Sequence[str], *, given: bool = False) -> int:
     if not given and {*start_kinds} == {"perturbed"}:
         raise ValueError("start_kinds: 'perturbed' alone has nothing to begin with; add 'uniform' or 'anchored'")
     return sum(UNIFORM << START_KINDS.index(kind) for kind in {*start_kinds})
-
-
-def start_names(bits: int) -> tuple[str, ...]:
-    """Convert a bit mask of the core to kinds of starts."""
-    if bits == _ALL:
-        return START_KINDS
-    return tuple(kind for number, kind in enumerate(START_KINDS) if bits & UNIFORM << number)

@@ -28,7 +28,7 @@ def kernel_explained(subjects: Subjects, chosen: dict[int, str], drawings: Drawi
     """One part per graph."""
     text = (
         "A score is an exact sum: the score of the reference, and the contributions of all training graphs, each"
-        " divided into structure and features (degrees count as features), and among nodes and edges. The"
+        " divided into structure and features (degrees and cycles count as features), and among nodes and edges. The"
         " reference is the mean distance of the training graphs to each of them. A training graph of the class"
         " supports it if the graph is nearer than usual. Blue supports the class, orange opposes it. The features"
         " of a node describe its neighbourhood, so the share of a node may be caused by its neighbours. The score"

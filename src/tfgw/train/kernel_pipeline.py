@@ -25,8 +25,7 @@ from tfgw.train.tasks import Task
 MAX_GRAPHS = 5000
 """Default maximum number of training graphs, because the number of pairs grows with its square."""
 LABEL_LEVELS = (4, 5, 6, 7)
-"""Levels above the others at which labels are compared if they turn out to be useful. Larger datasets use more."""
-
+"""Levels above the others at which labels are compared as long as they explain more (:func:`train_kernel`)."""
 STRUCTURE_WORK = 1e11
 """Structures are compared by default if Σ (n m)^1.5 over all pairs of graphs is at most this value.
 
@@ -69,8 +68,7 @@ def train_kernel(
 ) -> KernelTraining:
     """Train a kernel machine on preprocessed graphs with targets ``y``, which are class indices or scaled values.
 
-    The machine has the first ``config.label_levels``, as long as they explain more of the variance of the targets than
-    labels at each of ``config.levels``. On small datasets, labels of high levels are too rare to be useful.
+    The machine has the :func:`useful_distances` of the configuration.
 
     Args:
         graphs: The training graphs.
@@ -99,19 +97,16 @@ def train_kernel(
 
     targets = _targets(graphs.y, config.out_channels, task).to(device)
     counted = None if weights is None else weights.double().to(device)
-    kinds, fits, means = [], [], []
-    explained_by_labels = 0.0
-    for kind, described in described_graphs(graphs, config):
-        found = (distances or solved)(described, kind).to(device)
-        fit = fit_ridge(found, targets, counted).cpu()
-        if kind.nodes.kind == "labels":
-            if kind.nodes.level in config.levels:
-                explained_by_labels = max(explained_by_labels, fit.explained)
-            elif fit.explained <= explained_by_labels:
-                break  # label_levels are the last distances
-        kinds.append(kind)
-        fits.append(fit)
-        means.append(found.mean(0).cpu())
+    known: dict[GraphDistance, tuple[RidgeFit, Tensor]] = {}
+
+    def explained() -> Iterator[tuple[GraphDistance, float]]:
+        for kind, described in described_graphs(graphs, config):
+            found = (distances or solved)(described, kind).to(device)
+            known[kind] = fit_ridge(found, targets, counted).cpu(), found.mean(0).cpu()
+            yield kind, known[kind][0].explained
+
+    kinds = list(useful_distances(config, explained()))
+    fits, means = zip(*(known[kind] for kind in kinds), strict=True)
     kept = tuple(level for level in config.label_levels if config.feature_distance(level, 0.0) in kinds)
     config = replace(config, label_levels=kept)
     shares = mixture_weights(fits)
@@ -129,7 +124,28 @@ def train_kernel(
         left_out=factor * left_out,
     )
     model.num_threads = num_threads
-    return KernelTraining(model.eval(), model.left_out, graphs.y, fits)
+    return KernelTraining(model.eval(), model.left_out, graphs.y, list(fits))
+
+
+def useful_distances(config: KernelConfig, explained: Iterable[tuple[GraphDistance, float]]) -> Iterator[GraphDistance]:
+    """Yield the distances of a configuration, up to the first of ``config.label_levels`` that is not useful.
+
+    Labels of high levels are too rare to be useful in small datasets. They are useful as long as they explain more of
+    the variance of the targets than labels at each of ``config.levels``.
+
+    Args:
+        config: Configuration of the distances.
+        explained: The distances in their order, with the share of the variance that each explains in leave-one-out. It
+            is not read further than necessary.
+    """
+    best = 0.0
+    for kind, share in explained:
+        if kind.nodes.kind == "labels":
+            if kind.nodes.level in config.levels:
+                best = max(best, share)
+            elif share <= best:
+                return
+        yield kind
 
 
 def _targets(y: Tensor, channels: int, task: Task) -> Tensor:
@@ -155,6 +171,7 @@ def kernel_config(
     levels: Sequence[int] | None = None,
     alphas: Sequence[float] | None = None,
     degrees: bool = KernelConfig.degrees,
+    cycles: bool = KernelConfig.cycles,
     n_starts: int = KernelConfig.n_starts,
 ) -> KernelConfig:
     """Return the distances of a machine for preprocessed training graphs.
@@ -165,6 +182,7 @@ def kernel_config(
         levels: Levels of refinement. If ``None``, 0 to 3; for labels also ``LABEL_LEVELS``, if they help.
         alphas: Trade-offs between features (0) and structure (1). If ``None``, :func:`default_alphas`.
         degrees: Whether graphs are also compared by degrees.
+        cycles: Whether labels are also compared together with the lengths of cycles, if :func:`cycles_distinguish`.
         n_starts: Number of starts of the solver per pair.
     """
     features = default_features(graphs)
@@ -179,6 +197,7 @@ def kernel_config(
         alphas=tuple(float(alpha) for alpha in alphas),
         label_levels=LABEL_LEVELS if has_label_levels else (),
         degrees=degrees,
+        cycles=cycles and features == "labels" and cycles_distinguish(graphs),
         n_starts=n_starts,
     )
 
@@ -196,6 +215,13 @@ def default_features(graphs: GraphDataset) -> FeatureKind:
     """Return ``"labels"`` if all node features are 0 or 1, so that each row is a label, otherwise ``"averages"``."""
     discrete = all(bool(((graph.x == 0) | (graph.x == 1)).all()) for graph in graphs)
     return "labels" if discrete else "averages"
+
+
+def cycles_distinguish(graphs: GraphDataset) -> bool:
+    """Return whether the shortest cycles through some nodes with equal labels have different lengths."""
+    x, edge_index, _ = disjoint_union(list(graphs))
+    plain, with_cycles = (NodeDescription(kind, 0).features(x, edge_index) for kind in ("labels", "cycles"))
+    return len(plain.unique()) < len(with_cycles.unique())
 
 
 def described_graphs(graphs: Iterable[Data], config: KernelConfig) -> Iterator[tuple[GraphDistance, list[Data]]]:

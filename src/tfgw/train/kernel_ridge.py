@@ -5,9 +5,10 @@ for graph i by a machine that was trained without it is ((H Y)_i − H_ii Y_i) /
 of K gives the leave-one-out error for every λ. The kernel of graph distances is not always positive definite; negative
 eigenvalues are dropped.
 
-For thousands of graphs, inverting A = K + λ for a few λ is several times faster than a decomposition. The same
-prediction is then Y_i − (A⁻¹ Y)_i / (A⁻¹)_ii. A λ for which A is not positive definite is not considered. The search
-starts from the best γ and λ for a part of the graphs, and goes to neighbouring values as long as the error decreases.
+For thousands of graphs, factorising A = K + λ = L Lᵀ for a few λ is several times faster than a decomposition. The same
+prediction is then Y_i − (A⁻¹ Y)_i / (A⁻¹)_ii, where (A⁻¹)_ii is the squared norm of column i of L⁻¹. A λ for which A is
+not positive definite is not considered. The search starts from the best γ and λ for a part of the graphs, and goes to
+neighbouring values as long as the error decreases.
 
 With sample weights w, the machine minimises Σ w_i (y_i − f_i)² + λ ‖f‖². This replaces K by √w K √w and Y by √w Y.
 """
@@ -32,7 +33,9 @@ SAME = 1e-15
 LARGEST_SEARCH = 1000
 """Maximum number of graphs, evenly spaced, for which all γ are tried. A decomposition is cubic in their number."""
 LARGEST_DECOMPOSITION = 2000
-"""Maximum number of graphs for which the kernel is decomposed. For more graphs, it is inverted for some γ and λ."""
+"""Maximum number of graphs for which the kernel is decomposed. For more graphs, it is factorised for some γ and λ."""
+COLUMNS = 512
+"""Number of columns of L⁻¹ that are computed at a time."""
 
 
 class RidgeFit(NamedTuple):
@@ -79,7 +82,7 @@ def fit_ridge(
     searched = [_decomposed(distances[few, few], targets[few], roots[few], rate) for rate in candidates]
     best = min(searched, key=lambda found: found.error)
     if len(targets) > LARGEST_DECOMPOSITION:
-        best = _search_by_inversion(distances, targets, roots, candidates, start=best) or _decomposed(
+        best = _search_by_factorisation(distances, targets, roots, candidates, start=best) or _decomposed(
             distances, targets, roots, best.rate
         )
     elif step > 1:
@@ -123,8 +126,8 @@ def _typical(distances: Tensor) -> float:
 
 
 def _kernel(distances: Tensor, roots: Tensor, rate: float) -> Tensor:
-    kernel = torch.exp(-rate * distances) * roots[:, None] * roots
-    return (kernel + kernel.T) / 2
+    """Return the weighted kernel. Factorisations and decompositions read only its lower triangle."""
+    return (-rate * distances).exp_().mul_(roots[:, None]).mul_(roots)
 
 
 def _variance(targets: Tensor, roots: Tensor) -> float:
@@ -134,7 +137,7 @@ def _variance(targets: Tensor, roots: Tensor) -> float:
     return float((shares * (targets - mean).square()).mean())
 
 
-def _search_by_inversion(
+def _search_by_factorisation(
     distances: Tensor, targets: Tensor, roots: Tensor, rates: Sequence[float], start: RidgeFit
 ) -> RidgeFit | None:
     """Search from the γ and λ of ``start``. Return ``None`` if all matrices on the way are not positive definite."""
@@ -145,7 +148,7 @@ def _search_by_inversion(
         if not (0 <= rate < len(rates) and 0 <= penalty < len(PENALTIES)):
             return math.inf
         if place not in found:
-            found[place] = _inverse_fit(distances, targets, roots, rates[rate], PENALTIES[penalty])
+            found[place] = _factorised_fit(distances, targets, roots, rates[rate], PENALTIES[penalty])
         fit = found[place]
         return math.inf if fit is None else fit.error
 
@@ -155,7 +158,7 @@ def _search_by_inversion(
     # A smaller γ with a smaller λ gives a similar machine, so the best ones are on a diagonal.
     directions = [(0, -1), (0, 1), (-1, 0), (1, 0), (-1, -1), (1, 1)]
     tried = 0
-    while tried < len(directions):  # in the direction of the last success first, because every step inverts a matrix
+    while tried < len(directions):  # in the direction of the last success first, because every step factorises a matrix
         step = directions[tried]
         if error_at((rate + step[0], penalty + step[1])) < error_at((rate, penalty)):
             rate, penalty = rate + step[0], penalty + step[1]
@@ -166,18 +169,31 @@ def _search_by_inversion(
     return found[rate, penalty]
 
 
-def _inverse_fit(distances: Tensor, targets: Tensor, roots: Tensor, rate: float, penalty: float) -> RidgeFit | None:
+def _factorised_fit(distances: Tensor, targets: Tensor, roots: Tensor, rate: float, penalty: float) -> RidgeFit | None:
     """Return the machine, or ``None`` if its matrix is not positive definite."""
     shifted = _kernel(distances, roots, rate)
     shifted.diagonal().add_(penalty)
     factor, failed = torch.linalg.cholesky_ex(shifted)
     if failed:
         return None
-    inverse = torch.cholesky_inverse(factor)
-    solved = inverse @ (targets * roots[:, None])
-    left_out = targets - solved / inverse.diagonal()[:, None] / roots[:, None]
+    solved = torch.cholesky_solve(targets * roots[:, None], factor)
+    left_out = targets - solved / _inverse_diagonal(factor)[:, None] / roots[:, None]
     error = float(((left_out - targets) * roots[:, None]).square().mean())
     return RidgeFit(rate, penalty, solved * roots[:, None], left_out, error)
+
+
+def _inverse_diagonal(factor: Tensor) -> Tensor:
+    """Return the diagonal of (L Lᵀ)⁻¹ for a lower triangular matrix L.
+
+    The first rows of a column of L⁻¹ are 0, so that only the last rows are solved for, COLUMNS columns at a time.
+    """
+    found = torch.empty_like(factor[0])
+    for first in range(0, len(factor), COLUMNS):
+        rest = factor[first:, first:]
+        unit = torch.eye(len(rest), min(COLUMNS, len(rest)), dtype=factor.dtype, device=factor.device)
+        columns = torch.linalg.solve_triangular(rest, unit, upper=False)
+        found[first : first + COLUMNS] = columns.square().sum(0)
+    return found
 
 
 def _decomposed(distances: Tensor, targets: Tensor, roots: Tensor, rate: float) -> RidgeFit:

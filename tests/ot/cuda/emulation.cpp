@@ -49,6 +49,7 @@ TFGW_LAUNCH_WITH(Starts, tfgw_starts_begin, kBeginThreads)
 TFGW_LAUNCH_WITH(Starts, tfgw_starts_pin, kBeginThreads)
 TFGW_LAUNCH_WITH(Starts, tfgw_starts_walk, 64)
 TFGW_LAUNCH_WITH(Starts, tfgw_starts_product, kBeginThreads)
+TFGW_LAUNCH_WITH(Starts, tfgw_starts_spread, kBeginThreads)
 TFGW_LAUNCH_WITH(Starts, tfgw_starts, 32 * kBlockWarps)
 #endif
 TFGW_LAUNCH_WITH(Gradients, tfgw_backward_nodes, 64)

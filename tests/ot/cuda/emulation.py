@@ -177,7 +177,7 @@ def solve(problem: Problem, *, gpu: EmulatedGpu | None = None) -> tuple[dict[str
     assert not gpu.driver.beyond
     if found is None:
         return None
-    distances, pairs, plans, prepared = found
+    distances, pairs, plans, prepared, _ = found
     others = unpacked(pairs, plans, problem.x.shape[0], problem.template_weights.shape[1])
     return dict(zip(RESULTS, (distances, *others), strict=True)), prepared
 

@@ -14,15 +14,15 @@ from tfgw.ot.backends.cuda import compile, driver, kernels, machine_code
 from tfgw.ot.backends.cuda.compile import SOURCES, Architecture, compile_unit
 from tfgw.ot.backends.cuda.machine_code import compile_ahead, shipped_name
 from tfgw.ot.backends.cuda.precompile import main as precompile
-from tfgw.ot.backends.cuda.units import NORM, UNITS, unit_of, units_of
+from tfgw.ot.backends.cuda.units import LAYERS, UNITS, unit_of, units_of
 
 HOPPER = Architecture(90)
 SOLVE = unit_of("tfgw_solve")
 
 
 def test_units_are_all_files_and_each_kernel_is_in_one() -> None:
-    assert {f"{unit.name}.cu" for unit in (*UNITS, NORM)} == {file.name for file in SOURCES.glob("*.cu")}
-    for unit in (*UNITS, NORM):
+    assert {f"{unit.name}.cu" for unit in (*UNITS, LAYERS)} == {file.name for file in SOURCES.glob("*.cu")}
+    for unit in (*UNITS, LAYERS):
         text = (SOURCES / f"{unit.name}.cu").read_text()
         assert text.count("TFGW_KERNEL(") == len(unit.kernels)
         assert all(text.count(f" {name}(") + text.count(f"\n{name}(") == 1 for name in unit.kernels)

@@ -20,7 +20,7 @@ from tests.ot.problems import STRUCTURES, random_problem, with_near_neighbours
 from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import GraphBatch, Status, Templates, Transport, _core, fgw, linear_transport
 from tfgw.ot.backends.cuda.compile import SOURCES
-from tfgw.ot.backends.cuda.units import NORM, SIZE_CLASSES, UNITS, Unit
+from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, UNITS, Unit
 from tfgw.ot.problem import Problem
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
@@ -142,6 +142,41 @@ def test_which_kernel_solves_a_pair_changes_no_bit() -> None:
     assert second is not None
     for name, result in first[0].items():
         assert torch.equal(result, second[0][name]), name
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "template_nodes"),
+    [
+        ("sparse", SMALL, 7),  # many small pairs, solved by kernels of their own
+        ("sparse", (70, 12, 55, 5, 33), 9),  # by four warps or by one
+        ("dense", (14, 5, 9), 6),
+        ("weighted", (11, 4, 40), 50),
+    ],
+)
+def test_some_pairs_are_not_solved(kind: str, sizes: tuple[int, ...], template_nodes: int) -> None:
+    """The others have the same bits as if all were solved."""
+    problem = random_problem(8, kind, sizes=sizes, template_nodes=template_nodes, templates=3)
+    problem = problem if kind == "dense" else with_near_neighbours(problem)
+    every, some = (EmulatedGpu(processors=1) for _ in range(2))
+    assert_skips(as_input(problem), every, some)
+    assert some.launched == every.launched
+
+
+def assert_skips(given: Problem, every: EmulatedGpu, some: EmulatedGpu) -> None:
+    shape = given.batch_size, len(given.template_weights)
+    skipped = torch.rand(shape, generator=torch.Generator().manual_seed(0)) < 0.6
+    skipped[0], skipped[1] = True, False
+    expected = emulation.solve(given, gpu=every)
+    found = emulation.solve(given._replace(skipped=skipped.byte()), gpu=some)
+    assert expected is not None
+    assert found is not None
+    of_rows = {name for name in found[0] if len(found[0][name]) == len(given.x)}
+    assert of_rows == {"plan", "row_potential"}
+    for name, values in found[0].items():
+        solved = ~skipped[given.batch] if name in of_rows else ~skipped
+        assert torch.equal(values[solved], expected[0][name][solved]), name
+    assert (found[0]["status"][skipped] == int(Status.EMPTY)).all()
+    assert not found[0]["distance"][skipped].any()
 
 
 @pytest.mark.parametrize("leaves", [9, 42])
@@ -510,7 +545,7 @@ def test_pairs_take_no_more_working_memory_than_is_counted(columns: int) -> None
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
-@pytest.mark.parametrize("unit", [*UNITS, NORM], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [*UNITS, LAYERS], ids=lambda unit: unit.name)
 def test_compiles_for_a_gpu(unit: Unit, tmp_path: Path) -> None:
     command = ["nvcc", "-std=c++17", "-arch=sm_80", "-ptx", "-DTFGW_COLUMNS=32", "-o", tmp_path / "kernels.ptx"]
     subprocess.run([*command, SOURCES / f"{unit.name}.cu"], check=True)

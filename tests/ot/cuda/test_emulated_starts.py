@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tests.ot.cuda import emulation
 from tests.ot.cuda.emulation import EmulatedGpu
-from tests.ot.cuda.test_emulated import as_input, assert_same
+from tests.ot.cuda.test_emulated import SMALL, as_input, assert_same, assert_skips
 from tests.ot.problems import STRUCTURES, random_problem, with_near_neighbours
 from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import START_KINDS, GraphBatch, Status, Templates, _core, fgw
@@ -108,6 +108,15 @@ def test_more_pinned_nodes_than_lanes(kind: str) -> None:
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_the_ends_of_alpha(alpha: float) -> None:
     assert_same_as_core(random_problem(4, "weighted", alpha=alpha, sizes=SIZES, templates=2), 9)
+
+
+@pytest.mark.parametrize("kinds", [START_KINDS, ("anchored",)])
+@pytest.mark.parametrize(("sizes", "processors"), [(SMALL[:8], 1), ((41, 7, 30), 9)])
+def test_some_pairs_are_not_solved(kinds: tuple[str, ...], sizes: tuple[int, ...], processors: int) -> None:
+    """Their starts pin nothing, either, as walks begin at all pinned nodes of a graph."""
+    problem = with_near_neighbours(random_problem(4, "sparse", sizes=sizes, template_nodes=6, templates=3))
+    given = as_input(problem)._replace(n_starts=10, start_kinds=start_bits(kinds))
+    assert_skips(given, EmulatedGpu(processors=processors), EmulatedGpu(processors=processors))
 
 
 def test_linear_problems_have_one_start() -> None:

@@ -14,7 +14,21 @@ from tests.ot.problems import STRUCTURES, Problem, random_problem, with_near_nei
 from tests.ot.ragged_graphs import random_graphs
 from tests.ot.symmetric_graphs import SYMMETRIC
 from tfgw.nn import TFGWPooling
-from tfgw.ot import GraphBatch, Templates, Transport, fgw, linear_transport, pairwise
+from tfgw.nn.layer_check import check_layer_kernels
+from tfgw.ot import (
+    START_KINDS,
+    GraphBatch,
+    Templates,
+    Transport,
+    diagnose,
+    fgw,
+    linear_transport,
+    nearest,
+    operators,
+    pairwise,
+)
+from tfgw.ot.checks import problem_of
+from tfgw.ot.starts import start_bits
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
@@ -363,6 +377,43 @@ def test_all_pairs_from_several_starts(kinds: tuple[str, ...]) -> None:
     assert torch.equal(pairwise(graphs, **options, device="cuda"), found)
 
 
+@pytest.mark.parametrize("n_starts", [1, 4, 10])
+def test_the_diagnosis_of_the_cpu(n_starts: int) -> None:
+    problem = random_problem(1, "weighted", weights="zeros", templates=4)
+    graphs, templates = problem.graphs, problem.templates
+    moved = (
+        GraphBatch(
+            graphs.x.cuda(),
+            batch=graphs.batch.cuda(),
+            edge_index=graphs.edge_index.cuda(),
+            edge_weight=graphs.edge_weight.cuda(),
+            node_weights=None if graphs.node_weights is None else graphs.node_weights.cuda(),
+        ),
+        Templates(templates.features.cuda(), templates.structure.cuda(), templates.weights.cuda()),
+        problem.alpha.cuda(),
+    )
+    found = diagnose(*moved, n_starts=n_starts)
+    expected = diagnose(graphs, templates, problem.alpha, n_starts=n_starts)
+    for name, values in expected._asdict().items():
+        assert not getattr(found, name).is_cuda
+        torch.testing.assert_close(getattr(found, name), values, rtol=1e-9, atol=1e-11, msg=name)
+    assert torch.equal(found.distances, fgw(*moved, n_starts=n_starts).distances.cpu())
+    for name, values in diagnose(*moved, n_starts=n_starts)._asdict().items():
+        assert torch.equal(getattr(found, name), values), name
+
+
+def test_a_layer_is_diagnosed_where_it_is() -> None:
+    problem = random_problem(4, "sparse", sizes=(9, 30, 14, 22) * 8)
+    graphs = problem.graphs
+    torch.manual_seed(0)
+    pool = TFGWPooling(graphs.x.shape[1], 6, 5, n_starts=4).double().cuda()
+    inputs = (graphs.x.cuda(), graphs.edge_index.cuda(), graphs.batch.cuda())
+    found = pool.diagnose(*inputs)
+    assert torch.equal(found.distances, pool(*inputs).detach().cpu())
+    assert (found.lower_bounds <= found.distances).all()
+    assert (found.spreads > 1e-6).any()
+
+
 def test_more_pinned_nodes_than_lanes() -> None:
     """Walks begin at up to 32 nodes of a graph at a time, here also of a graph too large for shared memory."""
     problem = random_problem(12, "weighted", sizes=(41, 6, 260), template_nodes=5, templates=7)
@@ -383,6 +434,57 @@ def test_all_pairs_continue_after_a_crash(tmp_path: Path) -> None:
         pairwise(graphs, alpha=0.4, device="cpu", checkpoint=path)
 
 
+@pytest.mark.parametrize("options", [{"alpha": 0.5}, {"alpha": 0.0}, {"alpha": 0.5, "n_starts": 10}])
+def test_nearest_neighbours_are_those_of_all_pairs(options: dict[str, Any]) -> None:
+    """Bit for bit, with labels and therefore ties in most pairs, and thousands of small pairs."""
+    sizes = [3 + number % 37 for number in range(400)]
+    graphs = random_graphs(sizes=sizes if "n_starts" not in options else sizes[:80])
+    for graph in graphs:
+        graph.x = graph.x.round()
+    distances = pairwise(graphs, **options, device="cuda").fill_diagonal_(torch.inf)
+    found = nearest(graphs, top=3, **options, device="cuda")
+    assert found.indices.is_cuda
+    expected = distances.sort(dim=1, stable=True)
+    assert torch.equal(found.distances, expected.values[:, :3])
+    assert torch.equal(found.indices, expected.indices[:, :3])
+    assert found.num_solved < 0.8 * found.num_pairs
+
+
+@pytest.mark.parametrize("kind", ["weighted", "directed", "dense"])
+def test_nearest_neighbours_in_another_list(kind: str) -> None:
+    """Templates of all size classes, and a pair that is too large for the kernels."""
+    graphs = random_graphs(kind, sizes=(5, 130, 17, 514, 40, 12, 70, 290, 30, 513))
+    queries, others = [graph.cuda() for graph in graphs[:7]], graphs[3:]
+    expected = pairwise(queries, others, alpha=0.1).sort(dim=1, stable=True)
+    found = nearest(queries, others, top=2, alpha=0.1)
+    assert torch.equal(found.distances, expected.values[:, :2])
+    assert torch.equal(found.indices, expected.indices[:, :2])
+
+
+@pytest.mark.parametrize("n_starts", [1, 10])
+def test_some_pairs_are_not_solved(n_starts: int) -> None:
+    """The others have the same bits as if all were solved."""
+    problem = random_problem(8, "weighted", sizes=(12, 70, 5, 33, 160, 8) * 50, templates=6)
+    given = problem_of(
+        GraphBatch(
+            problem.graphs.x.cuda(),
+            batch=problem.graphs.batch.cuda(),
+            edge_index=problem.graphs.edge_index.cuda(),
+            edge_weight=problem.graphs.edge_weight.cuda(),
+            batch_size=300,
+        ),
+        Templates(problem.templates.features.cuda(), problem.templates.structure.cuda()),
+        0.5,
+        n_starts=n_starts,
+        start_kinds=start_bits(START_KINDS),
+    )
+    skipped = torch.rand(300, 6, generator=torch.Generator().manual_seed(0)) < 0.9
+    every = operators.solve(given, wanted=0).distances.cpu()
+    some = operators.solve(given._replace(skipped=skipped.byte().cuda()), wanted=0).distances.cpu()
+    assert torch.equal(some[~skipped], every[~skipped])
+    assert not some[skipped].any()
+
+
 @pytest.mark.parametrize("name", ["cycles of two lengths", "hypercube", "regular", "twins"])
 def test_the_numbering_of_template_nodes_changes_no_bit(name: str) -> None:
     """Not even where all of them are alike."""
@@ -397,3 +499,10 @@ def test_the_numbering_of_template_nodes_changes_no_bit(name: str) -> None:
     templates = Templates(features.cuda(), torch.stack([structure[order][:, order] for order in orders]).cuda())
     distances = fgw(graphs, templates, 0.5).distances
     assert torch.equal(distances, distances[:, :1].expand_as(distances))
+
+
+def test_batch_normalisation_agrees_with_pytorch() -> None:
+    checked = check_layer_kernels()
+    assert checked.agrees
+    assert checked.difference > 0  # another way of summing
+    assert check_layer_kernels().origin in ("package", "cache")

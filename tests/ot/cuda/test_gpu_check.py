@@ -11,9 +11,11 @@ from torch import Tensor
 
 from tests.ot.cuda.emulation import COMPILER, emulated_for_eager_calls
 from tfgw.cli import main
+from tfgw.nn.layer_check import CheckedLayers
 from tfgw.ot import gpu_check, operators
 from tfgw.ot.backends import cpu, cuda
 from tfgw.ot.backends.cuda.compile import MISSING, Architecture
+from tfgw.ot.backends.cuda.units import LAYERS
 from tfgw.ot.gpu_check import CheckedKernels, Device, Setup, check_kernels, find_setup
 
 H200 = Device(0, "NVIDIA H200", (9, 0), 139 << 30, 227 << 10, 132)
@@ -26,7 +28,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     gpu = emulated_for_eager_calls(monkeypatch)
     monkeypatch.setattr(gpu_check, "architecture_of", lambda index: Architecture(90))
     monkeypatch.setattr(gpu_check, "compile_ahead", lambda columns, architecture, several: {})
-    monkeypatch.setattr(gpu_check, "origin", lambda columns, architecture, several: "compiler")
+    monkeypatch.setattr(gpu_check, "origin", lambda units, columns, architecture: "compiler")
     monkeypatch.setattr(gpu_check, "SIZES", (5, 11, 24))
     solved = gpu_check._solved
 
@@ -71,12 +73,14 @@ def test_wrong_results_are_found(emulated: list[str], monkeypatch: pytest.Monkey
 def fake_machine(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
     """A machine with one H200 and everything that it needs, but for the changes."""
     found: dict[str, object] = {"cuda": "13.0", "driver": "13.0", "nvrtc": "13.0", "capability": (9, 0), "gpus": 1}
-    found |= {"origin": "compiler"} | changes
+    found |= {"origin": "compiler", "origin of norms": "compiler"} | changes
     monkeypatch.setattr(torch.version, "cuda", found["cuda"])
     monkeypatch.setattr(gpu_check, "_driver_version", lambda: found["driver"])
     monkeypatch.setattr(gpu_check, "_cupy_version", lambda: None if found["nvrtc"] is None else "14.0.1")
     monkeypatch.setattr(gpu_check, "_compiler_version", lambda: found["nvrtc"])
-    monkeypatch.setattr(gpu_check, "origin", lambda columns, architecture, several: found["origin"])
+    monkeypatch.setattr(
+        gpu_check, "origin", lambda units, *_: found["origin of norms" if units == [LAYERS] else "origin"]
+    )
     monkeypatch.setattr(gpu_check, "architecture_of", lambda index: Architecture(90))
     monkeypatch.setattr(gpu_check, "shared_memory", lambda index: 228 << 10)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(found["gpus"]))
@@ -107,7 +111,8 @@ def test_one_sentence_says_what_is_missing(
     changes: dict[str, object], text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_machine(monkeypatch, **changes)
-    monkeypatch.setattr("tfgw.cli.gpu.check_kernels", lambda classes: pytest.fail("nothing to check"))
+    for name in ("check_kernels", "check_layer_kernels"):
+        monkeypatch.setattr(f"tfgw.cli.gpu.{name}", lambda *_: pytest.fail("nothing to check"))
     assert main(["gpu"]) == 1
     answer = capsys.readouterr().out
     assert answer.startswith("not ready: ")
@@ -116,28 +121,48 @@ def test_one_sentence_says_what_is_missing(
 
 
 def test_machine_code_of_the_package_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_machine(monkeypatch, nvrtc=None, origin="package")
+    fake_machine(monkeypatch, nvrtc=None, **{"origin": "package", "origin of norms": "package"})
     assert find_setup().missing is None
+    fake_machine(monkeypatch, nvrtc=None, origin="package")
+    assert find_setup().missing == MISSING
 
 
-@pytest.mark.parametrize("agrees", [True, False])
+@pytest.mark.parametrize(
+    ("solver", "norm", "text"),
+    [
+        (True, True, "ready: NVIDIA H200 gives the CPU's values and gradients"),
+        (False, True, "not ready: results for templates of up to 128 nodes differ from the CPU's; please report it"),
+        (True, False, "not ready: results of layers of networks differ from the CPU's; please report it"),
+        (
+            False,
+            False,
+            "not ready: results for templates of up to 128 nodes and of layers of networks differ from the CPU's;"
+            " please report it",
+        ),
+    ],
+)
 def test_the_command_says_whether_results_agree(
-    agrees: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    solver: bool, norm: bool, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checked = {
         16: CheckedKernels(16, "cache", 0.31, 2e-15, 3e-13),
-        128: CheckedKernels(128, "compiler", 3.9, 2e-15, 3e-13 if agrees else 3e-3, several=True),
+        128: CheckedKernels(128, "compiler", 3.9, 2e-15, 3e-13 if solver else 3e-3, several=True),
     }
     monkeypatch.setattr("tfgw.cli.gpu.find_setup", lambda: READY)
     monkeypatch.setattr("tfgw.cli.gpu.check_kernels", lambda classes: (checked[columns] for columns in classes))
-    assert main(["gpu", "--classes", "16", "128"]) == int(not agrees)
+    norms = CheckedLayers("package", 0.04, 4e-16 if norm else 4e-2, 2e-7)
+    monkeypatch.setattr("tfgw.cli.gpu.check_layer_kernels", lambda: norms)
+    ready = solver and norm
+    assert main(["gpu", "--classes", "16", "128"]) == int(not ready)
     out, err = capsys.readouterr()
-    verdict = "ready: NVIDIA H200 gives" if agrees else "not ready: results for templates of up to 128 nodes differ"
-    assert out.startswith(verdict)
+    assert out == f"{text}\n"
     assert "templates of up to  16 nodes: 0.3 s (compiled earlier), as on the CPU" in err
     assert "templates of up to 128 nodes, several starts: 3.9 s (compiled), " in err
-    assert main(["gpu", "--classes", "16", "128", "--json"]) == int(not agrees)
+    verdict = "as on the CPU (to 4e-16, in single precision to 2e-07)" if norm else "NOT as on the CPU (to 4e-02"
+    assert f"layers of networks: 0.0 s (came with tfgw), {verdict}" in err
+    assert main(["gpu", "--classes", "16", "128", "--json"]) == int(not ready)
     data = json.loads(capsys.readouterr().out)
-    assert data["ready"] is agrees
+    assert data["ready"] is ready
     assert data["devices"][0]["capability"] == [9, 0]
     assert [kernels["seconds"] for kernels in data["kernels"]] == [0.31, 3.9]
+    assert data["layers"]["agrees"] is norm

@@ -60,6 +60,7 @@ class Solution(NamedTuple):
     pairs: torch.Tensor
     plans: torch.Tensor
     prepared: torch.Tensor
+    spreads: torch.Tensor | None
 
 
 def solve(gpu: EmulatedGpu, given: Problem | None = None) -> Solution | None:

@@ -23,6 +23,16 @@ def forward(problem: Problem, wanted: int) -> Solution:
     return Solution(distances, None if results is None else Results._make(results), diagnosis, state)
 
 
+def assess(problem: Problem, plans: Tensor, distances: Tensor, status: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the lower bound of each pair, and whether its plan is a local minimum, for a solution of another backend.
+
+    All tensors are on the CPU; distances are in float64.
+    """
+    threads = problem.num_threads or torch.get_num_threads()
+    bounds, minima = _core.assess(problem, plans, distances, status.long(), threads)
+    return bounds, minima.view_as(status)
+
+
 def backward(
     problem: Problem, grad: Tensor, needs: Sequence[bool], *, state: Any, saved: tuple[Tensor | None, ...]
 ) -> list[Tensor | None]:

@@ -351,6 +351,30 @@ nb::tuple solve(nb::tuple given, int wanted, double weight_tolerance, int thread
                         wanted & kGradients ? nb::cast(std::move(solved)) : nb::none());
 }
 
+// Lower bounds of a problem that was solved elsewhere, and whether its plans are local minima.
+nb::tuple assess(nb::tuple given, nb::handle plans, nb::handle distances, nb::handle status, int threads) {
+  CpuProblem problem(given);
+  const auto [read_plans, plan_facts] = torch().as_read(plans, "plans");
+  const auto [read_distances, distance_facts] = torch().as_read(distances, "distances");
+  const auto [read_status, status_facts] = torch().as_read(status, "status");
+  const GivenSolution solution{pointer<double>(plan_facts), pointer<double>(distance_facts),
+                               pointer<int64_t>(status_facts)};
+  const nb::object bounds = torch().like(distances), minima = torch().integers(problem.device(), problem.pairs());
+  std::fill_n(memory<double>(bounds), problem.pairs(), 0.0);
+  std::fill_n(memory<int32_t>(minima), problem.pairs(), 1);
+  double* const lower_bound = memory<double>(bounds);
+  int32_t* const local_minimum = memory<int32_t>(minima);
+  PythonSignals signals;
+  bool finished;
+  {
+    nb::gil_scoped_release release;
+    problem.prepare(threads);
+    finished = assess_batch(problem.batch(), solution, threads, signals, lower_bound, local_minimum);
+  }
+  if (!finished) throw nb::python_error();
+  return nb::make_tuple(bounds, minima);
+}
+
 // Gradients of a problem whose results are given as tensors: both costs, plan, and the potentials of graphs and
 // templates. Repeats the solve's preparation.
 nb::list backward(nb::tuple given, nb::handle grad, nb::tuple results, nb::sequence needs, int threads) {
@@ -381,6 +405,8 @@ void bind_cpu(nb::module_& module) {
       .def("backward", &SolvedProblem::backward, nb::arg("grad"), nb::arg("needs"), nb::arg("threads"));
   module.def("solve", &solve, nb::arg("problem"), nb::arg("wanted"), nb::arg("weight_tolerance"), nb::arg("threads"));
   module.def("backward", &backward, nb::arg("problem"), nb::arg("grad"), nb::arg("results"), nb::arg("needs"),
+             nb::arg("threads"));
+  module.def("assess", &assess, nb::arg("problem"), nb::arg("plans"), nb::arg("distances"), nb::arg("status"),
              nb::arg("threads"));
   module.def("last_graph", &last_graph, nb::arg("batch"));
   module.def("is_plain", [](nb::tuple problem) { return is_plain(torch(), problem); }, nb::arg("problem"));

@@ -17,6 +17,8 @@ enum Field {
   kAlpha, kCost, kInitialPlans,
   // numbers, and the positions of free entries in the templates' structures
   kBatchSize, kMaxIter, kTol, kNumStarts, kStartKinds, kPattern, kPaddedNodes,
+  // bytes
+  kSkipped,
   kFields
 };
 constexpr int kTensors = kBatchSize;
@@ -24,7 +26,7 @@ constexpr int kTensors = kBatchSize;
 constexpr const char* kFieldNames[kFields] = {
     "x", "batch", "node_weights", "edge_index", "edge_weight", "structure", "template_structure", "template_features",
     "template_weights", "alpha", "cost", "initial_plans", "batch_size", "max_iter", "tol", "n_starts", "start_kinds",
-    "pattern", "padded_nodes"};
+    "pattern", "padded_nodes", "skipped"};
 
 // The differentiable fields, in the order of `Problem.differentiable`.
 constexpr std::array<Field, 8> kDifferentiable = {kX,                 kNodeWeights,      kEdgeWeight,      kStructure,

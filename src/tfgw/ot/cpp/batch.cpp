@@ -25,10 +25,27 @@ const std::shared_ptr<FgwSolver>& kept_solver() {
   return solver;
 }
 
+// Calls solve_pair(solver, graph, template) for all pairs in parallel. Returns false if interrupted.
+template <class SolvePair>
+bool each_pair(const PreparedBatch& batch, int threads, Interrupt& interrupt, SolvePair solve_pair) {
+  const std::vector<Graph>& graphs = batch.graphs;
+  const std::vector<int64_t> order = by_decreasing_size(graphs);
+  const int64_t K = batch.templates_input.count;
+  const bool small = order.empty() || graphs[order[0]].n * batch.templates_input.nodes <= kKeptEntries;
+  const auto make_worker = [&] {
+    const std::shared_ptr<FgwSolver> solver = small ? kept_solver() : std::make_shared<FgwSolver>();
+    return [&, solver](int64_t item) {
+      if (!interrupt.poll()) solve_pair(*solver, order[item / K], item % K);
+    };
+  };
+  parallel_for(int64_t(graphs.size()) * K, threads, make_worker, [&] { interrupt.poll(); });
+  return !interrupt.stopped();
+}
+
 // Profiles of graphs or templates, if a bound is requested.
 template <class Structured>
-std::vector<StructureProfiles> profiles(const std::vector<Structured>& all, const SolveOutput& out) {
-  std::vector<StructureProfiles> found(out.lower_bound ? all.size() : 0);
+std::vector<StructureProfiles> profiles(const std::vector<Structured>& all, bool requested) {
+  std::vector<StructureProfiles> found(requested ? all.size() : 0);
   for (size_t i = 0; i < found.size(); ++i) found[i] = structure_profiles(all[i]);
   return found;
 }
@@ -41,9 +58,9 @@ bool solve_batch(const PreparedBatch& batch, const SolveOptions& options, const 
   const TemplatesInput& tin = batch.templates_input;
   const std::vector<Graph>& graphs = batch.graphs;
   const std::vector<Template>& templates = batch.templates;
-  const std::vector<int64_t> order = by_decreasing_size(graphs);
   const int64_t K = tin.count, m = tin.nodes;
-  const std::vector<StructureProfiles> graph_profiles = profiles(graphs, out), template_profiles = profiles(templates, out);
+  const std::vector<StructureProfiles> graph_profiles = profiles(graphs, out.lower_bound);
+  const std::vector<StructureProfiles> template_profiles = profiles(templates, out.lower_bound);
 
   const auto solve_pair = [&](FgwSolver& solver, int64_t b, int64_t k) {
     const Graph& graph = graphs[b];
@@ -76,15 +93,26 @@ bool solve_batch(const PreparedBatch& batch, const SolveOptions& options, const 
     if (out.spread) out.spread[pair] = result.spread;
   };
 
-  const bool small = order.empty() || graphs[order[0]].n * m <= kKeptEntries;
-  const auto make_worker = [&] {
-    const std::shared_ptr<FgwSolver> solver = small ? kept_solver() : std::make_shared<FgwSolver>();
-    return [&, solver](int64_t item) {
-      if (!interrupt.poll()) solve_pair(*solver, order[item / K], item % K);
-    };
-  };
-  parallel_for(in.graphs * K, threads, make_worker, [&] { interrupt.poll(); });
-  return !interrupt.stopped();
+  return each_pair(batch, threads, interrupt, solve_pair);
+}
+
+bool assess_batch(const PreparedBatch& batch, const GivenSolution& given, int threads, Interrupt& interrupt,
+                  double* lower_bound, int32_t* local_minimum) {
+  const BatchInput& in = batch.graphs_input;
+  const int64_t K = batch.templates_input.count, m = batch.templates_input.nodes;
+  const std::vector<StructureProfiles> graph_profiles = profiles(batch.graphs, true);
+  const std::vector<StructureProfiles> template_profiles = profiles(batch.templates, true);
+  return each_pair(batch, threads, interrupt, [&](FgwSolver& solver, int64_t b, int64_t k) {
+    const Graph& graph = batch.graphs[b];
+    const int64_t pair = b * K + k, first = graph.first_node * K + k;
+    if (graph.n == 0) return;
+    solver.bind(graph, batch.templates[k], {in.features, in.cost ? in.cost + first * m : nullptr, K * m});
+    solver.keep_given(given.plans + first * m, K * m);
+    PairResult result;
+    result.distance = given.distance[pair], result.status = Status(given.status[pair]);
+    local_minimum[pair] = solver.is_local_minimum(result);
+    solver.lower_bound(graph_profiles[b], template_profiles[k], interrupt, lower_bound[pair]);
+  });
 }
 
 }  // namespace tfgw

@@ -53,6 +53,18 @@ struct SolveOutput {
 bool solve_batch(const PreparedBatch& batch, const SolveOptions& options, const double* start, int threads,
                  Interrupt& interrupt, const SolveOutput& out);
 
+// What is known of each pair after a solve elsewhere: dense plans, like `start`, distances and status.
+struct GivenSolution {
+  const double* plans;
+  const double* distance;
+  const int64_t* status;
+};
+
+// The lower bound of each pair, and whether its plan is a local minimum; both arrays have values for empty graphs
+// already. Returns false if interrupted.
+bool assess_batch(const PreparedBatch& batch, const GivenSolution& given, int threads, Interrupt& interrupt,
+                  double* lower_bound, int32_t* local_minimum);
+
 // Gradients of sum(grad_distance * distance); those with null pointers are not computed.
 struct GradientOutput {
   double* x;                    // (nodes, features)

@@ -225,6 +225,13 @@ Exchange FgwSolver::find_exchange(const SparsePlan& plan, double value) const {
   return best_exchange(*graph_, *tmpl_, alpha_, gradient_, plan, least_gain(value, structure_scale()));
 }
 
+void FgwSolver::keep_given(const double* plan, int64_t stride) {
+  best_plan_.clear();
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < m_; ++k)
+      if (const double mass = plan[i * stride + tmpl_->live[k]]; mass > 0) best_plan_.push(i, k, mass);
+}
+
 bool FgwSolver::is_local_minimum(const PairResult& result) {
   if (result.status != Status::converged) return false;
   if (alpha_ <= 0) return true;

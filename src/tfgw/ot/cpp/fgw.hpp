@@ -59,7 +59,10 @@ class FgwSolver {
   bool solve(const Graph& graph, const Template& tmpl, const LinearCost& linear, const SolveOptions& options,
              const double* start, int64_t start_stride, Interrupt& interrupt, PairResult& result);
 
-  // After `solve`: whether neither the gradient nor an exchange of two entries gives a descent from the kept plan.
+  // After `bind`: keeps a dense coupling of the same layout as `start`, as if it were the result of `solve`.
+  void keep_given(const double* plan, int64_t stride);
+
+  // After `solve` or `keep_given`: whether neither the gradient nor an exchange of two entries gives a descent from the kept plan.
   bool is_local_minimum(const PairResult& result);
 
   // Selects the pair for `lower_bound`; `solve` does the same.

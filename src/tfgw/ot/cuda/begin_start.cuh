@@ -165,7 +165,7 @@ class BeginBlock {
   TFGW_DEVICE void begin(i64 item, int part, int bytes) const {
     const int b = graph_of(item), k = int(item / starts_.items % p_.templates);
     const GraphView graph = graph_view(p_, b);
-    if (graph.n == 0) return;
+    if (graph.n == 0 || is_skipped(p_, b, k)) return;
     const BeginPair<P> pair(p_, graph, b, k);
     char* const global = reinterpret_cast<char*>(p_.scratch + (i64(block_index()) * kBeginWarps + part) * each_);
     const BeginMemory<P> memory(SpillArena(dynamic_shared_memory() + part * bytes, bytes, global), graph.n);

@@ -57,6 +57,12 @@ class TemplateLinks {
   const double* const strengths_;  // of each node's links together
 };
 
+// The anchored starts of a pair, from number `first` on, pin no node. Run by one warp.
+TFGW_DEVICE void pin_nothing(const Starts& starts, i64 pair, int first) {
+  for (int at = first + lane(); at < int(starts.anchored); at += 32)
+    starts.pinned[pair * starts.anchored + at] = {-1, -1};
+}
+
 template <int P>
 class PinChooser {
  public:
@@ -74,7 +80,7 @@ class PinChooser {
       if (lane() == 0) starts_.scale[index_] = walk_scale(pair_.alpha, product.largest_linear);
       count = choose(kinds);
     }
-    for (int at = count + lane(); at < int(starts_.anchored); at += 32) pinned()[at] = {-1, -1};
+    pin_nothing(starts_, index_, count);
   }
 
  private:
@@ -166,7 +172,8 @@ TFGW_DEVICE void pin_starts(const Problem& p, const Starts& starts) {
   for (i64 item = i64(block_index()) * warps + warp; item < p.graphs * p.templates; item += blocks_in_grid() * warps) {
     const int b = p.order[item / p.templates], k = int(item % p.templates);
     const GraphView graph = graph_view(p, b);
-    if (graph.n > 0) PinChooser<P>(p, starts, BeginPair<P>(p, graph, b, k), strengths[warp]).run();
+    if (graph.n > 0 && !is_skipped(p, b, k)) PinChooser<P>(p, starts, BeginPair<P>(p, graph, b, k), strengths[warp]).run();
+    else pin_nothing(starts, started_pair(p, graph, b, k).index, 0);
     sync_warp();
   }
 }

@@ -45,6 +45,9 @@ TFGW_DEVICE GraphView graph_view(const Problem& p, int b) {
   return {n, first, p.symmetric[b] != 0, p.edge_index != nullptr, dense};
 }
 
+// Whether a pair is not solved. It is then treated as if its graph were empty.
+TFGW_DEVICE bool is_skipped(const Problem& p, int b, int k) { return p.skipped && p.skipped[b * p.templates + k]; }
+
 TFGW_DEVICE bool has_structure(const Problem& p) { return p.edge_index || p.dense; }
 
 }  // namespace tfgw

@@ -217,6 +217,7 @@ class SolveBlock {
     Frame f;
     f.b = p_.order[item / items_per_graph()], f.k = item / work_.items_per_pair() % templates_;
     f.graph = graph_view(p_, f.b);
+    if (is_skipped(p_, f.b, f.k)) f.graph.n = 0;
     f.cols = p_.live_count[f.k];
     f.alpha = has_structure(p_) ? p_.alpha[f.k] : 0.0;
     f.structure_scale = f.alpha > 0 && f.graph.n > 0 ? f.alpha * (p_.constant[f.b] + p_.t_constant[f.k]) : 0.0;

@@ -358,7 +358,7 @@ TFGW_DEVICE void start_pairs(const Problem& p) {
     if (item >= p.graphs * p.templates) return;
     const int b = p.order[item / p.templates], k = int(item % p.templates);
     const GraphView graph = graph_view(p, b);
-    if (graph.n > 0) {
+    if (graph.n > 0 && !is_skipped(p, b, k)) {
       const int packed = packed_entries<P>(p, graph, b);
       StartRoom room;
       bool in_shared = false;

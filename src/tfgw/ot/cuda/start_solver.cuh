@@ -52,6 +52,8 @@ class StartSolver : private FgwSolver<Kind> {
       course = {false, false, false, p_.max_iter - before};
       result.iterations = 0;
     }
+    if (starts_.value && Team::thread() == 0)
+      starts_.value[started_.index * starts_.count + now_.start] = result.distance;
     if (starts_.gradient && improves) keep_minimum(result.distance);
     keep_if_best(result);
   }
@@ -163,8 +165,6 @@ class StartSolver : private FgwSolver<Kind> {
       Team::sync();
       slot = now_.decision;
       Team::sync();
-    } else if (Team::thread() == 0) {
-      starts_.value[started_.index * starts_.count + s] = value;
     }
     if (slot < 0) return;
     double* const to = minima_of(p_, starts_, started_, round) + i64(slot) * n_ * P;

@@ -30,6 +30,7 @@ struct Problem {
   const double* template_weights;   // (templates, columns)
   const double* alpha;              // (templates)
   const double* start;              // (nodes, templates, columns): couplings to start from
+  const unsigned char* skipped;     // (graphs, templates): 1 for pairs that are not solved; null if there are none
   i64 dense_size;                   // entries of `dense`
   i64 padded_nodes;                 // whether trailing nodes, labelled `graphs`, may be padding
 
@@ -137,10 +138,11 @@ struct Starts {
   double* cost;        // (items, rows, padded): the cost of each start's first linear problem
   void* arcs;          // (items, rows + pairs · padded): an optimal basis is sought from here
   int* kind;           // (pairs, items)
-  double* value;       // (pairs, count): where each fresh start ended; null if no start depends on it
+  double* value;       // (pairs, count): where each start ended; null if no start depends on it and there is no `spread`
   double* gradient;    // (rounds, rows, kKept, padded): gradients at minima; null likewise
   void* lowest;        // (rounds, pairs): which minima; null likewise
   int* queues;         // (kQueues, kCounters)
+  double* spread;      // (graphs, templates): between the highest and the lowest value of all starts; null if not wanted
 
   // Of anchored starts (pinned.cuh, walks.cuh).
   int* pair_kinds;          // (pairs): the allowed kinds, without those that cannot help

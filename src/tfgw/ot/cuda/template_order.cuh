@@ -195,12 +195,11 @@ class TemplateOrder {
     each_node([&](int a) {
       const u64 key = m_.key[a], code = m_.code[a], loop = tie(a, a);
       int before = 0;
-#pragma unroll 1
-      for (int b = 0; b < a; ++b) {
+      each_other([&](int b) {
         const u64 shared = tie(b, a), other = tie(b, b);
         const bool alike = key + (shared - loop) * code == m_.key[b] + (shared - other) * m_.code[b];
-        before += (loop == other) & (shared == tie(a, b)) & alike;
-      }
+        before += (b < a) & (loop == other) & (shared == tie(a, b)) & alike;
+      });
       m_.twins[a] = before;
     });
     Team::sync();
@@ -210,8 +209,7 @@ class TemplateOrder {
   TFGW_DEVICE void separate_twins() {
     each_node([&](int a) {
       int before = 0;
-#pragma unroll 1
-      for (int b = 0; b < count_; ++b) before += m_.cell[b] == m_.cell[a] && m_.twins[b] < m_.twins[a];
+      each_other([&](int b) { before += (b < count_) & (m_.cell[b] == m_.cell[a]) & (m_.twins[b] < m_.twins[a]); });
       m_.key[a] = u64(before);
     });
     Team::sync();
@@ -219,20 +217,27 @@ class TemplateOrder {
     Team::sync();
   }
 
-  // Keeps the current cells, and selects the first of the smallest cells with several nodes.
+  // Keeps the current cells, and selects the first of the smallest cells with several nodes. The cells are refined, so if
+  // none has more than two nodes, exchanging the two nodes of every such cell is an automorphism: then one branch suffices.
   TFGW_DEVICE void enter(int depth) {
     int* const cells = cells_at(depth);
     int* const orbits = orbits_at(depth);
-    each_node([&](int a) { cells[a] = m_.cell[a], orbits[a] = a; });
     constexpr int kMost = 2 * P * P;
     int found = 0;
+    bool has_large_cell = false;
     each_node([&](int a) {
-      int others = -1;
-#pragma unroll 1
-      for (int b = 0; b < count_; ++b) others += m_.cell[b] == m_.cell[a];
-      const int mine = kMost - (others * P + m_.cell[a]);
+      const int cell = m_.cell[a];
+      int others = -1, least = a;
+      each_other([&](int b) {
+        const bool same = (b < count_) & (m_.cell[b] == cell);
+        others += same, least = same && b < least ? b : least;
+      });
+      const int mine = kMost - (others * P + cell);
       if (others > 0 && mine > found) found = mine;
+      has_large_cell |= others > 1;
+      cells[a] = cell, orbits[a] = least;
     });
+    if (Team::any(has_large_cell)) each_node([&](int a) { orbits[a] = a; });
     found = largest(found);
     if (leads()) target_[depth] = (kMost - found) % P, tried_[depth] = -1;
     Team::sync();

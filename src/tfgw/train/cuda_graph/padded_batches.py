@@ -1,10 +1,13 @@
 """Batches of a fixed size, gathered from a dataset on the GPU, so that a CUDA graph can do it for any graphs."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
+from tfgw.nn import padded_gather
+from tfgw.nn.padded_gather import Gathered, Spans
 from tfgw.nn.padding import Rows
 from tfgw.train.batches import GraphStore
 
@@ -45,8 +48,11 @@ class PaddedStore:
     def __init__(self, store: GraphStore) -> None:
         self.device = store.device
         self.nodes, self.edges = lengths_of(store)
-        self._node_spans, self._edge_spans = (_Spans.of(lengths, store) for lengths in (self.nodes, self.edges))
+        self._node_spans, self._edge_spans = (
+            Spans(lengths.to(self.device), lengths.cumsum(0).to(self.device)) for lengths in (self.nodes, self.edges)
+        )
         self._all = store.batch(torch.arange(len(store)))
+        self._has_links = _are_links(self._all.inputs["edge_index"])
 
     def fits(self, graphs: Tensor, capacity: Capacity) -> bool:
         """Whether a batch of the graphs with these indices fits the capacity."""
@@ -54,24 +60,16 @@ class PaddedStore:
 
     def batch(self, graphs: Tensor, capacity: Capacity) -> PaddedBatch:
         """Return a batch of the graphs with these indices (a tensor on the device), in this order; it must fit."""
-        given, y = self._all.inputs, cast(Tensor, self._all.y)
-        nodes = _sources(self._node_spans, graphs, capacity.nodes)
-        edges = _sources(self._edge_spans, graphs, capacity.edges)
-        is_node = nodes.is_real.unsqueeze(1)
-        x = torch.where(is_node, given["x"].index_select(0, nodes.row), 0)
-        ends = given["edge_index"].index_select(1, edges.row) + nodes.shift.index_select(0, edges.graph)
-        inputs: dict[str, Any] = {
-            "x": x,
-            "edge_index": torch.where(edges.is_real, ends, _path_through_padding(nodes, edges)),
-            "batch": torch.where(nodes.is_real, nodes.graph, len(graphs)),
-            "batch_size": len(graphs),
-        }
-        for key, sources in (("edge_weight", edges), ("node_weights", nodes)):
-            if key in given:
-                inputs[key] = given[key].index_select(0, sources.row)
-        weights = self._all.weights
-        weights = None if weights is None else weights.index_select(0, graphs)
-        return PaddedBatch(inputs, y.index_select(0, graphs), Rows.where(is_node.to(x)), weights)
+        y, weights = cast(Tensor, self._all.y), self._all.weights
+        gather = padded_gather.gather if padded_gather.is_supported(self._all.inputs, graphs) else _gather
+        found = gather(self._all.inputs, self._node_spans, self._edge_spans, graphs, *capacity)
+        links = found.tensors["edge_index"] if self._has_links else None
+        return PaddedBatch(
+            {**found.tensors, "batch_size": len(graphs)},
+            y.index_select(0, graphs),
+            Rows(found.is_node, found.number, links),
+            None if weights is None else weights.index_select(0, graphs),
+        )
 
 
 class _Sources(NamedTuple):
@@ -92,18 +90,32 @@ class _Sources(NamedTuple):
     shift: Tensor
 
 
-class _Spans(NamedTuple):
-    """The rows of each graph in the dataset, on the device."""
+def _gather(
+    dataset: Mapping[str, Tensor],
+    node_spans: Spans,
+    edge_spans: Spans,
+    graphs: Tensor,
+    node_rows: int,
+    edge_rows: int,
+) -> Gathered:
+    """Do the same as :func:`padded_gather.gather` with PyTorch operations."""
+    nodes, edges = _sources(node_spans, graphs, node_rows), _sources(edge_spans, graphs, edge_rows)
+    is_node = nodes.is_real.unsqueeze(1)
+    x = torch.where(is_node, dataset["x"].index_select(0, nodes.row), 0)
+    ends = dataset["edge_index"].index_select(1, edges.row) + nodes.shift.index_select(0, edges.graph)
+    tensors = {
+        "x": x,
+        "edge_index": torch.where(edges.is_real, ends, _path_through_padding(nodes, edges)),
+        "batch": torch.where(nodes.is_real, nodes.graph, len(graphs)),
+    }
+    for key, sources in (("edge_weight", edges), ("node_weights", nodes)):
+        if key in dataset:
+            tensors[key] = dataset[key].index_select(0, sources.row)
+    is_node = is_node.to(x)
+    return Gathered(tensors, is_node, is_node.sum())
 
-    length: Tensor
-    end: Tensor
 
-    @classmethod
-    def of(cls, lengths: Tensor, store: GraphStore) -> "_Spans":
-        return cls(lengths.to(store.device), lengths.cumsum(0).to(store.device))
-
-
-def _sources(spans: _Spans, graphs: Tensor, capacity: int) -> _Sources:
+def _sources(spans: Spans, graphs: Tensor, capacity: int) -> _Sources:
     length, end_in_dataset = (t.index_select(0, graphs) for t in spans)
     end = length.cumsum(0)
     shift = end - end_in_dataset
@@ -112,6 +124,14 @@ def _sources(spans: _Spans, graphs: Tensor, capacity: int) -> _Sources:
     is_real = position < n_real
     graph = torch.searchsorted(end, position, right=True).clamp_max(len(graphs) - 1)
     return _Sources(n_real, is_real, graph, torch.where(is_real, position - shift.index_select(0, graph), 0), shift)
+
+
+def _are_links(edge_index: Tensor) -> bool:
+    """Whether edges are sorted and each has its reverse."""
+    forward, backward = edge_index.unbind(), edge_index.flip(0).unbind()
+    count = int(edge_index.max()) + 1 if edge_index.numel() else 0
+    keys, reversed_keys = (first * count + second for first, second in (forward, backward))
+    return bool((keys.diff() >= 0).all()) and torch.equal(keys, reversed_keys.sort().values)
 
 
 def _path_through_padding(nodes: _Sources, edges: _Sources) -> Tensor:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tfgw.ot.backends.cuda.gpu import Gpu, gpu_at
 from tfgw.ot.backends.cuda.results import Wanted, unpacked
-from tfgw.ot.problem import PLANS, RESULTS, Problem, Solution
+from tfgw.ot.problem import DIAGNOSIS, PLANS, RESULTS, Problem, Solution
 from tfgw.ot.starts import UNIFORM
 
 
@@ -59,6 +59,8 @@ def unsupported_size(
 def forward(problem: Problem, wanted: int) -> Solution | None:
     """Solve all pairs on the current stream, in float64; ``None`` if the input is invalid.
 
+    A diagnosis has only the spreads; :func:`tfgw.ot.backends.cpu.assess` finds the rest.
+
     While a CUDA graph is captured, the validity of the input cannot be checked.
     """
     device = gpu_of(problem.x.device)
@@ -66,12 +68,13 @@ def forward(problem: Problem, wanted: int) -> Solution | None:
         found = device.host.solve(problem, problem.weight_tolerance, Wanted.of(wanted))
     if found is None:
         return None
-    distances, pairs, plans, prepared = found
+    distances, pairs, plans, prepared, spreads = found
     results = None
     if wanted & RESULTS:
         columns = problem.template_weights.shape[1]
         results = unpacked(pairs, plans if wanted & PLANS else None, problem.x.shape[0], columns)
-    return Solution(distances, results, saved=(prepared, pairs, plans))
+    diagnosis = (torch.zeros_like(distances) if spreads is None else spreads,) if wanted & DIAGNOSIS else None
+    return Solution(distances, results, diagnosis, saved=(prepared, pairs, plans))
 
 
 def backward(

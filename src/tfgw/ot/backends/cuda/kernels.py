@@ -10,8 +10,8 @@ import torch
 
 from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.compile import Architecture
-from tfgw.ot.backends.cuda.machine_code import compile_ahead, find, machine_code
-from tfgw.ot.backends.cuda.units import NORM, SIZE_CLASSES, Unit, unit_of, units_of
+from tfgw.ot.backends.cuda.machine_code import compile_ahead, find, machine_code, origin
+from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, Unit, unit_of, units_of
 
 PATIENCE = 2.0
 """Seconds after which a message announces the compilation. Loading existing machine code takes less time."""
@@ -30,15 +30,27 @@ def kernel(device: int, name: str, columns: int) -> int:
 
 
 @cache
-def norm_kernel(device: int, name: str) -> int:
-    """Load a kernel of batch normalisation on a device and return the driver's handle."""
+def layer_kernel(device: int, name: str) -> int:
+    """Load a kernel for the layers of networks on a device and return the driver's handle."""
     with driver.current_context(device):
-        return driver.function(_norm_module(device), name)
+        return driver.function(_layers_module(device), name)
+
+
+def load_layers(device: int) -> None:
+    """Load all kernels for the layers of networks."""
+    torch.empty(1, device=torch.device("cuda", device))  # initialises CUDA
+    for name in LAYERS.kernels:
+        layer_kernel(device, name)
+
+
+def layers_origin(device: int) -> str:
+    """Return the current source of the machine code for the layers of networks; see :func:`machine_code.origin`."""
+    return origin([LAYERS], SIZE_CLASSES[0], architecture_of(device))
 
 
 @cache
-def _norm_module(device: int) -> int:
-    return driver.load_module(find(NORM, SIZE_CLASSES[0], architecture_of(device)))
+def _layers_module(device: int) -> int:
+    return driver.load_module(find(LAYERS, SIZE_CLASSES[0], architecture_of(device)))
 
 
 def load_forward(template_nodes: int, device: int, *, n_starts: int = 1) -> None:

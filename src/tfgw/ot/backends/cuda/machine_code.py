@@ -8,6 +8,7 @@ The units of several starts are separate, because most users never need them.
 import lzma
 import os
 import secrets
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -64,15 +65,8 @@ def find(unit: Unit, columns: int, architecture: Architecture) -> bytes:
     return code or _kept(compile_unit(unit, columns, architecture), cache_file(unit, columns, architecture))
 
 
-def origin(columns: int, architecture: Architecture, *, several: bool = False) -> str:
-    """Return the current source of a size class's machine code: ``"package"``, ``"cache"`` or ``"compiler"``.
-
-    Args:
-        columns: Maximum number of template nodes.
-        architecture: Compute capability of the GPU.
-        several: Whether to look at the units that only several starts need, or at all others.
-    """
-    units = units_of(columns, several=several)
+def origin(units: Sequence[Unit], columns: int, architecture: Architecture) -> str:
+    """Return the current source of the machine code of all units: ``"package"``, ``"cache"`` or ``"compiler"``."""
     if all(shipped(unit, columns, architecture) for unit in units):
         return "package"
     return "cache" if all(_cached(unit, columns, architecture) for unit in units) else "compiler"

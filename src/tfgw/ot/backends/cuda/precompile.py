@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tfgw.ot.backends.cuda.compile import Architecture, compile_unit, compiler_version
 from tfgw.ot.backends.cuda.machine_code import SHIPPED, SHIPPED_VERSION, shipped_name
-from tfgw.ot.backends.cuda.units import NORM, SIZE_CLASSES, Unit, units_of
+from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, Unit, units_of
 
 ARCHITECTURES = (80, 86, 89, 90, 100, 120)
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         p.error(f"needs NVRTC {version}, found {compiler_version()}: pip install 'nvidia-cuda-nvrtc=={version}.*'")
     args.output.mkdir(parents=True, exist_ok=True)
     wanted = [(u, c, Architecture(a)) for a in args.architectures for c in args.classes for u in units_of(c)]
-    wanted += [(NORM, SIZE_CLASSES[0], Architecture(a)) for a in args.architectures]
+    wanted += [(LAYERS, SIZE_CLASSES[0], Architecture(a)) for a in args.architectures]
     started = time.perf_counter()
     with ThreadPoolExecutor() as threads:
         sizes = list(threads.map(lambda one: _write(args.output, *one), wanted))

@@ -8,7 +8,7 @@ from enum import IntEnum
 import torch
 from torch import Tensor
 
-from tfgw.ot.problem import GRADIENTS, PLANS, RESULTS, Results
+from tfgw.ot.problem import DIAGNOSIS, GRADIENTS, PLANS, RESULTS, Results
 
 
 class Wanted(IntEnum):
@@ -21,10 +21,14 @@ class Wanted(IntEnum):
     """Everything in ``PAIRS``, and ``plans``."""
     GRADIENTS = 3
     """The same as ``PLANS``, for the backward pass only: pairs and plans follow the prepared problem in memory."""
+    DIAGNOSIS = 4
+    """The same as ``PLANS``, and the spreads of several starts."""
 
     @classmethod
     def of(cls, wanted: int) -> "Wanted":
         """Return the results to keep for the flags of a backend call."""
+        if wanted & DIAGNOSIS:
+            return cls.DIAGNOSIS
         if wanted & PLANS or (wanted & RESULTS and wanted & GRADIENTS):
             return cls.PLANS
         return cls.PAIRS if wanted & RESULTS else cls.GRADIENTS if wanted & GRADIENTS else cls.DISTANCES

@@ -30,7 +30,7 @@ UNITS = (
     Unit("starts_small", ("tfgw_starts_small",), largest=32, several=True),
     Unit(
         "starts_begin",
-        ("tfgw_starts_begin", "tfgw_starts_pin", "tfgw_starts_walk", "tfgw_starts_product"),
+        ("tfgw_starts_begin", "tfgw_starts_pin", "tfgw_starts_walk", "tfgw_starts_product", "tfgw_starts_spread"),
         largest=128,
         several=True,
     ),
@@ -46,16 +46,16 @@ UNITS = (
     ),
 )
 
-NORM = Unit(
-    "norm",
+LAYERS = Unit(
+    "layers",
     tuple(
         f"tfgw_{kernel}_{precision}"
-        for kernel in ("norm", "norm_backward", "column_sums")
+        for kernel in ("norm", "norm_backward", "linear_gradient", "neighbour_sums", "padded_batch")
         for precision in ("float64", "float32")
     ),
 )
-"""Batch normalisation of padded batches (:mod:`tfgw.nn.norm_kernels`). It has no templates, so it is compiled once, for
-the first size class."""
+"""Padded batches and the layers of networks on them (:mod:`tfgw.nn.layer_kernels`). They have no templates, so this
+unit is compiled once, for the first size class."""
 
 
 def units_of(columns: int, *, several: bool | None = None) -> list[Unit]:

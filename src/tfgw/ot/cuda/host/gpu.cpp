@@ -25,6 +25,7 @@ constexpr KernelKind kKinds[kKernels] = {
     {"tfgw_starts_begin", kBeginThreads},
     {"tfgw_starts", kSolveThreads},
     {"tfgw_starts_small", kSolveThreads},
+    {"tfgw_starts_spread", kBeginThreads},
     {"tfgw_backward_nodes", kNodeThreads},
     {"tfgw_backward_edges", kEdgeThreads},
     {"tfgw_backward_templates", kTemplateThreads},
@@ -130,7 +131,8 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   // Without structure, the problem is linear, and its only minimum needs no other start.
   const bool structured = d.given.has(kEdgeIndex) || d.given.has(kStructure);
   const StartCounts counts(structured ? fields.as<i64>(kNumStarts) : 1,
-                           structured ? fields.as<i64>(kStartKinds) : i64(kUniform), p.start != nullptr);
+                           structured ? fields.as<i64>(kStartKinds) : i64(kUniform), p.start != nullptr,
+                           wanted == kDiagnosis);
   const SolveShape shape = solve_shape(p, properties_.shared, properties_.processors, counts);
   const i64 count = p.graphs * p.templates;
   Launches launches{shape, counts, {}, count, kSmallBlocks * properties_.processors, properties_.processors};
@@ -146,7 +148,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   const i64 working = 8 * (beginning + p.scratch_size) + of_starts, of_pairs = 8 * kPairWords * count;
   // Each allocation takes as long as a launch, so memory that is internal or only read by the backward pass is one
   // allocation.
-  const bool apart = wanted == kPairs || wanted == kPlans;
+  const bool plans_apart = wanted == kPlans || wanted == kDiagnosis, apart = wanted == kPairs || plans_apart;
   const i64 words = plan_words(p);
   const i64 behind = wanted == kDistances ? working + of_pairs : wanted == kGradients ? of_pairs + 8 * words : 0;
   place(d, torch_.bytes(d.prepared_size + behind, d.device));
@@ -163,12 +165,15 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   // Allocate the results while those kernels run.
   const nb::object distance = torch_.doubles(d.device, p.graphs, p.templates);
   const nb::object pairs = apart ? torch_.doubles(d.device, kPairWords, p.graphs, p.templates) : nb::none();
-  const nb::object plans = wanted == kPlans ? torch_.doubles(d.device, words) : nb::none();
+  const nb::object plans = plans_apart ? torch_.doubles(d.device, words) : nb::none();
+  const bool has_spreads = counts.several() && counts.spreads;
+  const nb::object spreads = has_spreads ? torch_.doubles(d.device, p.graphs, p.templates) : nb::none();
   const nb::object scratch = wanted == kDistances ? nb::none() : torch_.bytes(working, d.device);
   point(p.distance, torch_.address(distance));
   point(p.initial_state, wanted == kDistances ? d.prepared_end : torch_.address(scratch));
   const i64 starts_at = reinterpret_cast<i64>(p.initial_state + beginning);
   launches.placed = place_starts(p, counts, starts_at);
+  point(launches.placed.starts.spread, torch_.address(spreads));
   point(p.scratch, starts_at + of_starts);
   const i64 pairs_at = apart ? torch_.address(pairs) : d.prepared_end + (wanted == kDistances ? working : 0);
   place_results(p, pairs_at, wanted == kGradients ? pairs_at + of_pairs : torch_.address(plans));
@@ -180,7 +185,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
     valid = !check || check->passed();
   }
   if (!valid) return nb::none();
-  return nb::make_tuple(distance, pairs, plans, wanted == kDistances ? nb::none() : d.prepared);
+  return nb::make_tuple(distance, pairs, plans, wanted == kDistances ? nb::none() : d.prepared, spreads);
 }
 
 void Gpu::launch_solve(const Problem& p, const Launches& to, Handle stream) {
@@ -226,6 +231,8 @@ void Gpu::launch_starts(const Problem& p, const Launches& to, Handle stream) {
     launch(kStarts, p.padded, to.blocks(starts.items), p.shared_size + more, stream, queued, starts);
     if (p.for_small >= 0) launch(kStartsSmall, p.padded, to.small_blocks, p.small_shared + more, stream, small, starts);
   }
+  if (starts.spread)
+    launch(kStartsSpread, p.padded, std::min(ceil_div(to.pairs, kBeginThreads), begin_blocks), 0, stream, p, starts);
 }
 
 nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs,
@@ -325,6 +332,7 @@ Described Gpu::describe(const Fields& fields) const {
   point_to(p.template_weights, kTemplateWeights);
   point_to(p.alpha, kAlpha);
   point_to(p.start, kInitialPlans);
+  point(p.skipped, torch_.address(fields[kSkipped]));
 
   d.prepared_size = place_prepared(p, 0);
   if (d.places.is_none()) return d;

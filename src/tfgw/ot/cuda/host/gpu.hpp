@@ -16,7 +16,7 @@ namespace tfgw::gpu {
 
 enum Kernel {
   kIndex, kPrepare, kStart, kStartMany, kSolve, kSolveSmall, kStartsProduct, kStartsPin, kStartsWalk, kStartsBegin, kStarts,
-  kStartsSmall, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold, kKernels
+  kStartsSmall, kStartsSpread, kBackwardNodes, kBackwardEdges, kBackwardTemplates, kFold, kKernels
 };
 
 struct Properties {
@@ -48,7 +48,7 @@ struct Described {
 };
 
 // The requested results of a solve, as in results.py.
-enum Wanted { kDistances, kPairs, kPlans, kGradients };
+enum Wanted { kDistances, kPairs, kPlans, kGradients, kDiagnosis };
 
 class Gpu {
  public:
@@ -61,8 +61,8 @@ class Gpu {
   std::optional<std::string> unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start,
                                                 i64 starts, i64 kinds) const;
 
-  // Solves all pairs. Returns the distances and, as requested, pairs and plans (results.py) with the prepared memory;
-  // None if the input is invalid. While a CUDA graph is captured, validity cannot be checked.
+  // Solves all pairs. Returns the distances and, as requested, pairs and plans (results.py) with the prepared memory, and
+  // spreads; None if the input is invalid. While a CUDA graph is captured, validity cannot be checked.
   nb::object solve(nb::tuple given, double weight_tolerance, Wanted wanted);
 
   // Gradients of the differentiable inputs that need one, from the gradient of the distances. `solved` holds pairs and

@@ -96,8 +96,8 @@ i64 beginning_size(i64 graphs, i64 nodes, i64 templates, i64 padded, bool start)
   return (start ? 4 : 2) * rows * padded + 2 * (rows + pairs * padded) + 2 * pairs;
 }
 
-StartCounts::StartCounts(i64 count, i64 kinds, bool given)
-    : count(count), kinds(kinds), fresh(0), rounds(0), waves(0), given_and_product(false) {
+StartCounts::StartCounts(i64 count, i64 kinds, bool given, bool spreads)
+    : count(count), kinds(kinds), fresh(0), rounds(0), waves(0), given_and_product(false), spreads(spreads) {
   if (count == 1 && (given || (kinds & kUniform))) return;
   const bool repeats = kinds & (kUniform | kAnchored);
   if (!(kinds & kPerturbed)) fresh = count;
@@ -123,8 +123,8 @@ PlacedStarts place_starts(const Problem& p, const StartCounts& starts, i64 addre
   arena.take(arcs, most * (rows + pairs * p.padded));
   s.arcs = arcs;
   arena.take(s.kind, most * pairs);
+  if (starts.rounds || starts.spreads) arena.take(s.value, pairs * starts.count);
   if (starts.rounds) {
-    arena.take(s.value, pairs * starts.count);
     arena.take(s.gradient, starts.rounds * rows * kKept * p.padded);
     LowestValues* lowest;
     arena.take(lowest, starts.rounds * pairs);

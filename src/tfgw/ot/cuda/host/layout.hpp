@@ -24,7 +24,7 @@ i64 workspace_size(i64 rows, i64 padded, bool several = false);
 // The starts of a pair, as the queue of the kernel `starts` counts them.
 struct StartCounts {
   // For `count` starts of these kinds, the first of which is at a given plan or not.
-  StartCounts(i64 count, i64 kinds, bool given);
+  StartCounts(i64 count, i64 kinds, bool given, bool spreads = false);
 
   bool several() const { return fresh > 0; }
 
@@ -32,6 +32,7 @@ struct StartCounts {
   i64 fresh, rounds;     // as in Starts; 0 if `solve` knows the only start
   i64 waves;             // of dependent starts
   bool given_and_product;  // whether there are starts at given plans and at hh̄ᵀ
+  bool spreads;            // whether to find how far the values of all starts are apart
 };
 
 // How the blocks of a solve share a multiprocessor.

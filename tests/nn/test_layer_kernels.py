@@ -1,36 +1,21 @@
-"""The kernels of batch normalisation, here on a CPU: compiled by g++, each thread a fibre."""
+"""The kernels of the layers of networks, here on a CPU: compiled by g++, each thread a fibre."""
 
 import ctypes
-import shutil
-import subprocess
-import tempfile
-from functools import cache
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.ot.cuda import emulation
-from tfgw.nn import norm_kernels
+from tests.nn.emulated_layers import kernels, launch_emulated
+from tests.ot.cuda.emulation import COMPILER
+from tfgw.nn import layer_kernels, padded_gather
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.encoders import GINLayer
+from tfgw.nn.layer_kernels import FusedNorm, Norm, Running, linear_gradients
 from tfgw.nn.linear import Linear
-from tfgw.nn.norm_kernels import CHANNELS, THREADS, FusedNorm, Norm, Running
 from tfgw.nn.padding import Rows, use_padding
-from tfgw.ot.backends.cuda.compile import SOURCES
 
-COMPILER = shutil.which("g++")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
-
-
-@cache
-def kernels() -> ctypes.CDLL:
-    assert COMPILER is not None
-    file = Path(tempfile.mkdtemp(prefix="tfgw-emulation-")) / "norm.so"
-    folders = [f"-I{folder}" for folder in (SOURCES, emulation.HERE)]
-    command = [COMPILER, "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", *folders]
-    subprocess.run([*command, "-o", file, Path(__file__).with_name("emulated_norm.cpp")], check=True)
-    return ctypes.CDLL(str(file))
 
 
 @pytest.fixture
@@ -38,12 +23,12 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Runs the kernels where they would be launched; the names of those that ran."""
     names: list[str] = []
 
-    def launch(name: str, blocks: int, norm: Norm, device: torch.device) -> None:
+    def launch(name: str, blocks: int, threads: int, argument: ctypes.Structure, device: torch.device) -> None:
         names.append(name)
-        getattr(kernels(), f"launch_{name}")(blocks, ctypes.byref(norm))
+        launch_emulated(name, blocks, threads, argument, device)
 
-    monkeypatch.setattr(norm_kernels, "launch", launch)
-    monkeypatch.setattr(norm_kernels, "is_supported", lambda x: True)
+    monkeypatch.setattr(layer_kernels, "launch", launch)
+    monkeypatch.setattr(layer_kernels, "is_supported", lambda x: True)
     return names
 
 
@@ -59,9 +44,17 @@ def random_norm(channels: int, dtype: torch.dtype = torch.float64) -> BatchNorm:
 
 
 def test_python_and_the_kernels_agree_on_sizes() -> None:
-    assert kernels().norm_threads() == THREADS
-    assert kernels().norm_channels() == CHANNELS
+    assert kernels().norm_threads() == layer_kernels.NORM_THREADS
+    assert kernels().norm_channels() == layer_kernels.NORM_CHANNELS
     assert kernels().norm_bytes() == ctypes.sizeof(Norm)
+    assert kernels().linear_threads() == layer_kernels.LINEAR_THREADS
+    assert kernels().linear_tile() == layer_kernels.LINEAR_TILE
+    assert kernels().linear_bytes() == ctypes.sizeof(layer_kernels.Linear)
+    assert kernels().padded_threads() == padded_gather.THREADS
+    assert kernels().padded_graphs() == padded_gather.MAX_GRAPHS
+    assert kernels().padded_bytes() == ctypes.sizeof(padded_gather.Padded)
+    assert kernels().neighbour_threads() == layer_kernels.NEIGHBOUR_THREADS
+    assert kernels().neighbour_bytes() == ctypes.sizeof(layer_kernels.Neighbours)
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -154,7 +147,7 @@ def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: 
     with use_padding(rows_of(9, 2)):
         found = modules(x)
         assert launched == ["tfgw_norm_float64"] * 2
-        monkeypatch.setattr(norm_kernels, "is_supported", lambda x: False)
+        monkeypatch.setattr(layer_kernels, "is_supported", lambda x: False)
         expected = modules(x)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(modules(x[:9]), expected[:9])
@@ -162,12 +155,36 @@ def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: 
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-6)])
-def test_sums_of_columns(launched: list[str], dtype: torch.dtype, tolerance: float) -> None:
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), [(531, 17, 9), (300, 8, 5), (7, 3, 21), (1, 1, 1)])
+def test_gradients_of_a_linear_layer(
+    launched: list[str], dtype: torch.dtype, tolerance: float, rows: int, inputs: int, outputs: int
+) -> None:
+    """More and fewer rows than threads; sizes that fill tiles and that do not."""
     torch.manual_seed(5)
-    wide = torch.randn(301, 13).to(dtype)
-    for x in (wide, wide[:, 2:7], wide.T[:11], wide[:1]):
-        torch.testing.assert_close(norm_kernels.column_sums(x), x.sum(0), rtol=tolerance, atol=10 * tolerance)
-    assert launched == [f"tfgw_column_sums_{str(dtype).removeprefix('torch.')}"] * 4
+    x, grad = torch.randn(rows, inputs).to(dtype), torch.randn(rows, outputs).to(dtype)
+    weight, bias = linear_gradients(x, grad)
+    torch.testing.assert_close(weight, grad.T @ x, rtol=tolerance, atol=30 * tolerance)
+    torch.testing.assert_close(bias, grad.sum(0), rtol=tolerance, atol=30 * tolerance)
+    assert launched == [f"tfgw_linear_gradient_{str(dtype).removeprefix('torch.')}"]
+
+
+def test_gradients_of_parts_of_wider_matrices(launched: list[str]) -> None:
+    torch.manual_seed(7)
+    wide, grad = torch.randn(40, 30).double(), torch.randn(40, 6).double()
+    for x in (wide[:, 2:13], wide.T.contiguous().T[:, 2:13]):
+        for up in (grad[:, 1:5], grad.T.contiguous().T[:, 1:5]):
+            found = linear_gradients(x, up)
+            torch.testing.assert_close(found[0], up.T @ x)
+            torch.testing.assert_close(found[1], up.sum(0))
+
+
+def test_layers_with_many_weights_use_a_matrix_product(launched: list[str]) -> None:
+    x, grad = torch.ones(3, 300), torch.ones(3, 257)
+    weight, bias = linear_gradients(x, grad)
+    assert weight.shape == (257, 300)
+    assert (weight == 3).all()
+    assert (bias == 3).all()
+    assert not launched
 
 
 def test_a_linear_layer_of_a_padded_batch(launched: list[str]) -> None:
@@ -190,7 +207,7 @@ def test_a_linear_layer_of_a_padded_batch(launched: list[str]) -> None:
     assert torch.equal(found[0], expected[0])
     assert len(found) == 4
     torch.testing.assert_close(found, expected)
-    assert launched == ["tfgw_column_sums_float64"] * 2
+    assert launched == ["tfgw_linear_gradient_float64"] * 2
 
 
 @pytest.mark.parametrize("change", [{"training": False}, {"momentum": None}, {"affine": False}])
@@ -200,3 +217,50 @@ def test_other_norms_have_no_kernel(launched: list[str], change: dict[str, objec
     vars(norm).update(change)
     assert not norm.has_kernel(torch.zeros(2, 3))
     assert not BatchNorm(3).double().has_kernel(torch.zeros(2, 3))
+
+
+def undirected(nodes: int, edges: int) -> Tensor:
+    """Random edges in both directions, sorted; some of them twice."""
+    ends = torch.randint(nodes, (2, edges))
+    both = torch.cat([ends, ends.flip(0)], dim=1)
+    return both[:, (both[0] * nodes + both[1]).argsort()]
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-5)])
+@pytest.mark.parametrize(("nodes", "edges", "channels"), [(211, 1030, 33), (5, 40, 3), (9, 0, 2), (70, 35, 1)])
+def test_sums_over_neighbours(
+    launched: list[str], dtype: torch.dtype, tolerance: float, nodes: int, edges: int, channels: int
+) -> None:
+    """Many neighbours, none at all, and nodes without neighbours at the end."""
+    torch.manual_seed(8)
+    edge_index, wide = undirected(nodes, edges), torch.randn(nodes + 4, channels + 2).to(dtype)
+    x = wide[:, 1:-1].detach().requires_grad_()
+    found = layer_kernels.NeighbourSums.apply(x, edge_index, 2.0)
+    expected = (2 * x.double()).index_add(0, edge_index[1], x.double()[edge_index[0]])
+    torch.testing.assert_close(found.double(), expected, rtol=tolerance, atol=30 * tolerance)
+    up = torch.randn(nodes + 4, channels).to(dtype)
+    gradients = (torch.autograd.grad(out, x, up.to(out))[0].double() for out in (found, expected))
+    torch.testing.assert_close(*gradients, rtol=tolerance, atol=30 * tolerance)
+    assert launched == [f"tfgw_neighbour_sums_{str(dtype).removeprefix('torch.')}"] * 2
+
+
+def test_gradients_of_sums_over_neighbours(launched: list[str]) -> None:
+    torch.manual_seed(9)
+    edge_index, x = undirected(6, 7), torch.randn(6, 3).double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: layer_kernels.NeighbourSums.apply(x, edge_index, 1.0), x)
+
+
+@pytest.mark.parametrize("self_loops", [False, True])
+def test_gin_layers_use_the_links_of_a_padded_batch(launched: list[str], self_loops: bool) -> None:
+    torch.manual_seed(10)
+    layer = GINLayer(nn.Linear(3, 5), self_loops=self_loops).double()
+    edge_index, x = undirected(7, 11), torch.randn(9, 3).double()
+    expected = layer(x, edge_index)
+    with use_padding(rows_of(7, 2)._replace(links=edge_index)):
+        assert not launched
+        torch.testing.assert_close(layer(x, edge_index), expected)
+        assert launched == ["tfgw_neighbour_sums_float64"]
+        torch.testing.assert_close(layer(x, edge_index.clone()), expected)  # perhaps other edges
+    with use_padding(rows_of(7, 2)):
+        layer(x, edge_index)
+    assert len(launched) == 1

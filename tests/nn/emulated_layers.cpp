@@ -1,0 +1,30 @@
+// The kernels of layers as functions: launch_NAME(blocks, struct).
+#include "layers.cu"
+
+#define TFGW_LAUNCH(NAME, STRUCT)                                                                        \
+  extern "C" void launch_##NAME(int blocks, int threads, const STRUCT* argument) {                      \
+    for (int b = 0; b < blocks; ++b) Block::current().run(b, blocks, threads, [&] { NAME(*argument); }); \
+  }
+
+TFGW_LAUNCH(tfgw_norm_float64, Norm<double>)
+TFGW_LAUNCH(tfgw_norm_float32, Norm<float>)
+TFGW_LAUNCH(tfgw_norm_backward_float64, Norm<double>)
+TFGW_LAUNCH(tfgw_norm_backward_float32, Norm<float>)
+TFGW_LAUNCH(tfgw_linear_gradient_float64, Linear<double>)
+TFGW_LAUNCH(tfgw_linear_gradient_float32, Linear<float>)
+TFGW_LAUNCH(tfgw_neighbour_sums_float64, Neighbours<double>)
+TFGW_LAUNCH(tfgw_neighbour_sums_float32, Neighbours<float>)
+TFGW_LAUNCH(tfgw_padded_batch_float64, Padded<double>)
+TFGW_LAUNCH(tfgw_padded_batch_float32, Padded<float>)
+
+extern "C" int norm_threads() { return kNormThreads; }
+extern "C" int norm_channels() { return kNormChannels; }
+extern "C" int norm_bytes() { return sizeof(Norm<double>); }
+extern "C" int linear_threads() { return kLinearThreads; }
+extern "C" int linear_tile() { return kLinearTile; }
+extern "C" int linear_bytes() { return sizeof(Linear<double>); }
+extern "C" int neighbour_threads() { return kNeighbourThreads; }
+extern "C" int neighbour_bytes() { return sizeof(Neighbours<double>); }
+extern "C" int padded_threads() { return kPaddedThreads; }
+extern "C" int padded_graphs() { return kMostGraphs; }
+extern "C" int padded_bytes() { return sizeof(Padded<double>); }
