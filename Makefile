@@ -48,17 +48,19 @@ $(VENV)/.developer: $(VENV)/.installed
 	touch $@
 
 # Create the pages and figures of docs/results from the records in results/ (needs TFGW_DATA).
-RUN_ON := --dataset MUTAG --dataset PTC_MR --dataset ENZYMES --dataset IMDB-BINARY
-FIGURES := fig-4cycles fig-alpha fig-gin-layers fig-layers fig-lda fig-pca fig-samples fig-skip-circles fig-templates fig-violins
+FIGURES := fig-4cycles fig-alpha fig-benchmark fig-gin-layers fig-layers fig-lda fig-pca fig-samples fig-skip-circles \
+	fig-templates fig-violins
+RANKED := tfgw-kernel tfgw gin wl wwl forest
 results: $(VENV)/.developer
 	$(BIN)/tfgw paper pack
-	for t in table1 table3 table5 check-epochs; do $(BIN)/tfgw paper show $$t --markdown > docs/results/$$t.md; done
+	for t in table1 table3 table5 check-epochs recipe; do $(BIN)/tfgw paper show $$t --markdown > docs/results/$$t.md; done
 	$(BIN)/tfgw paper show table1 --preset full --done --markdown > docs/results/table1-full.md
-	$(BIN)/tfgw paper show table2 $(RUN_ON) --done --markdown > docs/results/table2-fair.md
+	$(BIN)/tfgw paper show table2 --markdown > docs/results/table2-fair.md
 	$(BIN)/tfgw paper show table2 --preset full --done --markdown > docs/results/table2-full.md
-	$(BIN)/tfgw paper show table2 $(RUN_ON) --done --protocol paper --markdown > docs/results/table2-paper.md
-	$(BIN)/tfgw paper show table4 --dataset MUTAG --dataset PTC_MR --markdown > docs/results/table4.md
+	$(BIN)/tfgw paper show table2 --done --protocol paper --markdown > docs/results/table2-paper.md
+	$(BIN)/tfgw paper show table4 --done --markdown > docs/results/table4.md
 	for f in $(FIGURES); do $(BIN)/tfgw paper plot $$f --output docs/results/$$f.png || true; done
+	$(BIN)/tfgw paper compare recipe $(RANKED) --output docs/results/ranks.png --markdown > docs/results/comparison.md
 
 # Build the documentation site in build/docs. Runs the examples, checks internal links, and treats warnings as errors.
 docs: $(VENV)/.documentation

@@ -172,6 +172,10 @@ def test_the_command_compares(
     assert "+20.0" in text
     assert "It     1.00" in text
     assert "critical difference" in figure.read_text()
+    assert main(["paper", "compare", str(path), "it", "other", *options, "--markdown"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "| It | 1.00 |" in lines
+    assert not any("Protocol `train-all`" in line for line in lines)
     assert main(["paper", "compare", str(path), "it", "nobody", *options]) == 1
     assert "model 'nobody': not in this experiment" in capsys.readouterr().err
     empty = [*options[:3], str(tmp_path / "nowhere")]

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tfgw.cli import main
 from tfgw.paper.cells import Cell
 from tfgw.paper.experiment import load_experiment, names
-from tfgw.paper.figures import alpha, by_templates, layers
+from tfgw.paper.figures import alpha, benchmark, by_templates, layers
 from tfgw.paper.plan import plan
 from tfgw.paper.records import Records
 from tfgw.paper.series import Options, Series
@@ -46,7 +47,7 @@ def invented(folder: Path, name: str) -> tuple[list[Series], Records]:
     for one in series:
         for cell in one.first_cells():
             result: dict[str, Any] = {"test_accuracy": accuracy(cell), "alpha": 0.3 + 0.1 * cell.fold}
-            result |= {"validation_accuracy": None, "train_accuracy": 1.0}
+            result |= {"validation_accuracy": None, "train_accuracy": 1.0, "train_graphs": 9, "test_graphs": 1}
             if cell.collect:
                 result["embedding"] = embedding(cell.configuration["num_templates"])
             records.put({"cell": cell.as_dict(), "status": "done", "result": result, "run": RUN})
@@ -90,6 +91,31 @@ def test_accuracy_by_layers(tmp_path: Path) -> None:
     means = [line.get_ydata()[0] for line in axis.lines if line.get_marker() == "D"]
     expected = [100 * (0.4 + 0.01 * (K + L) + 0.02 * 0.5) for L in range(5) for K in (4, 8, 12, 16)]
     np.testing.assert_allclose(means, expected)
+
+
+def test_rows_of_the_benchmark_beside_the_paper(tmp_path: Path) -> None:
+    """Means over two folds with their corrected intervals; what has not run leaves a gap."""
+    experiment = load_experiment("fig-benchmark")
+    series, records = plan(experiment, SMOKE), Records(tmp_path)
+    known = {("MUTAG", "tfgw-adj"): (0.7, 0.8), ("MUTAG", "wwl"): (0.6, 0.9), ("NCI1", "tfgw-adj"): (0.5, 0.54)}
+    for one in series:
+        accuracies = known.get((one.dataset, one.row.model), ())
+        for cell, test in zip(one.first_cells(), accuracies, strict=False):
+            result = {"test_accuracy": test, "validation_accuracy": None, "train_accuracy": 1.0}
+            result |= {"train_graphs": 80, "test_graphs": 20}
+            records.put({"cell": cell.as_dict(), "status": "done", "result": result, "run": RUN})
+    (axis,) = benchmark.draw(experiment, series, records, None).axes
+    points = {found.get_label(): found.get_offsets().tolist() for found in axis.collections}
+    assert list(points) == ["the paper's TFGW ADJ", "TFGW ADJ", "WWL kernel"]
+    paper = experiment.rows[0].paper
+    assert [round(y, 6) for _, y in points["the paper's TFGW ADJ"]] == [paper[name][0] for name in experiment.datasets]
+    assert [[round(x), round(y, 6)] for x, y in points["TFGW ADJ"]] == [[0, 75.0], [4, 52.0]]
+    assert [[round(x), round(y, 6)] for x, y in points["WWL kernel"]] == [[0, 75.0]]
+    order = [points[label][0][0] for label in points]
+    assert order == sorted(order)
+    bars = [line.get_ydata() for line in axis.lines if len(set(line.get_xdata())) == 1 and max(line.get_ydata()) > 1]
+    half = stats.t.ppf(0.975, 1) * np.std([50.0, 54.0], ddof=1) * np.sqrt(1 / 2 + 20 / 80)
+    np.testing.assert_allclose(bars[1], [52 - half, 52 + half])
 
 
 def test_every_alpha_is_counted(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_what_protocols_do() -> None:
         "timing": ["runs_alone"],
         "train-all": ["takes_splits", "preprocesses", "depends_on_epochs"],
     }
+    assert [name for name, one in PROTOCOLS.items() if not one.shares_graphs] == ["synthetic"]
 
 
 def test_a_sweep_shares_the_selection_of_fair(tmp_path: Path) -> None:

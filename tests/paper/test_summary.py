@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.paper.small import CYCLES, GRID, experiment
 from tfgw.paper.plan import plan
@@ -77,6 +78,21 @@ def test_a_single_fold_has_no_deviation(tmp_path: Path) -> None:
         put(records, cell, 0.25, validation_accuracy=0.5, train_accuracy=0.75)
     found = summarise(series, records)
     assert (found.test, found.deviation, found.units, found.gpu) == (0.25, None, 1, "no")
+
+
+def test_confidence_intervals(tmp_path: Path) -> None:
+    """Test folds share training graphs, which widens the interval; generated datasets do not."""
+    accuracies = (0.5, 0.6, 0.9)
+    for protocol, presets, share in (("fair", "folds = 3", 10 / 30), ("synthetic", "seeds = 3", 0.0)):
+        folder = tmp_path / protocol
+        folder.mkdir()
+        series, records = series_of(folder, CYCLES, protocol=protocol, presets=presets)
+        for cell in series.first_cells():
+            sizes = {"train_graphs": 30, "test_graphs": 10}
+            test = accuracies[cell.fold + cell.split_seed]
+            put(records, cell, test, validation_accuracy=None, train_accuracy=1.0, **sizes)
+        half = stats.t.ppf(0.975, 2) * np.std(accuracies, ddof=1) * np.sqrt(1 / 3 + share)
+        assert summarise(series, records).interval == pytest.approx((2 / 3 - half, 2 / 3 + half))
 
 
 PUBLISHED = "paper = {{ '{folder}/shapes' = [65.0, 3.0] }}\n"

@@ -25,7 +25,7 @@ from tfgw.paper.runner import Again, Forecast, Outcome, forecast, run
 from tfgw.paper.series import Options, Series
 from tfgw.paper.statistics_table import statistics_data, statistics_rows
 from tfgw.paper.summary import summarise
-from tfgw.paper.tables import caption, markdown, own_folds, table_data, table_rows
+from tfgw.paper.tables import caption, markdown, other_protocols, own_folds, table_data, table_rows
 from tfgw.paper.time_estimates import format_duration
 from tfgw.paper.trust import check_trusted
 
@@ -127,7 +127,9 @@ def compare_(args: argparse.Namespace) -> Answer:
         "differences": [difference._asdict() for difference in found],
         "ranking": None if ranks is None else ranks._asdict(),
     }
-    return Answer(data, comparison_text(experiment, protocol, found, ranks))
+    remarks = other_protocols(protocol, [one for one in series if one.row.model in models])
+    text = comparison_text(experiment, protocol, found, ranks, remarks, as_markdown=args.markdown)
+    return Answer(data, text)
 
 
 def plot_(args: argparse.Namespace) -> Answer:

@@ -103,6 +103,7 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     _selection(parser, by_model=False)
     text = "models to compare; the first is compared with each of the others (default: all that have records)"
     parser.add_argument("models", nargs="*", metavar="MODEL", help=text)
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
     text = "plot a critical-difference diagram to this .png, .svg or .pdf file"
     parser.add_argument("--output", type=Path, metavar="FILE", help=text)
 

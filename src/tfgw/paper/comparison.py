@@ -65,7 +65,8 @@ class Ranking(NamedTuple):
 
 def differences(series: Sequence[Series], records: Records, *, model: str, others: Sequence[str]) -> list[Difference]:
     """Compare ``model`` with each of ``others`` on every dataset with at least two common results."""
-    groups = {(one.dataset, one.row.model): unit_groups(one, records) for one in series if one.has_cells}
+    known = {(one.dataset, one.row.model): one for one in series if one.has_cells}
+    groups = {key: unit_groups(one, records) for key, one in known.items()}
     found = []
     for dataset in dict.fromkeys(one.dataset for one in series):
         for other in others:
@@ -74,7 +75,7 @@ def differences(series: Sequence[Series], records: Records, *, model: str, other
             if len(common) < 2:
                 continue
             values = [_accuracy(ours[unit]) - _accuracy(theirs[unit]) for unit in common]
-            share = float(np.mean([_test_share(ours[unit]) for unit in common]))
+            share = test_share(known[dataset, model], [ours[unit] for unit in common])
             mean, half, p = corrected_t_test(values, test_share=share)
             found.append(Difference(dataset, model, other, len(common), mean, mean - half, mean + half, p, p))
     adjusted = holm([difference.p for difference in found])
@@ -104,6 +105,18 @@ def ranking(series: Sequence[Series], records: Records, models: Sequence[str]) -
         p=float(stats.friedmanchisquare(*accuracies.T).pvalue) if enough else None,
         critical_difference=critical_difference(len(models), len(datasets)),
     )
+
+
+def confidence_interval(series: Series, groups: Sequence[Sequence[Record]]) -> tuple[float, float] | None:
+    """Return the 95 % confidence interval of the mean test accuracy.
+
+    ``None`` for fewer than two units, or if their records do not contain the numbers of graphs.
+    """
+    if len(groups) < 2 or not all("train_graphs" in group[0]["result"] for group in groups):
+        return None
+    accuracies = [_accuracy(group) for group in groups]
+    mean, half, _ = corrected_t_test(accuracies, test_share=test_share(series, groups))
+    return mean - half, mean + half
 
 
 def unit_groups(series: Series, records: Records) -> dict[Hashable, list[Record]]:
@@ -182,6 +195,9 @@ def _accuracy(group: Iterable[Record]) -> float:
     return float(np.mean([record["result"]["test_accuracy"] for record in group]))
 
 
-def _test_share(group: Sequence[Record]) -> float:
-    result = group[0]["result"]
-    return result["test_graphs"] / result["train_graphs"]
+def test_share(series: Series, groups: Iterable[Sequence[Record]]) -> float:
+    """Return the number of test graphs divided by that of training graphs; 0 if units share no training graphs."""
+    if not series.protocol.shares_graphs:
+        return 0.0
+    results = [group[0]["result"] for group in groups]
+    return float(np.mean([result["test_graphs"] / result["train_graphs"] for result in results]))

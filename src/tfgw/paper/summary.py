@@ -8,6 +8,7 @@ import numpy as np
 
 from tfgw.paper.calibration import calibration_error
 from tfgw.paper.changes import changes_since
+from tfgw.paper.comparison import confidence_interval
 from tfgw.paper.machine import UNCOMMITTED
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.series import Series, finished
@@ -22,6 +23,8 @@ class Summary(NamedTuple):
     Attributes:
         test: Mean test accuracy.
         deviation: Sample standard deviation of the test accuracy over the units of ``over``.
+        interval: 95 % confidence interval of ``test``, corrected for training graphs that units share; ``None`` for
+            fewer than two units, or if their records have no numbers of graphs.
         fold_deviation: For the protocol ``paper``, deviation over the folds of one hold-out, averaged over hold-outs.
         validation: Mean validation accuracy of the selected checkpoint. It was used for selection and is not a result.
         train: Mean training accuracy.
@@ -49,6 +52,7 @@ class Summary(NamedTuple):
 
     test: float | None
     deviation: float | None
+    interval: tuple[float, float] | None
     fold_deviation: float | None
     validation: float | None
     train: float | None
@@ -85,6 +89,7 @@ def summarise(series: Series, records: Records) -> Summary:
     return Summary(
         test=_mean([test.mean() for test in tests]),
         deviation=_deviation([test.mean() for test in tests]),
+        interval=confidence_interval(series, groups),
         fold_deviation=_mean([test.std(ddof=1) for test in tests if len(test) > 1])
         if series.protocol.repeats_the_paper
         else None,

@@ -36,7 +36,7 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
     """Return the lines of the caption."""
     found = [summary for _, summary in summaries]
     lines = [f"{experiment.title}.", _progress(protocol, options, summaries), *protocol.caption]
-    lines += _other_protocols(protocol, [series for series, _ in summaries])
+    lines += other_protocols(protocol, [series for series, _ in summaries])
     lines += protocol.remarks([series for series, _ in summaries])
     if protocol.depends_on_epochs and (longer := _longer_training(experiment, summaries, options.preset)):
         lines.append(f"Trained for fewer `epochs` than the paper's {' or '.join(map(str, longer))}.")
@@ -89,7 +89,7 @@ def _progress(protocol: Protocol, options: Options, summaries: Summaries) -> str
     return f"{how}; {done} of {total} cells done{failures}{instead}."
 
 
-def _other_protocols(protocol: Protocol, series: Sequence[Series]) -> list[str]:
+def other_protocols(protocol: Protocol, series: Sequence[Series]) -> list[str]:
     """Explain the rows that are measured under other protocols than the others."""
     titles: dict[Protocol, dict[str, None]] = {}
     for one in series:

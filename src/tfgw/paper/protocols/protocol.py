@@ -44,6 +44,7 @@ class Protocol(ABC):
         runs_alone: Whether cells run one after the other, each on one thread.
         repeats_the_paper: Whether every group of records is a repetition of the paper's measurement. Then a table also
             shows the deviation within groups, and the share of groups that reach the paper's accuracy.
+        shares_graphs: Whether units share training graphs, so that their results are dependent.
         depends_on_epochs: Whether training for fewer epochs than the paper can change the results.
     """
 
@@ -56,6 +57,7 @@ class Protocol(ABC):
     preprocesses: ClassVar[bool] = False
     runs_alone: ClassVar[bool] = False
     repeats_the_paper: ClassVar[bool] = False
+    shares_graphs: ClassVar[bool] = True
     depends_on_epochs: ClassVar[bool] = True
 
     @property

@@ -15,6 +15,7 @@ class Synthetic(AccuracyProtocol):
 
     name = "synthetic"
     over = "seeds"
+    shares_graphs = False
     caption = ("Ours: mean and standard deviation over generated datasets, with the weights of the last epoch.",)
 
     def first_cells(self, series: Series) -> list[Cell]:
