@@ -174,11 +174,12 @@ def test_settings_that_do_not_change_what_was_trained_may_differ(tmp_path: Path)
     fit(small_model(data), data, config=cycle, folder=tmp_path / "cycle")
     with pytest.raises(FileError, match=r"was created with epochs=2, cannot continue with 3$"):
         fit(small_model(data), data, config=replace(cycle, epochs=3), folder=tmp_path / "cycle", resume=True)
-    constant = TrainConfig(epochs=2, checkpoint_seconds=7.0, accelerator="cpu")
-    fit(small_model(data), data, config=constant, folder=tmp_path / "constant")
-    other = replace(constant, checkpoint_seconds=8.0, epochs=3)
-    result = fit(small_model(data), data, config=other, folder=tmp_path / "constant", resume=True)
-    assert [record.epoch for record in result.records] == [1, 2, 3]
+    for schedule in ("constant", "halved"):
+        config = TrainConfig(epochs=2, schedule=schedule, checkpoint_seconds=7.0, accelerator="cpu")
+        fit(small_model(data), data, config=config, folder=tmp_path / schedule)
+        other = replace(config, checkpoint_seconds=8.0, epochs=3)
+        result = fit(small_model(data), data, config=other, folder=tmp_path / schedule, resume=True)
+        assert [record.epoch for record in result.records] == [1, 2, 3]
 
 
 def test_checkpoints_of_older_versions_have_no_times(tmp_path: Path) -> None:

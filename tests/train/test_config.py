@@ -56,7 +56,7 @@ def test_shares_are_less_than_one(name: str) -> None:
     [
         ("task", ["classification", "regression", "multilabel"]),
         ("precision", ["float64", "float32", "bf16"]),
-        ("schedule", ["constant", "one_cycle"]),
+        ("schedule", ["constant", "one_cycle", "halved"]),
         ("selection", ["running", "evaluated"]),
     ],
 )

@@ -17,7 +17,7 @@ from tfgw.train.batches import GraphStore
 from tfgw.train.config import config_from
 from tfgw.train.optimizer import LearningRates, new_optimizer
 from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, RULES, TEMPLATES_PER_CLASS, complete, num_templates, recipe_of
-from tfgw.train.schedules import lr_factor
+from tfgw.train.schedules import depends_on_epochs, lr_factor
 
 
 def test_the_one_cycle_schedule_rises_for_a_tenth_and_falls_along_a_cosine() -> None:
@@ -32,6 +32,20 @@ def test_the_one_cycle_schedule_rises_for_a_tenth_and_falls_along_a_cosine() -> 
     # A tenth of three steps is less than one: the first has the full rate.
     assert [lr_factor("one_cycle", step, 3) for step in range(3)] == pytest.approx([1.0, 0.75, 0.25])
     assert all(0 < lr_factor("one_cycle", step, steps) <= 1 for steps in (1, 2, 3) for step in range(steps))
+
+
+def test_the_halved_schedule_depends_on_epochs_alone() -> None:
+    factors = [lr_factor("halved", step=3, steps=7, epoch=epoch) for epoch in (1, 50, 51, 100, 101, 1000)]
+    assert factors == [1.0, 1.0, 0.5, 0.5, 0.25, 0.5**19]
+    config = TrainConfig(schedule="halved", epochs=60, lr=0.5)
+    optimizer = new_optimizer(nn.Linear(2, 3), config)
+    found = []
+    for epoch in (1, 50, 51, 60):
+        LearningRates(optimizer, config).set(epoch, 2, 4)
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer = new_optimizer(nn.Linear(2, 3), config)
+    assert found == [0.5, 0.5, 0.25, 0.25]
+    assert [depends_on_epochs(schedule) for schedule in ("constant", "halved", "one_cycle")] == [False, False, True]
 
 
 def test_rates_follow_the_schedule_in_proportion() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from tfgw.datasets.paths import written_whole
 from tfgw.train import TrainConfig
 from tfgw.train.checkpoint import FILE_NAME
+from tfgw.train.schedules import depends_on_epochs
 
 OPTIONS_FILE = "run.json"
 
@@ -107,7 +108,7 @@ def resumed_folder(folder: Path, options: dict[str, Any], config: TrainConfig) -
     """
     before = read_options(folder)
     has_begun = (folder / FILE_NAME).exists()
-    if options.get("epochs") != before.get("epochs") and config.schedule != "constant" and has_begun:
+    if options.get("epochs") != before.get("epochs") and depends_on_epochs(config.schedule) and has_begun:
         raise ValueError(
             f"--resume {folder}: --epochs cannot be changed, because the learning rate schedule {config.schedule!r}"
             " depends on it; only runs with --recipe paper can be extended"

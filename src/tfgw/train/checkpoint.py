@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from tfgw.train.config import TrainConfig
 from tfgw.train.history import EpochRecord, Kept, describe_records, read_records
+from tfgw.train.schedules import depends_on_epochs
 from tfgw.train.tensor_file import FileError, read_tensors, write_tensors
 
 FILE_NAME = "checkpoint.safetensors"
@@ -118,7 +119,7 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def _check_same_run(path: Path, stored: dict[str, Any], config: TrainConfig) -> None:
     """Check the settings. Those that have not affected the run may differ, so that a finished run can be extended."""
     wanted = asdict(config) | {"betas": list(config.betas)}
-    may_differ = {"checkpoint_seconds"} | ({"epochs"} if config.schedule == "constant" else set())
+    may_differ = {"checkpoint_seconds"} | (set() if depends_on_epochs(config.schedule) else {"epochs"})
     for name in wanted.keys() - may_differ:
         if stored.get(name) != wanted[name]:
             raise FileError(

@@ -36,8 +36,8 @@ class TrainConfig:
             ``lr``.
         betas: Decay rates of Adam.
         weight_decay: Decoupled weight decay (AdamW) of the encoder and the head. Templates have no weight decay.
-        schedule: Learning rate schedule: ``"constant"``, or ``"one_cycle"``, a linear warm-up over the first tenth of
-            all steps followed by a cosine decay to 0.
+        schedule: Learning rate schedule: ``"constant"``, ``"one_cycle"``, a linear warm-up over the first tenth of all
+            steps followed by a cosine decay to 0, or ``"halved"``, by one half after every 50 epochs.
         label_smoothing: Label smoothing of the cross-entropy loss, in [0, 1).
         fresh_statistics: Whether to recompute the statistics of batch normalisation from the training graphs before
             each evaluation, instead of using moving averages, which lag behind the weights.

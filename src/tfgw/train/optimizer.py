@@ -40,7 +40,8 @@ class LearningRates:
         """Set the rates for a step (from 0) of an epoch (from 1) with ``steps`` steps."""
         if self._config.schedule == "constant":
             return
-        factor = lr_factor(self._config.schedule, (epoch - 1) * steps + step, self._config.epochs * steps)
+        done, total = (epoch - 1) * steps + step, self._config.epochs * steps
+        factor = lr_factor(self._config.schedule, done, total, epoch=epoch)
         for group, largest in zip(self._optimizer.param_groups, self._largest, strict=True):
             if isinstance(group["lr"], torch.Tensor):
                 group["lr"].fill_(largest * factor)
