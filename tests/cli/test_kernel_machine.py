@@ -59,7 +59,7 @@ def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tfgw.train.kernel_diagnostics.CHECKED", 5)
     _, results = trained(capsys)
     found = answer(capsys, "check", "run", "--starts", "3", "--graphs", "2")
-    assert (found["graphs"], found["training_graphs"], found["distances"]) == (2, 5, 12)
+    assert (found["graphs"], found["training_graphs"], found["distances"]) == (2, 5, 16)
     assert found["of_training_graphs"] == results["train_graphs"]
     assert (found["starts"], found["more_starts"]) == (1, 3)
     assert found["renumbered_changed"] == 0
@@ -67,7 +67,7 @@ def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
     assert found["gap_worst"] < 1e-8
     assert found["above_optimum_at_most_worst"] <= 1
     assert main(["check", "run", "--starts", "3", "--graphs", "2"]) == 0
-    assert f"5 of {results['train_graphs']} training graphs, 12 distances" in capsys.readouterr().out
+    assert f"5 of {results['train_graphs']} training graphs, 16 distances" in capsys.readouterr().out
 
 
 def test_report(capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,5 +195,5 @@ def test_all_commands_work_with_the_default_model(capsys: pytest.CaptureFixture[
     assert len(answer(capsys, "predict", "run")["predictions"]) > 0
     assert main(["embed", "run", "--output", "distances.csv"]) == 0
     header = Path("distances.csv").read_text().splitlines()[0]
-    assert header.count("template") == 12 * load_model("run/model.safetensors").model.num_graphs
+    assert header.count("template") == 16 * load_model("run/model.safetensors").model.num_graphs
     assert "has no checkpoints" in failure(capsys, "train", "--resume", "run")
