@@ -95,6 +95,9 @@ def test_what_differs_from_another_machine(tmp_path: Path) -> None:
     text = repetition_text(mine, [found]).splitlines()
     assert text[-2:] == ["gpu: Faster → None", f"processor: Fast → {here}"]
     assert "different, on another machine" in text[-5]
+    machine_of_old = {name: value for name, value in record["run"]["machine"].items() if name != "instructions"}
+    old = record | {"run": record["run"] | {"machine": machine_of_old}}
+    assert list(repeated(series, old, records, context).changed) == ["instructions"]
     changed = change(records, record, machine=elsewhere, alpha=0.5)
     assert repeated(series, changed, records, context).equal  # the classifier does not measure α any more
     same_accuracy = found._replace(old=0.5, new=0.5)
@@ -104,7 +107,7 @@ def test_what_differs_from_another_machine(tmp_path: Path) -> None:
 def test_only_the_code_may_differ_on_the_same_machine(tmp_path: Path) -> None:
     _, series, records, context = finished_experiment(tmp_path, cells=1)
     (record,) = records
-    for name, is_same in (("commit", True), ("tfgw", True), ("torch", False)):
+    for name, is_same in (("commit", True), ("committed", True), ("core", True), ("tfgw", True), ("torch", False)):
         versions = record["run"]["versions"] | {name: "0.0.7"}
         found = repeated(series, record | {"run": record["run"] | {"versions": versions}}, records, context)
         assert (list(found.changed), found.same_machine) == ([name], is_same)

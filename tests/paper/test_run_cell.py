@@ -1,5 +1,6 @@
 """One cell: what it does to its graphs, and what it gives its classifier."""
 
+import re
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -116,6 +117,8 @@ def test_a_record_tells_how_the_cell_was_run(tmp_path: Path) -> None:
     assert record["run"]["machine"]["gpu"] is None
     assert record["run"]["jobs"] == 7
     assert record["run"]["versions"]["torch"] == torch.__version__
+    assert re.fullmatch("[0-9a-f]{10}", record["run"]["versions"]["core"])
+    assert record["run"]["machine"]["instructions"] == torch.backends.cpu.get_cpu_capability()
     assert Records(context.results).get(series.first_cells()[0]) == record
     assert (
         record["result"]["train_graphs"] + record["result"]["validation_graphs"] + record["result"]["test_graphs"] == 40

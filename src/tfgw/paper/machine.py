@@ -1,5 +1,6 @@
 """The machine and the software versions that a record names."""
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import torch
 
+from tfgw.ot import _core
+
 UNCOMMITTED = "-dirty"
 """End of the name of a commit if there were uncommitted changes."""
 
@@ -17,10 +20,11 @@ PACKAGES = ("tfgw", "torch", "torch-geometric", "numpy", "scikit-learn")
 
 @lru_cache
 def machine(accelerator: str) -> dict[str, str | int | None]:
-    """Processor, number of cores, and the GPU if it is used."""
+    """Processor with its vector instructions, number of cores, and the GPU if it is used."""
     uses_gpu = accelerator != "cpu" and torch.cuda.is_available()
     return {
         "processor": _processor(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
         "cores": os.cpu_count(),
         "gpu": torch.cuda.get_device_name() if uses_gpu else None,
         "system": platform.system(),
@@ -29,8 +33,12 @@ def machine(accelerator: str) -> dict[str, str | int | None]:
 
 @lru_cache
 def versions() -> dict[str, str]:
-    """Versions of Python and of packages that results depend on; in a Git checkout, also the commit and its date."""
+    """Versions of Python and of packages that results depend on; in a Git checkout, also the commit and its date.
+
+    ``core`` is a hash of the compiled solver. It depends on the compiler, and shows if the build is not of the commit.
+    """
     found = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    found["core"] = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:10]
     commit = _git("describe", "--always", f"--dirty={UNCOMMITTED}", "--abbrev=10")
     date = _git("show", "--no-patch", "--format=%cI", "HEAD")
     return found | {name: value for name, value in (("commit", commit), ("committed", date)) if value}

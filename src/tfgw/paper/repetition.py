@@ -21,6 +21,9 @@ from tfgw.paper.series import Series, finished
 OLDEST = "unknown"
 """Value of what an old record does not name."""
 
+CODE = {"commit", "committed", "core", "tfgw"}
+"""What describes the code of this package in a record."""
+
 
 class Repetition(NamedTuple):
     """A cell that was run again.
@@ -53,7 +56,7 @@ class Repetition(NamedTuple):
     @property
     def same_machine(self) -> bool:
         """Whether both runs had the same processor, GPU and releases; the code of this package may differ."""
-        return not self.changed.keys() - {"commit", "tfgw"}
+        return not self.changed.keys() - CODE
 
     @property
     def difference(self) -> float | None:
@@ -102,7 +105,7 @@ def _repetition(series: Series, old: Record, new: Record, records: Records) -> R
 def _circumstances(record: Record) -> dict[str, str]:
     """Return what a result may depend on besides the cell, as text."""
     run = record["run"]
-    machine = {name: str(run.get("machine", {}).get(name, OLDEST)) for name in ("processor", "gpu")}
+    machine = {name: str(run.get("machine", {}).get(name, OLDEST)) for name in ("processor", "instructions", "gpu")}
     return machine | run.get("versions", {})
 
 
