@@ -47,8 +47,8 @@ class Ensemble(nn.Module):
         if padding is None or not padding.is_node.is_cuda:
             return [member(*args, **inputs) for member in self.members]
         # During recording of a CUDA graph: a small batch leaves most of a GPU idle, so the members become parallel
-        # branches of the graph. None of them uses the current stream: in the backward pass, it waits for gradients of
-        # all members, and so would the member.
+        # branches of the graph. None of them uses the current stream, which may have to wait for the other members in
+        # the backward pass.
         current = torch.cuda.current_stream()
         streams = _streams(current.device_index, len(self.members))
         outputs = []
