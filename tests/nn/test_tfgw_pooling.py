@@ -31,6 +31,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"alpha": 0.0, "alpha_per_template": True, "n_starts": 3, "max_iter": 50, "tol": 1e-7, "num_threads": 1},
     {"n_starts": 2, "start_kinds": ["anchored"]},
     {"free_diagonal": True},
+    {"training_tol": 1e-3},
 ]
 
 
@@ -52,6 +53,21 @@ def test_kinds_of_starts_reach_the_solver() -> None:
     assert not torch.equal(*found)
     with pytest.raises(ValueError, match="start_kinds: 'perturbed' alone has nothing to begin with"):
         make_layer(start_kinds=["perturbed"])
+
+
+def test_the_tolerance_of_training_applies_in_training_mode_only() -> None:
+    data = random_batch()
+    exact = make_layer()
+    hasty = make_layer(training_tol=float("inf"))  # stops at the first plan, which is that of one iteration at most
+    hasty.load_state_dict(exact.state_dict())
+    with torch.no_grad():
+        trained, wanted = hasty(data.x, data.edge_index, data.batch), exact(data.x, data.edge_index, data.batch)
+        assert torch.all(trained >= wanted - 1e-12)
+        assert torch.any(trained > wanted + 1e-6)
+        assert torch.equal(hasty.eval()(data.x, data.edge_index, data.batch), wanted)
+    assert torch.equal(hasty.train().solve(data.x, data.edge_index, data.batch).distances, wanted)
+    with pytest.raises(ValueError, match=r"training_tol: must not be negative, got -0\.1"):
+        make_layer(training_tol=-0.1)
 
 
 @pytest.mark.parametrize("options", OPTIONS)

@@ -332,8 +332,10 @@ def test_a_recipe_is_part_of_a_cell_in_full() -> None:
     """A record must not hold for what the name of a recipe means later."""
     experiment = load_experiment("recipe")
     rows = {row.model: row for row in experiment.rows}
-    (configuration,) = experiment.configurations(rows["gin"], "MUTAG", "quick")
+    (configuration,) = experiment.configurations(rows["tfgw"], "MUTAG", "quick")
     assert configuration == {"recipe": RECIPES["default"]}  # and no epochs, which are the recipe's
+    (without_layer,) = experiment.configurations(rows["gin"], "MUTAG", "quick")
+    assert without_layer["recipe"] == {k: v for k, v in RECIPES["default"].items() if k != "training_tol"}
     (configuration,) = experiment.configurations(rows["gin"], "MUTAG", "smoke")
     assert configuration["epochs"] == 2
     (configuration,) = experiment.configurations(rows["tfgw-paper"], "ENZYMES", "quick")

@@ -55,6 +55,7 @@ class TFGWConfig:
         start_kinds: Kinds of starts.
         max_iter: Maximum number of solver iterations.
         tol: Relative gap at which the solver stops.
+        training_tol: The same in training mode (default: ``tol``).
     """
 
     in_channels: int
@@ -83,6 +84,7 @@ class TFGWConfig:
     start_kinds: tuple[str, ...] = START_KINDS
     max_iter: int = 1000
     tol: float = 1e-9
+    training_tol: float | None = None
 
     def __post_init__(self) -> None:
         if self.readout not in get_args(Readout):

@@ -12,7 +12,7 @@ from tfgw.nn.padding import PaddedShape, current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.nn.threads import solver_threads
 from tfgw.ot.backends import cuda
-from tfgw.ot.checks import check_accuracy, thread_count
+from tfgw.ot.checks import check_accuracy, check_tolerance, thread_count
 from tfgw.ot.problem import MAX_ITER, TOL, Problem, StructurePattern
 from tfgw.ot.solve import distances
 from tfgw.ot.starts import start_bits
@@ -58,6 +58,7 @@ class TFGWPooling(TemplateLayer):
         start_kinds: Kinds of starts (see :func:`tfgw.ot.fgw`).
         max_iter: Maximum number of solver iterations.
         tol: Relative gap at which the solver stops.
+        training_tol: The same for :meth:`forward` in training mode (default: ``tol``).
         num_threads: Number of solver threads (default: :func:`torch.get_num_threads`).
     """
 
@@ -86,6 +87,7 @@ class TFGWPooling(TemplateLayer):
         start_kinds: Sequence[str] = ot.START_KINDS,
         max_iter: int = MAX_ITER,
         tol: float = TOL,
+        training_tol: float | None = None,
         num_threads: int | None = None,
     ) -> None:
         learned = {"learn_templates": learn_templates, "learn_weights": learn_weights}
@@ -100,11 +102,13 @@ class TFGWPooling(TemplateLayer):
         self.alpha_per_template = alpha_per_template
         start_bits(start_kinds)
         check_accuracy(max_iter, tol, n_starts)
+        check_tolerance("training_tol", tol if training_tol is None else training_tol)
         thread_count(num_threads)
         self.n_starts = n_starts
         self.start_kinds = tuple(start_kinds)
         self.max_iter = max_iter
         self.tol = tol
+        self.training_tol = training_tol
         self.num_threads = num_threads
         index, free = self._entries()
         self.register_buffer("_entry_index", index.clamp_max(free - 1).repeat(num_templates, 1), persistent=False)
@@ -215,6 +219,7 @@ class TFGWPooling(TemplateLayer):
             ``(batch_size, num_templates)``.
         """
         edge_index, edge_weight, structure = self._structure(x, edge_index, batch, edge_weight, structure)
+        tol = self.training_tol if self.training else None
         return distances(
             Problem(
                 x,
@@ -229,7 +234,7 @@ class TFGWPooling(TemplateLayer):
                 self.template_weights,
                 self.alpha,
                 max_iter=self.max_iter,
-                tol=self.tol,
+                tol=self.tol if tol is None else tol,
                 n_starts=self.n_starts,
                 start_kinds=start_bits(self.start_kinds),
                 num_threads=solver_threads(self.num_threads),
@@ -326,7 +331,8 @@ class TFGWPooling(TemplateLayer):
             f"alpha={alpha}, alpha_init={self.alpha_init}, alpha_per_template={self.alpha_per_template}, "
             f"learn_templates={self.learn_templates}, learn_weights={self.learn_weights}, "
             f"n_starts={self.n_starts}, start_kinds={self.start_kinds}, "
-            f"max_iter={self.max_iter}, tol={self.tol}, num_threads={self.num_threads})"
+            f"max_iter={self.max_iter}, tol={self.tol}, training_tol={self.training_tol}, "
+            f"num_threads={self.num_threads})"
         )
 
 

@@ -88,10 +88,15 @@ def check_accuracy(max_iter: int, tol: float, n_starts: int) -> None:
     """Raise ``ValueError`` if a solver option is invalid."""
     check_integer("max_iter", max_iter)
     check_integer("n_starts", n_starts)
+    check_tolerance("tol", tol)
+
+
+def check_tolerance(name: str, tol: float) -> None:
+    """Raise ``ValueError`` if a tolerance is invalid."""
     if type(tol) is not float and (isinstance(tol, bool) or not isinstance(tol, Real)):
-        raise ValueError(f"tol: expected a number, got {tol!r}")
+        raise ValueError(f"{name}: expected a number, got {tol!r}")
     if not tol >= 0:
-        raise ValueError(f"tol: must not be negative, got {tol}")
+        raise ValueError(f"{name}: must not be negative, got {tol}")
 
 
 def thread_count(num_threads: int | None) -> int:

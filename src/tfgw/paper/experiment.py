@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tfgw.train.recipes import recipe_of
+from tfgw.train.recipes import OF_TFGW_LAYERS, recipe_of
 
 PRESETS = ("smoke", "quick", "full")
 KINDS = dict.fromkeys(("IMDB-BINARY", "IMDB-MULTI", "COLLAB"), "social")
@@ -142,7 +142,7 @@ class Experiment:
         grid_preset = "quick" if preset == "smoke" else preset
         grid = {name: _for_dataset(values, dataset) for name, values in row.grid.get(grid_preset, {}).items()}
         found = [fixed | dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-        return [_with_templates(_with_recipe(configuration), dataset) for configuration in found]
+        return [_with_templates(_with_recipe(configuration, row.path), dataset) for configuration in found]
 
 
 def names() -> list[str]:
@@ -241,10 +241,17 @@ def _for_dataset(value: Any, dataset: str) -> Any:
     raise ValueError(f"no value for {dataset} and no default: {value}")
 
 
-def _with_recipe(configuration: dict[str, Any]) -> dict[str, Any]:
-    """Replace the name of a recipe by its settings, so that records become invalid when the recipe changes."""
+def _with_recipe(configuration: dict[str, Any], path: str | None) -> dict[str, Any]:
+    """Replace the name of a recipe by its settings, so that records become invalid when the recipe changes.
+
+    Baselines have no TFGW layer, so the records of baselines do not depend on the settings of such layers.
+    """
     recipe = configuration.get("recipe", "paper")
-    return configuration if recipe == "paper" else configuration | {"recipe": dict(recipe_of(recipe))}
+    if recipe == "paper":
+        return configuration
+    ignored = OF_TFGW_LAYERS if path is not None and path.startswith("tfgw.baselines:") else ()
+    settings = {name: value for name, value in recipe_of(recipe).items() if name not in ignored}
+    return configuration | {"recipe": settings}
 
 
 def _with_templates(configuration: dict[str, Any], dataset: str) -> dict[str, Any]:

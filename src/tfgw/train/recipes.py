@@ -37,6 +37,7 @@ RECIPES: dict[str, Recipe] = {
         "hidden_layers": 1,
         "normalize": True,
         "readout": "distances+sum",
+        "training_tol": 1e-4,
     },
     "paper": {},
 }
@@ -49,6 +50,8 @@ RULES = ("fewest_steps", "largest_work")
 OTHERS = ("n_estimators", "templates_per_class")
 """Settings outside the network and its training: the number of networks in the ensemble, and of templates per class in
 each network."""
+OF_TFGW_LAYERS = ("training_tol",)
+"""Settings that networks without a TFGW layer do not have."""
 FEWEST_EPOCHS = 20
 TEMPLATES_PER_CLASS = 4  # if a recipe sets none, like the paper's
 
