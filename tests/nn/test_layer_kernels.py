@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.nn.emulated_layers import kernels, launch_emulated
+from tests.nn.emulated_layers import emulate, kernels
 from tests.ot.cuda.emulation import COMPILER
 from tfgw.nn import layer_kernels, padded_gather
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
@@ -20,16 +20,7 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Runs the kernels where they would be launched; the names of those that ran."""
-    names: list[str] = []
-
-    def launch(name: str, blocks: int, threads: int, argument: ctypes.Structure, device: torch.device) -> None:
-        names.append(name)
-        launch_emulated(name, blocks, threads, argument, device)
-
-    monkeypatch.setattr(layer_kernels, "launch", launch)
-    monkeypatch.setattr(layer_kernels, "is_supported", lambda x: True)
-    return names
+    return emulate(monkeypatch)
 
 
 def rows_of(nodes: int, padding: int, dtype: torch.dtype = torch.float64) -> Rows:
