@@ -120,6 +120,8 @@ def test_results_do_not_change_from_run_to_run(launched: list[str]) -> None:
     norm, rows, x = random_norm(5), rows_of(400, 12), torch.randn(412, 5).double()
     found = [norm.normalize_nodes(x, rows) for _ in range(2)]
     assert torch.equal(*found)
+    for of_layer in zip(*(linear_gradients(x, x[:, :3]) for _ in range(2)), strict=True):
+        assert torch.equal(*of_layer)
 
 
 def test_padding_does_not_grow_where_nodes_are_alike(launched: list[str]) -> None:
@@ -150,7 +152,7 @@ def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: 
 def test_gradients_of_a_linear_layer(
     launched: list[str], dtype: torch.dtype, tolerance: float, rows: int, inputs: int, outputs: int
 ) -> None:
-    """More and fewer rows than threads; sizes that fill tiles and that do not."""
+    """More and fewer rows than the loads of a block in flight; sizes that fill tiles and that do not."""
     torch.manual_seed(5)
     x, grad = torch.randn(rows, inputs).to(dtype), torch.randn(rows, outputs).to(dtype)
     weight, bias = linear_gradients(x, grad)

@@ -18,7 +18,7 @@ from tfgw.ot.backends.cuda.kernels import layer_kernel, load_layers
 
 NORM_THREADS, NORM_CHANNELS = 1024, 2
 """Threads and channels of a block of batch normalisation."""
-LINEAR_THREADS, LINEAR_TILE = 256, 8
+LINEAR_THREADS, LINEAR_TILE = 512, 8
 """Threads of a block of the gradient of a linear layer, and rows and columns of its part of the result."""
 NEIGHBOUR_THREADS = 256
 """Threads of a block of the sums over neighbours; 32 of them share a node."""
