@@ -20,6 +20,8 @@ TFGW_LAUNCH(tfgw_adam_steps_float64, AdamSteps<double>)
 TFGW_LAUNCH(tfgw_adam_steps_float32, AdamSteps<float>)
 TFGW_LAUNCH(tfgw_adam_update_float64, AdamUpdate<double>)
 TFGW_LAUNCH(tfgw_adam_update_float32, AdamUpdate<float>)
+TFGW_LAUNCH(tfgw_projection_float64, Projection<double>)
+TFGW_LAUNCH(tfgw_projection_float32, Projection<float>)
 
 extern "C" int norm_threads() { return kNormThreads; }
 extern "C" int norm_channels() { return kNormChannels; }
@@ -37,3 +39,7 @@ extern "C" int adam_entries() { return kAdamEntries; }
 extern "C" int adam_factors() { return sizeof(AdamFactors) / sizeof(double); }
 extern "C" int adam_steps_bytes() { return sizeof(AdamSteps<double>); }
 extern "C" int adam_update_bytes() { return sizeof(AdamUpdate<double>); }
+extern "C" int projection_threads() { return kProjectionThreads; }
+extern "C" int projection_rows() { return kProjectionRows; }
+extern "C" int projection_entries() { return kProjectionEntries; }
+extern "C" int projection_bytes() { return sizeof(Projection<double>); }

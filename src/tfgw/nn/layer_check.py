@@ -11,10 +11,12 @@ from torch import Tensor, nn
 
 from tfgw.nn.adam_kernel import step_if_finite
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.constraints import UNIT_INTERVAL, Constraint
 from tfgw.nn.encoders import GINLayer
 from tfgw.nn.linear import Linear
 from tfgw.nn.padded_gather import Spans, gather, is_supported
 from tfgw.nn.padding import Rows, use_padding
+from tfgw.nn.projections import project_
 from tfgw.ot.backends.cuda.kernels import layers_origin, load_layers
 
 TOLERANCES = {torch.float64: 1e-10, torch.float32: 1e-4}
@@ -72,6 +74,9 @@ def _computed(device: str, dtype: torch.dtype) -> list[Tensor]:
     links = torch.stack([ring.repeat_interleave(2), torch.stack([ring - 1, ring + 1], dim=1).flatten() % NODES])
     found = _gathered_path(numbers(5, 3), numbers(4), numbers(5))
     found += _stepped([numbers(CHANNELS, CHANNELS), numbers(3)], [numbers(CHANNELS, CHANNELS), numbers(3)])
+    projected = [Constraint(numbers(5, 40)), Constraint(numbers(1100), UNIT_INTERVAL)]
+    project_(projected)
+    found += [one.tensor for one in projected]
     for between in ([], [nn.ReLU()]):
         layer = GINLayer(NormSequential(BatchNorm(CHANNELS), *between, Linear(CHANNELS, OUTPUTS))).to(device, dtype)
         with torch.no_grad():

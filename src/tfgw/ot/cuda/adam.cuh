@@ -1,6 +1,6 @@
 // A step of Adam or AdamW for all parameters, which changes nothing if the loss is not finite. PyTorch's fused optimiser
-// has a few blocks per launch, which are short of arithmetic units in float64, and a launch for each group and every
-// forty tensors. Here, a first kernel counts the step and computes the factors of each tensor, and a second one updates
+// has a few blocks per launch, which are short of arithmetic units in float64, and a launch for each group and every 36
+// tensors. Here, a first kernel counts the step and computes the factors of each tensor, and a second one updates
 // the entries. Numbers are float64 between loads and stores.
 #pragma once
 

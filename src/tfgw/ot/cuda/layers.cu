@@ -1,10 +1,11 @@
 // The kernels of recorded training steps: those of layers for padded batches, the kernel that gathers these batches, and
-// those of the optimiser.
+// those of the optimiser and of the projection of templates.
 #include "adam.cuh"
 #include "linear.cuh"
 #include "neighbour_sums.cuh"
 #include "norm.cuh"
 #include "padded_batch.cuh"
+#include "projection.cuh"
 
 using namespace tfgw;
 
@@ -66,4 +67,12 @@ TFGW_KERNEL(kAdamThreads) tfgw_adam_update_float64(const TFGW_GRID_CONSTANT Adam
 
 TFGW_KERNEL(kAdamThreads) tfgw_adam_update_float32(const TFGW_GRID_CONSTANT AdamUpdate<float> update) {
   update_entries(update);
+}
+
+TFGW_KERNEL(kProjectionThreads) tfgw_projection_float64(const TFGW_GRID_CONSTANT Projection<double> projection) {
+  project(projection);
+}
+
+TFGW_KERNEL(kProjectionThreads) tfgw_projection_float32(const TFGW_GRID_CONSTANT Projection<float> projection) {
+  project(projection);
 }

@@ -52,13 +52,14 @@ LAYERS = Unit(
         f"tfgw_{kernel}_{precision}"
         for kernel in (
             *("norm", "norm_backward", "linear_gradient", "neighbour_sums", "padded_batch"),
-            *("adam_steps", "adam_update"),
+            *("adam_steps", "adam_update", "projection"),
         )
         for precision in ("float64", "float32")
     ),
 )
-"""Padded batches, the layers of networks on them (:mod:`tfgw.nn.layer_kernels`), and the optimiser. The kernels do not
-depend on the size of templates, so this unit is compiled once, for the first size class."""
+"""Padded batches, the layers of networks on them (:mod:`tfgw.nn.layer_kernels`), the optimiser and the projection of
+templates. The kernels do not depend on the size of templates, so this unit is compiled once, for the first size
+class."""
 
 
 def units_of(columns: int, *, several: bool | None = None) -> list[Unit]:
