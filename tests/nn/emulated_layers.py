@@ -6,9 +6,11 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import pytest
 import torch
 
 from tests.ot.cuda import emulation
+from tfgw.nn import layer_kernels
 from tfgw.ot.backends.cuda.compile import SOURCES
 
 
@@ -25,3 +27,16 @@ def kernels() -> ctypes.CDLL:
 def launch_emulated(name: str, blocks: int, threads: int, argument: ctypes.Structure, device: torch.device) -> None:
     """Run a kernel where it would be launched."""
     getattr(kernels(), f"launch_{name}")(blocks, threads, ctypes.byref(argument))
+
+
+def emulate(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run the kernels where they would be launched, and return the list of those that ran."""
+    names: list[str] = []
+
+    def launch(name: str, blocks: int, threads: int, argument: ctypes.Structure, device: torch.device) -> None:
+        names.append(name)
+        launch_emulated(name, blocks, threads, argument, device)
+
+    monkeypatch.setattr(layer_kernels, "launch", launch)
+    monkeypatch.setattr(layer_kernels, "is_supported", lambda x: True)
+    return names

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.nn.emulated_layers import kernels, launch_emulated
+from tests.nn.emulated_layers import emulate, kernels
 from tests.ot.cuda.emulation import COMPILER
 from tfgw.nn import layer_kernels, padded_gather
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
@@ -20,16 +20,7 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Runs the kernels where they would be launched; the names of those that ran."""
-    names: list[str] = []
-
-    def launch(name: str, blocks: int, threads: int, argument: ctypes.Structure, device: torch.device) -> None:
-        names.append(name)
-        launch_emulated(name, blocks, threads, argument, device)
-
-    monkeypatch.setattr(layer_kernels, "launch", launch)
-    monkeypatch.setattr(layer_kernels, "is_supported", lambda x: True)
-    return names
+    return emulate(monkeypatch)
 
 
 def rows_of(nodes: int, padding: int, dtype: torch.dtype = torch.float64) -> Rows:
@@ -129,6 +120,8 @@ def test_results_do_not_change_from_run_to_run(launched: list[str]) -> None:
     norm, rows, x = random_norm(5), rows_of(400, 12), torch.randn(412, 5).double()
     found = [norm.normalize_nodes(x, rows) for _ in range(2)]
     assert torch.equal(*found)
+    for of_layer in zip(*(linear_gradients(x, x[:, :3]) for _ in range(2)), strict=True):
+        assert torch.equal(*of_layer)
 
 
 def test_padding_does_not_grow_where_nodes_are_alike(launched: list[str]) -> None:
@@ -159,7 +152,7 @@ def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: 
 def test_gradients_of_a_linear_layer(
     launched: list[str], dtype: torch.dtype, tolerance: float, rows: int, inputs: int, outputs: int
 ) -> None:
-    """More and fewer rows than threads; sizes that fill tiles and that do not."""
+    """More and fewer rows than the loads of a block in flight; sizes that fill tiles and that do not."""
     torch.manual_seed(5)
     x, grad = torch.randn(rows, inputs).to(dtype), torch.randn(rows, outputs).to(dtype)
     weight, bias = linear_gradients(x, grad)

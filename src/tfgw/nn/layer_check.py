@@ -9,11 +9,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from tfgw.nn.adam_kernel import step_if_finite
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.constraints import UNIT_INTERVAL, Constraint
 from tfgw.nn.encoders import GINLayer
 from tfgw.nn.linear import Linear
 from tfgw.nn.padded_gather import Spans, gather, is_supported
 from tfgw.nn.padding import Rows, use_padding
+from tfgw.nn.projections import project_
 from tfgw.ot.backends.cuda.kernels import layers_origin, load_layers
 
 TOLERANCES = {torch.float64: 1e-10, torch.float32: 1e-4}
@@ -70,6 +73,10 @@ def _computed(device: str, dtype: torch.dtype) -> list[Tensor]:
     ring = torch.arange(NODES, device=device)
     links = torch.stack([ring.repeat_interleave(2), torch.stack([ring - 1, ring + 1], dim=1).flatten() % NODES])
     found = _gathered_path(numbers(5, 3), numbers(4), numbers(5))
+    found += _stepped([numbers(CHANNELS, CHANNELS), numbers(3)], [numbers(CHANNELS, CHANNELS), numbers(3)])
+    projected = [Constraint(numbers(5, 40)), Constraint(numbers(1100), UNIT_INTERVAL)]
+    project_(projected)
+    found += [one.tensor for one in projected]
     for between in ([], [nn.ReLU()]):
         layer = GINLayer(NormSequential(BatchNorm(CHANNELS), *between, Linear(CHANNELS, OUTPUTS))).to(device, dtype)
         with torch.no_grad():
@@ -81,6 +88,18 @@ def _computed(device: str, dtype: torch.dtype) -> list[Tensor]:
         found += [out, *torch.autograd.grad((out * up * is_node).sum(), [x, *layer.parameters()])]
         found += [buffer for buffer in layer.buffers() if buffer.is_floating_point()]
     return [tensor.detach().cpu() for tensor in found]
+
+
+def _stepped(values: list[Tensor], grads: list[Tensor]) -> list[Tensor]:
+    """Return parameters and their state after two steps; the optimiser itself makes the first one."""
+    parameters = [nn.Parameter(value) for value in values]
+    groups = [{"params": [parameter], "weight_decay": 0.1 * parameter.dim()} for parameter in parameters]
+    optimizer = torch.optim.AdamW(groups, lr=0.1, fused=True)
+    for _ in range(2):
+        for parameter, grad in zip(parameters, grads, strict=True):
+            parameter.grad = grad.clone()
+        step_if_finite(optimizer, values[0].sum())
+    return [tensor for parameter in parameters for tensor in (parameter, *optimizer.state[parameter].values())]
 
 
 def _gathered_path(x: Tensor, edge_weight: Tensor, node_weights: Tensor) -> list[Tensor]:

@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tfgw.ot.backends.cuda import driver
-from tfgw.ot.backends.cuda.kernels import layer_kernel
+from tfgw.ot.backends.cuda.kernels import layer_kernel, load_layers
 
 NORM_THREADS, NORM_CHANNELS = 1024, 2
 """Threads and channels of a block of batch normalisation."""
-LINEAR_THREADS, LINEAR_TILE = 256, 8
+LINEAR_THREADS, LINEAR_TILE = 512, 8
 """Threads of a block of the gradient of a linear layer, and rows and columns of its part of the result."""
 NEIGHBOUR_THREADS = 256
 """Threads of a block of the sums over neighbours; 32 of them share a node."""
@@ -40,9 +40,10 @@ def _has_kernels(device: int) -> bool:
     if torch.cuda.get_device_capability(device) < (8, 0):
         return False
     try:
-        return bool(layer_kernel(device, "tfgw_norm_float64"))
+        load_layers(device)  # all of them: a kernel should not be loaded while a step is recorded
     except ImportError:
         return False
+    return True
 
 
 class Running(NamedTuple):

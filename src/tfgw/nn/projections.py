@@ -1,7 +1,12 @@
-"""Projection onto the probability simplex."""
+"""Projections onto constraint sets: the probability simplex, and intervals."""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+
+from tfgw.nn import projection_kernel
+from tfgw.nn.constraints import Constraint
 
 
 def project_simplex(v: Tensor) -> Tensor:
@@ -18,3 +23,30 @@ def project_simplex(v: Tensor) -> Tensor:
     support = (ordered * rank > excess).sum(-1, keepdim=True)
     theta = excess.gather(-1, support - 1) / support
     return (v - theta).clamp_min(0)
+
+
+@torch.no_grad()
+def project_(constraints: Sequence[Constraint]) -> None:
+    """Project tensors onto their constraint sets, in place and together: in small operations, the number of calls
+    determines the time."""
+    alike: dict[object, list[Constraint]] = {}
+    for one in constraints:
+        alike.setdefault((one.tensor.dtype, one.tensor.device), []).append(one)
+    for group in alike.values():
+        if all(projection_kernel.is_supported(tensor) for tensor, _ in group):
+            projection_kernel.project_(group)
+        else:
+            _project_by_operations_(group)
+
+
+def _project_by_operations_(constraints: Sequence[Constraint]) -> None:
+    """Project tensors of the same precision and device by PyTorch operations, all rows of equal length at once."""
+    rows: dict[int, list[Tensor]] = {}
+    for tensor, interval in constraints:
+        if interval is None:
+            rows.setdefault(tensor.shape[-1], []).append(tensor)
+        else:
+            tensor.clamp_(*interval)
+    for tensors in rows.values():
+        projected = project_simplex(torch.cat(tensors)).split([len(tensor) for tensor in tensors])
+        torch._foreach_copy_(tensors, projected)

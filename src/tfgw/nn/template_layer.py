@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from tfgw.nn import step_projection
+from tfgw.nn.constraints import Constraint
 from tfgw.nn.padding import PaddedShape
-from tfgw.nn.projections import project_simplex
+from tfgw.nn.projections import project_
 from tfgw.ot.backends import cuda
 from tfgw.ot.problem import weight_tolerance
 
@@ -62,15 +63,13 @@ class TemplateLayer(nn.Module):
         self.template_features.normal_()
         self.template_weights.fill_(1 / self.template_nodes)
 
-    @torch.no_grad()
     def project_(self) -> None:
         """Project every learned parameter onto its constraint set, in place."""
-        if self.learn_weights:
-            self.template_weights.copy_(project_simplex(self.template_weights))
-        self._clamp_()
+        project_(self._constraints())
 
-    def _clamp_(self) -> None:
-        """Project the parameters of a subclass, which are bounded entry by entry."""
+    def _constraints(self) -> list[Constraint]:
+        """Return the constraint sets of the learned parameters; a subclass may have more of them."""
+        return [Constraint(self.template_weights)] if self.learn_weights else []
 
     def unsupported_reason(self, shape: PaddedShape) -> str | None:
         """Return why the GPU cannot solve a batch padded to this shape, or ``None`` (:mod:`tfgw.train.cuda_graph`)."""
@@ -96,25 +95,15 @@ def project_after_step(optimizer: torch.optim.Optimizer, model: nn.Module) -> Re
     return step_projection.project_explicitly(optimizer, layers, partial(project_layers_, layers))
 
 
-@torch.no_grad()
 def project_layers_(layers: Sequence[TemplateLayer]) -> None:
-    """Call ``project_()`` of every layer. Layers with weights of the same kind, as in an ensemble, are projected
-    together: in small operations, the number of calls determines the time."""
-    alike: dict[object, list[TemplateLayer]] = {}
+    """Call ``project_()`` of every layer; those that have not overridden it are projected together."""
+    together: list[Constraint] = []
     for layer in layers:
-        of_layer = layer.template_weights
-        is_plain = type(layer).project_ is TemplateLayer.project_ and layer.learn_weights
-        kind = (of_layer.shape[1], of_layer.dtype, of_layer.device) if is_plain else layer
-        alike.setdefault(kind, []).append(layer)
-    for group in alike.values():
-        if len(group) == 1:
-            group[0].project_()
-            continue
-        weights = [layer.template_weights for layer in group]
-        projected = project_simplex(torch.cat(weights)).split([len(each) for each in weights])
-        torch._foreach_copy_(weights, projected)
-        for layer in group:
-            layer._clamp_()
+        if type(layer).project_ is TemplateLayer.project_:
+            together += layer._constraints()
+        else:
+            layer.project_()
+    project_(together)
 
 
 def checked(name: str, source: Tensor, target: Tensor) -> Tensor:

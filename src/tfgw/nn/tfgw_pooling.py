@@ -8,6 +8,7 @@ from torch import Tensor
 
 from tfgw import ot
 from tfgw.nn.batched_structure import batched_shortest_paths, entry_index, entry_places
+from tfgw.nn.constraints import NON_NEGATIVE, UNIT_INTERVAL, Constraint
 from tfgw.nn.padding import PaddedShape, current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.nn.threads import solver_threads
@@ -167,12 +168,16 @@ class TFGWPooling(TemplateLayer):
         self.template_features.copy_(features)
         self.template_weights.copy_(weights)
 
-    def _clamp_(self) -> None:
-        """Project C̄ onto [0, 1] or [0, ∞) (symmetric by construction), and α onto [0, 1]."""
+    def _constraints(self) -> list[Constraint]:
+        """Extend those of :class:`TemplateLayer` by [0, 1] or [0, ∞) for C̄ (symmetric by construction) and [0, 1] for
+        α."""
+        found = super()._constraints()
         if self.learn_templates and self.structure != "precomputed":
-            self.structure_entries.clamp_(0, 1 if self.structure == "adjacency" else None)
+            bounds = UNIT_INTERVAL if self.structure == "adjacency" else NON_NEGATIVE
+            found.append(Constraint(self.structure_entries, bounds))
         if self.learn_alpha:
-            self.alpha.clamp_(0, 1)
+            found.append(Constraint(self.alpha, UNIT_INTERVAL))
+        return found
 
     def unsupported_reason(self, shape: PaddedShape) -> str | None:
         """Extend :meth:`TemplateLayer.unsupported_reason` by the structure and the starts."""

@@ -205,17 +205,17 @@ inline double double_of(u64 bits) {
   std::memcpy(&v, &bits, sizeof v);
   return v;
 }
-inline void multiply_add(double (&c)[2][2], const double (&a)[2], double b) {
+inline void multiply_add(double (&c)[2], double a, double b) {
   const int high = lane() / 4, low = lane() % 4;
-  double of_row[2][4];
-  for (int s = 0; s < 2; ++s) {
-    const uint64_t* all = Block::current().exchange(bits_of(a[s]));
-    for (int l = 0; l < 4; ++l) of_row[s][l] = double_of(all[4 * high + l]);
-  }
-  const uint64_t* all = Block::current().exchange(bits_of(b));
-  for (int s = 0; s < 2; ++s)
-    for (int l = 0; l < 4; ++l)
-      for (int q = 0; q < 2; ++q) c[s][q] += of_row[s][l] * double_of(all[4 * (2 * low + q) + l]);
+  double of_row[4];
+  const uint64_t* all = Block::current().exchange(bits_of(a));
+  for (int l = 0; l < 4; ++l) of_row[l] = double_of(all[4 * high + l]);
+  all = Block::current().exchange(bits_of(b));
+  for (int l = 0; l < 4; ++l)
+    for (int q = 0; q < 2; ++q) c[q] += of_row[l] * double_of(all[4 * (2 * low + q) + l]);
+}
+inline void multiply_add(double (&c)[2][2], const double (&a)[2], double b) {
+  for (int s = 0; s < 2; ++s) multiply_add(c[s], a[s], b);
 }
 inline int popc(u32 v) { return __builtin_popcount(v); }
 inline int lowest_bit(u32 v) { return __builtin_ffs(int(v)) - 1; }

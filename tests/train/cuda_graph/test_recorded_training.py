@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.nn.emulated_layers import emulate
 from tests.ot.cuda.emulation import EmulatedGpu, emulated_for_eager_calls
 from tests.train.cuda_graph.training import (
     NEW_MODELS,
@@ -23,6 +24,7 @@ from tests.train.cuda_graph.training import (
 )
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.nn import TFGWModel
+from tfgw.ot.backends.cuda.units import LAYERS
 from tfgw.train import FitResult, TrainConfig, fit, trainer
 from tfgw.train.batches import GraphStore, shuffled
 from tfgw.train.cuda_graph import Pass, RecordedPass
@@ -88,6 +90,20 @@ def test_a_run_with_the_default_recipe(gpu: EmulatedGpu, request: pytest.Fixture
     sizes = request.getfixturevalue("replayed")
     found = train_new("default recipe", config, graphs=12, validation=7)
     assert sizes == [5, 5, 2, 5, 5, 2, 5, 2, 5, 5, 2, 5, 2]
+    assert_same_training(found, expected)
+
+
+def test_a_run_with_the_kernels_of_layers_and_optimiser(
+    gpu: EmulatedGpu, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(with_default_recipe(SHORT), epochs=2, lr=0.001)
+    expected = train_new("default recipe", config, graphs=12, validation=7)
+    sizes = request.getfixturevalue("replayed")
+    launched = emulate(monkeypatch)
+    found = train_new("default recipe", config, graphs=12, validation=7)
+    assert sizes == [5, 5, 2, 5, 5, 2, 5, 2]
+    kernels = {name for name in LAYERS.kernels if name.endswith("float64")}
+    assert set(launched) == kernels - {"tfgw_neighbour_sums_float64"}  # edges are not sorted
     assert_same_training(found, expected)
 
 

@@ -1,8 +1,11 @@
-// The kernels of the layers of networks for padded batches, and the kernel that gathers these batches.
+// The kernels of recorded training steps: those of layers for padded batches, the kernel that gathers these batches, and
+// those of the optimiser and of the projection of templates.
+#include "adam.cuh"
 #include "linear.cuh"
 #include "neighbour_sums.cuh"
 #include "norm.cuh"
 #include "padded_batch.cuh"
+#include "projection.cuh"
 
 using namespace tfgw;
 
@@ -52,4 +55,24 @@ TFGW_KERNEL(kPaddedThreads) tfgw_padded_batch_float64(const TFGW_GRID_CONSTANT P
 TFGW_KERNEL(kPaddedThreads) tfgw_padded_batch_float32(const TFGW_GRID_CONSTANT Padded<float> padded) {
   TFGW_SHARED PaddedMemory memory;
   PaddedBatch<float>(padded, memory).run();
+}
+
+TFGW_KERNEL(kAdamThreads) tfgw_adam_steps_float64(const TFGW_GRID_CONSTANT AdamSteps<double> steps) { count_steps(steps); }
+
+TFGW_KERNEL(kAdamThreads) tfgw_adam_steps_float32(const TFGW_GRID_CONSTANT AdamSteps<float> steps) { count_steps(steps); }
+
+TFGW_KERNEL(kAdamThreads) tfgw_adam_update_float64(const TFGW_GRID_CONSTANT AdamUpdate<double> update) {
+  update_entries(update);
+}
+
+TFGW_KERNEL(kAdamThreads) tfgw_adam_update_float32(const TFGW_GRID_CONSTANT AdamUpdate<float> update) {
+  update_entries(update);
+}
+
+TFGW_KERNEL(kProjectionThreads) tfgw_projection_float64(const TFGW_GRID_CONSTANT Projection<double> projection) {
+  project(projection);
+}
+
+TFGW_KERNEL(kProjectionThreads) tfgw_projection_float32(const TFGW_GRID_CONSTANT Projection<float> projection) {
+  project(projection);
 }

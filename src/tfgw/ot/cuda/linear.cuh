@@ -1,14 +1,17 @@
 // Gradients of the weight and the bias of a linear layer with many rows and few columns. Libraries compute such a product
-// by one block that goes over all rows. Here, each block has a tile of the result, and its threads share the rows. Sums
-// are accumulated in float64, in an order that is always the same.
+// by one block that goes over all rows. Here, each block has a tile of the result, and its warps share the rows, four of
+// them at a time on the tensor cores. A load of a warp reads eight columns of four rows; if each lane read a row of its
+// own, the loads would take four times as long. Sums are accumulated in float64, in an order that is always the same.
 #pragma once
 
-#include "warp.cuh"
+#include "block.cuh"
 
 namespace tfgw {
 
-constexpr int kLinearThreads = 256;
+constexpr int kLinearThreads = 512;
+constexpr int kLinearWarps = kLinearThreads / 32;
 constexpr int kLinearTile = 8;  // rows and columns of the result
+constexpr int kLinearRows = 4;  // of a product
 
 // The same layout as `Linear` in nn/layer_kernels.py. x has `inputs` columns and grad, the gradient of the layer's output,
 // has `outputs` columns.
@@ -20,7 +23,7 @@ struct Linear {
 };
 
 struct LinearMemory {
-  double sums[kLinearThreads / 32][kLinearTile * kLinearTile];
+  double sums[kLinearWarps][kLinearTile * kLinearTile];
 };
 
 // The bias is the weight of an additional input that is always 1.
@@ -34,54 +37,39 @@ class LinearGradient {
         output_(block_index() / tiles(layer.inputs + 1) * kLinearTile) {}
 
   TFGW_DEVICE void run() {
-    double sum[kLinearTile * kLinearTile] = {};
-#pragma unroll 1
-    for (i64 row = thread_in_block(); row < l_.rows; row += kLinearThreads) add(row, sum);
-    reduce<16>(sum);
-    // Now each lane has two of the sums over its warp.
+    const int warp = thread_in_block() / 32;
+    double sum[2] = {};
+    // A lane beyond the last row or column loads something valid, because branches would serialise the loads.
+    const i64 i = input_ + lane() / kLinearRows, o = output_ + lane() / kLinearRows;
+    const T* const x = l_.x + (i < l_.inputs ? i : 0);
+    const T* const grad = l_.grad + (o < l_.outputs ? o : 0);
+    const auto load = [&](i64 first) {
+      const i64 row = first + lane() % kLinearRows < l_.rows ? first + lane() % kLinearRows : first;
+      return Pair{double(x[row * l_.x_stride]), double(grad[row * l_.grad_stride])};
+    };
+    unrolled<8>(i64(warp) * kLinearRows, l_.rows, kLinearWarps * kLinearRows, load, [&](i64 first, Pair v) {
+      const bool exists = first + lane() % kLinearRows < l_.rows;
+      multiply_add(sum, exists ? v.grad : 0.0, !exists ? 0.0 : i < l_.inputs ? v.x : 1.0);
+    });
 #pragma unroll
-    for (int s = 0; s < 2; ++s) memory_.sums[thread_in_block() / 32][2 * lane() + s] = sum[s];
+    for (int s = 0; s < 2; ++s) memory_.sums[warp][2 * lane() + s] = sum[s];
     sync_block();
     if (thread_in_block() < kLinearTile * kLinearTile) write(thread_in_block());
   }
 
  private:
+  struct Pair {
+    double x, grad;
+  };
+
   TFGW_DEVICE static i64 tiles(i64 count) { return (count + kLinearTile - 1) / kLinearTile; }
-
-  TFGW_DEVICE void add(i64 row, double (&sum)[kLinearTile * kLinearTile]) const {
-    double x[kLinearTile], grad[kLinearTile];
-#pragma unroll
-    for (int s = 0; s < kLinearTile; ++s) {  // beyond the last column, load something valid: branches would serialise
-      const i64 i = input_ + s, o = output_ + s;
-      const double value = double(l_.x[row * l_.x_stride + (i < l_.inputs ? i : 0)]);
-      x[s] = i < l_.inputs ? value : 1.0;
-      grad[s] = double(l_.grad[row * l_.grad_stride + (o < l_.outputs ? o : 0)]);
-    }
-#pragma unroll
-    for (int o = 0; o < kLinearTile; ++o)
-#pragma unroll
-      for (int i = 0; i < kLinearTile; ++i)
-        sum[o * kLinearTile + i] = fma_rn(grad[o], x[i], sum[o * kLinearTile + i]);
-  }
-
-  // Sums over the lanes of a warp. In each round, half of the lanes continue with one half of the sums.
-  template <int kDistance>
-  TFGW_DEVICE static void reduce(double* sum) {
-    const bool upper = lane() & kDistance;
-#pragma unroll
-    for (int s = 0; s < 2 * kDistance; ++s) {
-      const double own = upper ? sum[s + 2 * kDistance] : sum[s], other = upper ? sum[s] : sum[s + 2 * kDistance];
-      sum[s] = own + shfl_xor(other, kDistance);
-    }
-    if constexpr (kDistance > 1) reduce<kDistance / 2>(sum);
-  }
 
   TFGW_DEVICE void write(int entry) const {
     const i64 i = input_ + entry % kLinearTile, o = output_ + entry / kLinearTile;
     if (o >= l_.outputs || i > l_.inputs) return;
     double total = 0;
 #pragma unroll
-    for (int w = 0; w < kLinearThreads / 32; ++w) total += memory_.sums[w][entry];
+    for (int w = 0; w < kLinearWarps; ++w) total += memory_.sums[w][entry];
     if (i < l_.inputs) l_.grad_weight[o * l_.inputs + i] = T(total);
     else l_.grad_bias[o] = T(total);
   }

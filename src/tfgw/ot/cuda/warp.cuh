@@ -51,18 +51,21 @@ template <class T>
 TFGW_DEVICE T read_only(const T* at) {
   return __ldg(at);
 }
-// c += a b, the product of 16 × 4 and 4 × 8 numbers. Lane l has a[l / 4][l % 4], b[l % 4][l / 4], and of c the row
-// l / 4 with the columns 2 (l % 4) and 2 (l % 4) + 1; index 1 of a and c is the same 8 rows below.
+// c += a b, the product of 8 × 4 and 4 × 8 numbers. Lane l has a[l / 4][l % 4], b[l % 4][l / 4], and of c the row l / 4
+// with the columns 2 (l % 4) and 2 (l % 4) + 1.
+TFGW_DEVICE void multiply_add(double (&c)[2], double a, double b) {
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+               : "+d"(c[0]), "+d"(c[1])
+               : "d"(a), "d"(b));
+}
+// The same for 16 rows of a and c: index 1 is 8 rows below.
 TFGW_DEVICE void multiply_add(double (&c)[2][2], const double (&a)[2], double b) {
 #if __CUDA_ARCH__ >= 900  // takes half the time
   asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
                : "+d"(c[0][0]), "+d"(c[0][1]), "+d"(c[1][0]), "+d"(c[1][1])
                : "d"(a[0]), "d"(a[1]), "d"(b));
 #else
-  for (int s = 0; s < 2; ++s)
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                 : "+d"(c[s][0]), "+d"(c[s][1])
-                 : "d"(a[s]), "d"(b));
+  for (int s = 0; s < 2; ++s) multiply_add(c[s], a[s], b);
 #endif
 }
 // Asynchronous copy of 4, 8 or 16 bytes from global to shared memory, complete after `wait_for_copies`.

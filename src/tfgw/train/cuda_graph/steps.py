@@ -7,6 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from tfgw.nn.adam_kernel import step_if_finite
 from tfgw.nn.padding import use_padding
 from tfgw.train.cuda_graph.padded_batches import PaddedBatch
 from tfgw.train.evaluate import evaluation_mode
@@ -29,11 +30,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Adam, task: Task, *, 
         if hasattr(model, "auxiliary_loss"):
             loss = loss + cast(Tensor, model.auxiliary_loss)
         loss.backward()
-        # The host cannot check the loss first, so skip the step as PyTorch's gradient scaler does.
-        optimizer.found_inf = (~measured.loss.detach().isfinite()).float()  # type: ignore[attr-defined]
-        optimizer.step()
-        del optimizer.found_inf  # type: ignore[attr-defined]
-        optimizer.zero_grad()
+        step_if_finite(optimizer, measured.loss.detach())
         return torch.stack([measured.loss.detach(), measured.score]).double()
 
     return step

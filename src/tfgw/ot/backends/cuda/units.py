@@ -50,12 +50,16 @@ LAYERS = Unit(
     "layers",
     tuple(
         f"tfgw_{kernel}_{precision}"
-        for kernel in ("norm", "norm_backward", "linear_gradient", "neighbour_sums", "padded_batch")
+        for kernel in (
+            *("norm", "norm_backward", "linear_gradient", "neighbour_sums", "padded_batch"),
+            *("adam_steps", "adam_update", "projection"),
+        )
         for precision in ("float64", "float32")
     ),
 )
-"""Padded batches and the layers of networks on them (:mod:`tfgw.nn.layer_kernels`). They have no templates, so this
-unit is compiled once, for the first size class."""
+"""Padded batches, the layers of networks on them (:mod:`tfgw.nn.layer_kernels`), the optimiser and the projection of
+templates. The kernels do not depend on the size of templates, so this unit is compiled once, for the first size
+class."""
 
 
 def units_of(columns: int, *, several: bool | None = None) -> list[Unit]:
