@@ -11,8 +11,10 @@ from tests.nn.compiling import traces_named_tuples
 from tests.nn.graphs import CHANNELS, SIZES, random_batch, random_structure
 from tests.nn.layers import K, M, make_layer
 from tfgw import ot
-from tfgw.nn import TFGWPooling, project_after_step
+from tfgw.nn import TFGWPooling, project_after_step, tfgw_pooling
 from tfgw.nn.batched_structure import batched_shortest_paths
+from tfgw.nn.concurrency import solving_at_once
+from tfgw.ot.problem import Problem
 
 
 def random_weights(seed: int, *, zeros: bool = False) -> Tensor:
@@ -508,3 +510,19 @@ def test_batch_that_is_not_sorted_is_called_that(structure: str) -> None:
     shuffled = data.batch.flip(0)
     with pytest.raises(ValueError, match="batch: must be sorted, but node"):
         layer(data.x, data.edge_index, shuffled)
+
+
+def test_the_solver_knows_how_many_networks_share_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, told = random_batch(), []
+
+    def listen(problem: Problem) -> torch.Tensor:
+        told.append(problem.concurrent_solves)
+        return solved(problem)
+
+    solved = tfgw_pooling.distances
+    monkeypatch.setattr(tfgw_pooling, "distances", listen)
+    layer = make_layer()
+    with solving_at_once(3):
+        layer(data.x, data.edge_index, data.batch)
+    layer(data.x, data.edge_index, data.batch)
+    assert told == [3, 1]

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfgw.nn.concurrency import solving_at_once
 from tfgw.nn.padding import current_padding
 
 
@@ -52,10 +53,11 @@ class Ensemble(nn.Module):
         current = torch.cuda.current_stream()
         streams = _streams(current.device_index, len(self.members))
         outputs = []
-        for member, stream in zip(self.members, streams, strict=True):
-            stream.wait_stream(current)
-            with torch.cuda.stream(stream):
-                outputs.append(member(*args, **inputs))
+        with solving_at_once(len(self.members)):
+            for member, stream in zip(self.members, streams, strict=True):
+                stream.wait_stream(current)
+                with torch.cuda.stream(stream):
+                    outputs.append(member(*args, **inputs))
         for stream in streams:
             current.wait_stream(stream)
         return outputs

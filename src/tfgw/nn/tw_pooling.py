@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from tfgw.nn.concurrency import concurrent_solves
 from tfgw.nn.padding import current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.nn.threads import solver_threads
@@ -73,6 +74,7 @@ class TWPooling(TemplateLayer):
                 alpha=features_only,
                 num_threads=solver_threads(self.num_threads),
                 padded_nodes=current_padding() is not None,
+                concurrent_solves=concurrent_solves(),
             )
         )
 

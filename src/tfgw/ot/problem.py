@@ -80,6 +80,8 @@ class Problem(NamedTuple):
     skipped: Tensor | None = None
     """1 for pairs that need not be solved, ``(B, K)`` in uint8. A GPU gives them the distance 0 and the status
     ``EMPTY``, and the CPU solves them. There are no gradients."""
+    concurrent_solves: int = 1
+    """Number of problems that a GPU solves at the same time. Each uses its share of the multiprocessors."""
 
     @property
     def differentiable(self) -> tuple[Tensor | None, ...]:

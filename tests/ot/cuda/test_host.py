@@ -166,6 +166,13 @@ def test_launches_of_a_solve() -> None:
     assert driver.calls[-4:] == ["cuEventRecord", "cuLaunchKernel", "cuLaunchKernel", "cuEventSynchronize"]
 
 
+@pytest.mark.parametrize(("concurrent", "processors"), [(2, 2), (3, 1), (7, 1)])
+def test_concurrent_solves_share_the_multiprocessors(concurrent: int, processors: int) -> None:
+    driver = Listener()
+    assert solve(EmulatedGpu(processors=5, driver=driver), problem()._replace(concurrent_solves=concurrent)) is not None
+    assert [launch.blocks for launch in driver.launches] == [1, 3 + 7, 4 * processors, 2 * processors]
+
+
 def told(given: Problem) -> list[int]:
     """Counts, and where `batch` and `x` are."""
     driver = Listener()

@@ -16,7 +16,7 @@ enum Field {
   kX, kBatch, kNodeWeights, kEdgeIndex, kEdgeWeight, kStructure, kTemplateStructure, kTemplateFeatures, kTemplateWeights,
   kAlpha, kCost, kInitialPlans,
   // numbers, and the positions of free entries in the templates' structures
-  kBatchSize, kMaxIter, kTol, kNumStarts, kStartKinds, kPattern, kPaddedNodes,
+  kBatchSize, kMaxIter, kTol, kNumStarts, kStartKinds, kPattern, kPaddedNodes, kConcurrentSolves,
   // bytes
   kSkipped,
   kFields
@@ -26,7 +26,7 @@ constexpr int kTensors = kBatchSize;
 constexpr const char* kFieldNames[kFields] = {
     "x", "batch", "node_weights", "edge_index", "edge_weight", "structure", "template_structure", "template_features",
     "template_weights", "alpha", "cost", "initial_plans", "batch_size", "max_iter", "tol", "n_starts", "start_kinds",
-    "pattern", "padded_nodes", "skipped"};
+    "pattern", "padded_nodes", "concurrent_solves", "skipped"};
 
 // The differentiable fields, in the order of `Problem.differentiable`.
 constexpr std::array<Field, 8> kDifferentiable = {kX,                 kNodeWeights,      kEdgeWeight,      kStructure,

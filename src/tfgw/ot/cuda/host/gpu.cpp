@@ -133,9 +133,10 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   const StartCounts counts(structured ? fields.as<i64>(kNumStarts) : 1,
                            structured ? fields.as<i64>(kStartKinds) : i64(kUniform), p.start != nullptr,
                            wanted == kDiagnosis);
-  const SolveShape shape = solve_shape(p, properties_.shared, properties_.processors, counts);
+  const i64 processors = std::max(i64(1), properties_.processors / fields.as<i64>(kConcurrentSolves));
+  const SolveShape shape = solve_shape(p, properties_.shared, processors, counts);
   const i64 count = p.graphs * p.templates;
-  Launches launches{shape, counts, {}, count, kSmallBlocks * properties_.processors, properties_.processors};
+  Launches launches{shape, counts, {}, count, kSmallBlocks * processors, processors};
   const i64 blocks = launches.blocks(std::max(i64(1), counts.fresh));
   p.shared_size = shape.shared, p.start_shared = shape.start_shared;
   p.for_two = shape.small_graphs[0], p.for_three = shape.small_graphs[1], p.for_four = shape.small_graphs[2];
