@@ -194,11 +194,12 @@ Template prepare_template(const TemplatesInput& in, int64_t k) {
   t.demand = positive_fixed_point(t.h);
 
   t.ft.assign(d * t.ld, 0.0);
-  for (int l = 0; l < t.m; ++l)
-    for (int64_t c = 0; c < d; ++c) t.ft[c * t.ld + l] = in.x[(k * m + t.live[l]) * d + c];
+  for (int64_t c = 0; c < d; ++c)
+    for (int l = 0; l < t.m; ++l) t.ft[c * t.ld + l] = in.x[(k * m + t.live[l]) * d + c];
 
-  t.f_norm.resize(t.m);
-  for (int l = 0; l < t.m; ++l) t.f_norm[l] = squared_norm(in.x + (k * m + t.live[l]) * d, d);
+  t.f_norm.assign(t.m, 0.0);
+  for (int64_t c = 0; c < d; ++c)
+    for (int l = 0; l < t.m; ++l) t.f_norm[l] += t.ft[c * t.ld + l] * t.ft[c * t.ld + l];
 
   t.square.assign(m, 0.0);
   if (!in.structure) return t;
