@@ -3,9 +3,7 @@
 #include "kernels.hpp"
 
 namespace tfgw {
-namespace {
 
-// Entries of one row keep their order.
 void sort_by_row(const SparsePlan& plan, int rows, Csr& out) {
   out.ptr.assign(rows + 2, 0);  // while entries are placed, ptr[i + 1] is the position of the next entry of row i
   out.col.resize(plan.count());
@@ -18,8 +16,6 @@ void sort_by_row(const SparsePlan& plan, int rows, Csr& out) {
     out.value[to] = plan.mass[e];
   }
 }
-
-}  // namespace
 
 void CrossOperator::apply(const SparsePlan& plan, Matrix& out) {
   both_halves([&](bool transposed, const Matrix& table,

@@ -9,6 +9,9 @@
 
 namespace tfgw {
 
+// The entries of a plan, row by row. Those of one row keep their order, so columns need not be sorted.
+void sort_by_row(const SparsePlan& plan, int rows, Csr& out);
+
 class CrossOperator {
  public:
   void bind(const Graph& graph, const Template& tmpl) { graph_ = &graph, tmpl_ = &tmpl; }

@@ -330,16 +330,18 @@ void FgwSolver::add_atom() {
 void FgwSolver::product_start() {
   Atom& atom = atoms_[0];
   atom.plan.clear();
-  atom.cross.assign(size_t(n_) * ld_, 0.0);
+  atom.cross.resize(size_t(n_) * ld_);
   std::vector<double> column(m_, 0.0);
   double graph_mean = 0, template_mean = 0;
+  const double *out_mean = tmpl_->out_mean.data(), *in_mean = tmpl_->in_mean.data();
   for (int i = 0; i < n_; ++i) {
-    graph_mean += graph_->h[i] * graph_->out_mean[i];
-    for (int k = 0; k < m_; ++k) {
-      atom.cross[size_t(i) * ld_ + k] =
-          0.5 * (graph_->out_mean[i] * tmpl_->out_mean[k] + graph_->in_mean[i] * tmpl_->in_mean[k]);
-      column[k] += graph_->h[i] * linear_cost_[size_t(i) * ld_ + k];
-    }
+    const double h = graph_->h[i], out = graph_->out_mean[i], in = graph_->in_mean[i];
+    const double* cost = &linear_cost_[size_t(i) * ld_];
+    double* cross = &atom.cross[size_t(i) * ld_];
+    graph_mean += h * out;
+    for (int k = 0; k < m_; ++k) cross[k] = 0.5 * (out * out_mean[k] + in * in_mean[k]);
+    std::fill(cross + m_, cross + ld_, 0.0);
+    for (int k = 0; k < m_; ++k) column[k] += h * cost[k];
   }
   linear_[0] = 0;
   for (int k = 0; k < m_; ++k) {
@@ -476,11 +478,13 @@ double FgwSolver::squared_distance(int i, const double* f, int64_t step) const {
 const double* FgwSolver::tie_broken_gradient(int start, Interrupt& interrupt) {
   const double largest = kernels().largest_magnitude(n_, m_, ld_, gradient_.data());
   similarity_.resize(size_t(n_) * ld_);
-  for (int i = 0; i < n_; ++i)
-    for (int k = 0; k < m_; ++k) {
-      const size_t e = size_t(i) * ld_ + k;
-      similarity_[e] = tie_similarity(alpha_, graph_->x_norm[i] + tmpl_->f_norm[k], linear_cost_[e]);
-    }
+  const double* f_norm = tmpl_->f_norm.data();
+  for (int i = 0; i < n_; ++i) {
+    const double x_norm = graph_->x_norm[i];
+    const double* cost = &linear_cost_[size_t(i) * ld_];
+    double* similarity = &similarity_[size_t(i) * ld_];
+    for (int k = 0; k < m_; ++k) similarity[k] = tie_similarity(alpha_, x_norm + f_norm[k], cost[k]);
+  }
   tie_broken_ = gradient_;
   Matrix& next = atoms_[count_].cross;  // free until the vertex is known
   for (int hop = 0; hop < kTieHops && !interrupt.poll(); ++hop) {
@@ -503,7 +507,7 @@ double FgwSolver::quadratic(int s) const {
 }
 
 void FgwSolver::write(const TemplatesInput& templates, int64_t k, const PairOutput& out) {
-  if (out.plan) sorted_plan(templates.nodes, *out.plan);
+  if (out.plan) sorted_plan(*out.plan);
   if (!out.row_potential) return;
   // The solver omitted the terms α Σ_j (C_ij² + C_ji²) h_j and their counterpart; the potentials include them.
   double mean = 0;
@@ -519,15 +523,21 @@ void FgwSolver::write(const TemplatesInput& templates, int64_t k, const PairOutp
 }
 
 // The kept plan by original template node, with sorted entries.
-void FgwSolver::sorted_plan(int64_t nodes, SparsePlan& out) {
-  scratch_.assign(size_t(n_) * nodes, 0.0);
-  const SparsePlan& plan = best_plan_;
-  for (int e = 0; e < plan.count(); ++e) scratch_[plan.row[e] * nodes + tmpl_->live[plan.col[e]]] += plan.mass[e];
+void FgwSolver::sorted_plan(SparsePlan& out) {
+  sort_by_row(best_plan_, n_, rows_);
   out.clear();
-  out.reserve(plan.count());
-  for (int i = 0; i < n_; ++i)
-    for (int l = 0; l < nodes; ++l)
-      if (const double mass = scratch_[i * nodes + l]; mass != 0) out.push(i, l, mass);
+  out.reserve(best_plan_.count());
+  for (int i = 0; i < n_; ++i) {
+    const int first = out.count();
+    for (int64_t e = rows_.ptr[i]; e < rows_.ptr[i + 1]; ++e) {
+      if (rows_.value[e] == 0) continue;
+      out.push(i, tmpl_->live[rows_.col[e]], rows_.value[e]);
+      for (int at = out.count() - 1; at > first && out.col[at - 1] > out.col[at]; --at) {
+        std::swap(out.col[at - 1], out.col[at]);
+        std::swap(out.mass[at - 1], out.mass[at]);
+      }
+    }
+  }
 }
 
 // The potential of a weightless template node: the cheapest way to give it its first mass, min_i (G_ik − u_i).

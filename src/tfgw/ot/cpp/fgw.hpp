@@ -109,7 +109,7 @@ class FgwSolver {
   double given_cost(int i, int64_t node) const { return linear_source_.given[i * linear_source_.stride + node]; }
   double structure_scale() const { return alpha_ * (graph_->constant + tmpl_->constant); }
   double quadratic(int s) const;  // ⟨plan_s, X(T)⟩
-  void sorted_plan(int64_t nodes, SparsePlan& out);
+  void sorted_plan(SparsePlan& out);
   double dead_potential(const TemplatesInput& templates, int64_t k, int64_t node);
 
   const Graph* graph_ = nullptr;
@@ -129,6 +129,7 @@ class FgwSolver {
   LowestMinima minima_;
   std::vector<int32_t> places_;  // of the graph's nodes in the order of perturb.hpp
   SparsePlan best_plan_;
+  Csr rows_;  // of the kept plan
   std::vector<double> best_u_, best_v_;
 };
 
