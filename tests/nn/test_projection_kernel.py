@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Runs the kernels where they would be launched; the names of those that ran."""
+    """Emulate kernel launches; return the names of the launched kernels."""
     return emulate(monkeypatch)
 
 
@@ -53,6 +53,20 @@ def test_ties_and_points_of_the_simplex(launched: list[str]) -> None:
     project_([Constraint(given)])
     expected = [[0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0], [0.25, 0.5, 0, 0.25], [0, 1, 0, 0]]
     torch.testing.assert_close(given, torch.tensor(expected).double(), rtol=0, atol=1e-16)
+
+
+def test_rows_that_are_on_the_simplex_already(launched: list[str]) -> None:
+    """Their zeros equal the threshold, which rounds to either side of them; the search for it ends nevertheless."""
+    counts = [[5, 0, 5, 4, 1, 5, 2, 0, 0, 0], [6, 9, 1, 6, 0, 2, 8, 7, 3, 8], [1, 1, 1, 0, 0, 0, 0, 0, 0, 0]]
+    row = [0.38994132534363724, 0.0, 0.6100586746563627]
+    rows = [torch.tensor(given).double() / sum(given) for given in (*counts, row)]
+    torch.manual_seed(3)
+    rows += list(project_simplex(torch.randn(400, 7).double())) + list(project_simplex(torch.randn(400, 37).double()))
+    found = [given.clone().unsqueeze(0) for given in rows]
+    project_([Constraint(one) for one in found])
+    for one, given in zip(found, rows, strict=True):
+        torch.testing.assert_close(one[0], given, rtol=0, atol=1e-15)
+    assert set(launched) == {"tfgw_projection_float64"}
 
 
 def test_a_row_with_an_entry_that_is_no_number_has_no_others(launched: list[str]) -> None:

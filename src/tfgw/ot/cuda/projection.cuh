@@ -1,6 +1,6 @@
 // The projection of the parameters of templates onto their constraint sets, in place: one kernel for all layers instead of
-// some forty operations on short vectors. Rows on the simplex need no sorting: a warp drops entries until none is left
-// below the threshold. Numbers are float64 between loads and stores.
+// some forty operations on short vectors. Rows on the simplex need no sorting: a warp raises the threshold until no entry
+// above it falls below. Numbers are float64 between loads and stores.
 #pragma once
 
 #include "tensor_list.cuh"
@@ -29,8 +29,9 @@ struct Projection {
 };
 
 // As `project_simplex` in nn/projections.py: max(v − θ, 0), with the largest entry shifted to 0. θ follows from the sum of
-// the entries above it. It is computed from all entries first; without those below it, it can only grow.
-// (Michelot: A finite algorithm for finding the projection of a point onto the canonical simplex of Rⁿ.)
+// the entries above it. It is first computed from all entries, then repeatedly from those above it, as long as it grows.
+// (Michelot: A finite algorithm for finding the projection of a point onto the canonical simplex of Rⁿ.) Entries equal to
+// the exact θ, such as the zeros of a row that is on the simplex already, may round to either side of it.
 template <class T>
 TFGW_DEVICE void project_row(T* row, i64 columns) {
   double shift = double(row[0]);
@@ -39,7 +40,6 @@ TFGW_DEVICE void project_row(T* row, i64 columns) {
   double sum = 0;
   for (i64 j = lane(); j < columns; j += 32) sum += double(row[j]) - shift;
   double theta = (warp_sum(sum) - 1) / double(columns);
-  i64 count = columns;
 #pragma unroll 1
   for (;;) {
     double above = 0, number = 0;
@@ -47,9 +47,9 @@ TFGW_DEVICE void project_row(T* row, i64 columns) {
       const double v = double(row[j]) - shift;
       if (v > theta) above += v, number += 1;
     }
-    above = warp_sum(above), number = warp_sum(number);
-    if (i64(number) == count || number == 0) break;  // there is none if an entry is NaN; then all become NaN
-    count = i64(number), theta = (above - 1) / number;
+    const double next = (warp_sum(above) - 1) / warp_sum(number);
+    if (!(next > theta)) break;  // also if θ is NaN because an entry is; then all entries become NaN
+    theta = next;
   }
   for (i64 j = lane(); j < columns; j += 32) {
     const double v = double(row[j]) - shift - theta;
