@@ -6,6 +6,7 @@ import ctypes
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tests.nn.emulated_layers import emulate, kernels
 from tests.ot.cuda.emulation import COMPILER
@@ -20,7 +21,7 @@ SIZES = ((), (513,), (3, 7), (0,), (2, 5, 300))
 
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Runs the kernels where they would be launched; the names of those that ran."""
+    """Emulate kernel launches; return the names of the launched kernels."""
     return emulate(monkeypatch)
 
 
@@ -126,6 +127,47 @@ def test_hooks_are_called_once_after_each_step(launched: list[str]) -> None:
         assert not torch.equal(seen[-1], before)
         before = seen[-1]
     assert len(launched) == 4
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_hooks_before_a_step_may_change_the_gradients(launched: list[str], everywhere: bool) -> None:
+    """Such as a hook that clips them; then PyTorch makes the step."""
+    torch.manual_seed(4)
+    ours = torch.optim.AdamW(parameters((3, 5)), fused=True)
+    theirs = copy.deepcopy(ours)
+
+    def halve(optimizer: torch.optim.Optimizer, *_: object) -> None:
+        for parameter in all_parameters(optimizer):
+            if parameter.grad is not None:
+                parameter.grad *= 0.5
+
+    register = register_optimizer_step_pre_hook if everywhere else torch.optim.AdamW.register_step_pre_hook
+    handles = [register(halve)] if everywhere else [register(one, halve) for one in (ours, theirs)]
+    try:
+        for step in range(2):
+            for optimizer in (ours, theirs):
+                with_gradients(all_parameters(optimizer), step)
+            theirs.step()
+            step_if_finite(ours, FINITE)
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert all(map(torch.equal, numbers_of(ours), numbers_of(theirs)))
+    assert not launched
+
+
+def test_a_graph_notices_that_its_tensors_are_updated(launched: list[str]) -> None:
+    """As after every operation in place."""
+    optimizer = torch.optim.AdamW(parameters((2, 3)), fused=True)
+    (parameter,) = all_parameters(optimizer)
+    with_gradients([parameter], 0)
+    step_if_finite(optimizer, FINITE)
+    loss = parameter.square().sum()
+    with_gradients([parameter], 1)
+    step_if_finite(optimizer, FINITE)
+    assert len(launched) == 2
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
 
 
 @pytest.mark.parametrize("change", ["amsgrad", "maximize", "a rate in double precision", "many groups", "a subclass"])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.optim.optimizer import _global_optimizer_pre_hooks
 
 from tfgw.nn import layer_kernels
 
@@ -87,13 +88,13 @@ class _Stepped(NamedTuple):
 def step_if_finite(optimizer: torch.optim.Adam, loss: Tensor) -> None:
     """Call ``step()`` and ``zero_grad()`` of a fused optimiser; if ``loss`` is not finite, the weights do not change.
 
-    The host does not wait for the loss. The hooks of the optimiser are called after the step.
+    The host does not wait for the loss.
     """
     stepped = _supported(optimizer, loss)
     if stepped:
         _launch(optimizer, stepped, loss)
         optimizer.zero_grad()
-        optimizer.step()  # there are no gradients any more, so this only calls the hooks
+        optimizer.step()  # there are no gradients any more, so this only calls the hooks after a step
         return
     # As PyTorch's gradient scaler does.
     optimizer.found_inf = (~loss.isfinite()).float()  # type: ignore[attr-defined]
@@ -107,6 +108,8 @@ def _supported(optimizer: torch.optim.Adam, loss: Tensor) -> list[_Stepped]:
     which therefore has none."""
     groups, state = optimizer.param_groups, optimizer.state
     if type(optimizer) not in (torch.optim.Adam, torch.optim.AdamW) or len(groups) > MAX_GROUPS:
+        return []
+    if optimizer._optimizer_step_pre_hooks or _global_optimizer_pre_hooks:  # they may change the gradients
         return []
     if not layer_kernels.is_supported(loss) or not all(_is_supported_group(group, loss.device) for group in groups):
         return []
@@ -143,6 +146,8 @@ def _launch(optimizer: torch.optim.Adam, stepped: list[_Stepped], loss: Tensor) 
             for one, begin in zip(part, begins, strict=True)
         )
         update = AdamUpdate(len(part), loss.data_ptr(), factors[first].data_ptr(), (_Tensor * TENSORS)(*entries))
+        # As operations in place do.
+        torch.autograd.graph.increment_version([one.value for one in part])
         if blocks:
             layer_kernels.launch(f"tfgw_adam_update_{kind}", blocks, THREADS, update, loss.device)
 
