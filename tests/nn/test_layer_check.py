@@ -10,6 +10,7 @@ from torch import Tensor
 from tests.nn.emulated_layers import launch_emulated
 from tests.ot.cuda.emulation import COMPILER
 from tfgw.nn import layer_check, layer_kernels
+from tfgw.nn.adam_kernel import AdamSteps, AdamUpdate
 from tfgw.nn.layer_check import TOLERANCES, check_layer_kernels
 from tfgw.nn.projection_kernel import Projection
 from tfgw.ot.backends.cuda.units import LAYERS
@@ -55,21 +56,23 @@ def test_every_kernel_agrees_with_pytorch(emulated: list[str]) -> None:
     assert 1e-9 < checked.difference_float32 < 1e-5
 
 
-@pytest.mark.parametrize("field", ["eps", "momentum", "outputs", "own", "groups", "tensors"])
+@pytest.mark.parametrize("field", ["eps", "momentum", "outputs", "own", "groups", "size", "upper", "columns"])
 def test_wrong_results_are_found(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them is in another kernel or result; with too few outputs, the last gradients of weights are not set."""
 
     def change(argument: ctypes.Structure) -> None:
-        if not hasattr(argument, field):
-            return
-        if field == "outputs":
-            argument.outputs -= 1
-        elif field == "groups":
-            argument.groups[0].constant_rate *= 1.001
-        elif field == "tensors":
-            if isinstance(argument, Projection):
+        if isinstance(argument, Projection):
+            if field == "upper":
                 argument.tensors[1].upper *= 1.001
-        else:
+            elif field == "columns":
+                argument.tensors[0].columns //= 2
+        elif isinstance(argument, AdamUpdate) and field == "size":
+            argument.tensors[0].size -= 1
+        elif isinstance(argument, AdamSteps) and field == "groups":
+            argument.groups[0].constant_rate *= 1.001
+        elif field == "outputs" and hasattr(argument, field):
+            argument.outputs -= 1
+        elif field in ("eps", "momentum", "own") and hasattr(argument, field):
             setattr(argument, field, 1.001 * getattr(argument, field) + 1e-3)
 
     emulate(monkeypatch, change)

@@ -501,7 +501,7 @@ def test_the_numbering_of_template_nodes_changes_no_bit(name: str) -> None:
     assert torch.equal(distances, distances[:, :1].expand_as(distances))
 
 
-def test_batch_normalisation_agrees_with_pytorch() -> None:
+def test_kernels_for_layers_agree_with_pytorch() -> None:
     checked = check_layer_kernels()
     assert checked.agrees
     assert checked.difference > 0  # another way of summing
