@@ -316,19 +316,20 @@ def test_the_docs_tell_what_the_recipes_are() -> None:
     assert rows["networks"].startswith(words[recipe["n_estimators"]] + ", ")
     templates = (f"{words[recipe['templates_per_class']]} per class", f"{words[TEMPLATES_PER_CLASS]} per class")
     assert [part.removesuffix(" in each network") for part in rows["templates"].split(" | ")] == [*templates]
-    assert rows["GIN"].startswith(f"{recipe['num_layers']} layers of {recipe['width']} features, each ends with a ReLU")
-    assert rows["GIN"].endswith(f"{network.num_layers} layers of {network.width} without it")
-    assert f"weight decay {recipe['weight_decay']} on the networks" in rows["optimiser"]
-    assert f"up to {recipe['lr']} in a tenth of all steps" in rows["learning rate"]
+    layers = f"{recipe['num_layers']} layers of {recipe['width']} features"
+    assert rows["GIN"].startswith(f"{layers}, each ending with a ReLU")
+    assert rows["GIN"].endswith(f"{network.num_layers} layers of {network.width} features, without this ReLU")
+    assert f"weight decay of {recipe['weight_decay']} for the networks" in rows["optimiser"]
+    assert f"rises to {recipe['lr']} in the first tenth of all steps" in rows["learning rate"]
     assert rows["learning rate"].endswith(f"| {paper.schedule} {paper.lr}")
     assert (recipe["schedule"], paper.schedule) == ("one_cycle", "constant")
-    limits = f"below {recipe['fewest_steps']} steps; fewer where epochs × graphs × networks exceed"
-    assert f"{recipe['epochs']}; more where that is {limits} {recipe['largest_work']:,}" in rows["epochs"]
+    limits = f"fewer than {recipe['fewest_steps']} steps; fewer if epochs × graphs × networks exceeds"
+    assert f"{recipe['epochs']}; more if that is {limits} {recipe['largest_work']:,}" in rows["epochs"]
     assert f"but at least {FEWEST_EPOCHS}, " in rows["epochs"]
     assert rows["epochs"].endswith(f"| {paper.epochs}")
     assert rows["batch"] == f"{recipe['batch_size']} graphs | {paper.batch_size} graphs"
     assert f"label smoothing {recipe['label_smoothing']} |" in rows["loss"]
-    assert rows["statistics of batch normalisation"].startswith("computed anew")
+    assert rows["statistics of batch normalisation"].startswith("recomputed")
     assert (recipe["fresh_statistics"], recipe["activation"], recipe["normalize"]) == (True, True, True)
     assert rows["head"] == f"{words[recipe['hidden_layers']]} hidden layer of 128, dropout {recipe['dropout']} | " + (
         f"{words[network.hidden_layers]} hidden layers of 128"
