@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.nn.emulated_layers import launch_emulated
+from tests.nn.cuda.emulated_layers import launch_emulated
 from tests.ot.cuda.emulation import COMPILER
-from tfgw.nn import layer_check, layer_kernels
-from tfgw.nn.adam_kernel import AdamSteps, AdamUpdate
+from tfgw.nn import layer_check
+from tfgw.nn.cuda import launching
+from tfgw.nn.cuda.adam_kernel import AdamSteps, AdamUpdate
+from tfgw.nn.cuda.projection_kernel import Projection
 from tfgw.nn.layer_check import TOLERANCES, check_layer_kernels
-from tfgw.nn.projection_kernel import Projection
 from tfgw.ot.backends.cuda.units import LAYERS
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -37,11 +38,11 @@ def emulate(monkeypatch: pytest.MonkeyPatch, change: Change) -> list[str]:
     computed = layer_check._computed
 
     def on_either(device: str, dtype: torch.dtype) -> list[Tensor]:
-        monkeypatch.setattr(layer_kernels, "is_supported", lambda x: device == "cuda")
+        monkeypatch.setattr(launching, "is_supported", lambda x: device == "cuda")
         return computed("cpu", dtype)
 
     monkeypatch.setattr(layer_check, "_computed", on_either)
-    monkeypatch.setattr(layer_kernels, "launch", launch)
+    monkeypatch.setattr(launching, "launch", launch)
     monkeypatch.setattr(layer_check, "layers_origin", lambda device: "cache")
     monkeypatch.setattr(layer_check, "load_layers", lambda device: None)
     return launched

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.backends import cudnn
 
-from tfgw.nn import layer_kernels
+from tfgw.nn.cuda import launching
+from tfgw.nn.cuda.norm_kernel import FusedNorm, Running
 from tfgw.nn.padding import Rows, bessel_correction, current_padding
 
 _STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
@@ -45,13 +46,13 @@ class BatchNorm(nn.BatchNorm1d):
         """Whether :meth:`normalize_nodes` supports these features and the current settings."""
         if not (self.training and self.affine and self.track_running_stats) or self.momentum is None:
             return False
-        return x.dtype == self.weight.dtype and layer_kernels.is_supported(x)
+        return x.dtype == self.weight.dtype and launching.is_supported(x)
 
     def normalize_nodes(self, x: Tensor, rows: Rows, *, relu: bool = False) -> Tensor:
         """Normalise a padded batch, and apply a ReLU if ``relu``, in a single kernel."""
         mean, variance, count = (cast(Tensor, self._buffers[name]) for name in _STATISTICS)
-        running = layer_kernels.Running(mean, variance, count, cast(float, self.momentum))
-        return layer_kernels.FusedNorm.apply(x, rows.number, self.weight, self.bias, running, self.eps, relu)
+        running = Running(mean, variance, count, cast(float, self.momentum))
+        return FusedNorm.apply(x, rows.number, self.weight, self.bias, running, self.eps, relu)
 
     def _padding(self) -> Rows | None:
         """Return which rows of the input are nodes, or ``None`` if all are."""
@@ -110,7 +111,7 @@ class NormSequential(nn.Sequential):
 
 class _NormOfNodes(torch.autograd.Function):
     """Normalise with mean and variance of the nodes. Padding is set to the bias; if it were scaled like nodes of tiny
-    variance, it would grow from layer to layer. :class:`tfgw.nn.layer_kernels.FusedNorm` computes the same on a GPU."""
+    variance, it would grow from layer to layer. :class:`FusedNorm` computes the same on a GPU."""
 
     @staticmethod
     def forward(

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GINConv
 
-from tfgw.nn import layer_kernels
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.cuda import launching
+from tfgw.nn.cuda.neighbour_kernel import NeighbourSums
 from tfgw.nn.linear import Linear, Perceptron
 from tfgw.nn.padding import current_padding
 
@@ -43,8 +44,8 @@ class GINLayer(GINConv):
         if self.explain:  # explainers of PyTorch Geometric mask the messages
             return super().forward(x, edge_index)
         padding = current_padding()
-        if padding is not None and padding.links is edge_index and layer_kernels.is_supported(x):
-            return self.nn(layer_kernels.NeighbourSums.apply(x, edge_index, 2.0 if self.self_loops else 1.0))
+        if padding is not None and padding.links is edge_index and launching.is_supported(x):
+            return self.nn(NeighbourSums.apply(x, edge_index, 2.0 if self.self_loops else 1.0))
         source, target = edge_index.unbind()
         try:
             messages = x.index_select(0, source)

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tfgw.nn.adam_kernel import step_if_finite
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
 from tfgw.nn.constraints import UNIT_INTERVAL, Constraint
+from tfgw.nn.cuda.adam_kernel import step_if_finite
+from tfgw.nn.cuda.gather_kernel import Spans, gather, is_supported
 from tfgw.nn.encoders import GINLayer
 from tfgw.nn.linear import Linear
-from tfgw.nn.padded_gather import Spans, gather, is_supported
 from tfgw.nn.padding import Rows, use_padding
 from tfgw.nn.projections import project_
 from tfgw.ot.backends.cuda.kernels import layers_origin, load_layers

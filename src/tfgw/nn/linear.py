@@ -7,8 +7,9 @@ from torch import Tensor, constant_pad_nd, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
-from tfgw.nn import layer_kernels
 from tfgw.nn.batch_norm import NormSequential
+from tfgw.nn.cuda import launching
+from tfgw.nn.cuda.linear_kernel import linear_gradients
 from tfgw.nn.padding import current_padding
 from tfgw.ot.tracing import is_eager
 
@@ -36,11 +37,11 @@ class Linear(nn.Linear):
         return linear(constant_pad_nd(x, (0, columns, 0, -x.shape[0] % ROWS)), weight, self.bias)[: x.shape[0]]
 
     def _has_kernel(self, x: Tensor) -> bool:
-        return x.dim() == 2 and x.dtype == self.weight.dtype and self.bias is not None and layer_kernels.is_supported(x)
+        return x.dim() == 2 and x.dtype == self.weight.dtype and self.bias is not None and launching.is_supported(x)
 
 
 class _LinearOfRows(torch.autograd.Function):
-    """``linear`` with a faster backward pass for many rows (:func:`layer_kernels.linear_gradients`)."""
+    """``linear`` with a faster backward pass for many rows (:func:`~tfgw.nn.cuda.linear_kernel.linear_gradients`)."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -52,7 +53,7 @@ class _LinearOfRows(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (grad,), (x, weight) = grads, ctx.saved_tensors
         of_input = grad @ weight if ctx.needs_input_grad[0] else None
-        return of_input, *layer_kernels.linear_gradients(x, grad)
+        return of_input, *linear_gradients(x, grad)
 
 
 class Perceptron(NormSequential):

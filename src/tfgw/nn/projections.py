@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tfgw.nn import projection_kernel
 from tfgw.nn.constraints import Constraint
+from tfgw.nn.cuda import projection_kernel
 
 
 def project_simplex(v: Tensor) -> Tensor:

@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from tests.nn.emulated_layers import launch_emulated
+from tests.nn.cuda.emulated_layers import launch_emulated
 from tests.ot.cuda.emulation import COMPILER
 from tests.train.small import cycles_and_stars
 from tfgw.datasets import from_data_list
-from tfgw.nn import layer_kernels
+from tfgw.nn.cuda import launching
 from tfgw.train.batches import GraphStore
 from tfgw.train.cuda_graph.padded_batches import Capacity, PaddedStore
 
@@ -107,8 +107,8 @@ def test_the_kernel_gathers_the_same_batches(case: int, dtype: torch.dtype, monk
         launched.append(name)
         launch_emulated(name, *arguments)
 
-    monkeypatch.setattr(layer_kernels, "launch", launch)
-    monkeypatch.setattr(layer_kernels, "is_supported", lambda x: True)
+    monkeypatch.setattr(launching, "launch", launch)
+    monkeypatch.setattr(launching, "is_supported", lambda x: True)
     found = padded.batch(chosen, capacity)
     assert launched == [f"tfgw_padded_batch_{str(dtype).removeprefix('torch.')}"]
     assert found.inputs.keys() == expected.inputs.keys()

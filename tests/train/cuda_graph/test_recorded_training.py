@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.nn.emulated_layers import emulate
+from tests.nn.cuda.emulated_layers import emulate
 from tests.ot.cuda.emulation import EmulatedGpu, emulated_for_eager_calls
 from tests.train.cuda_graph.training import (
     NEW_MODELS,

@@ -13,7 +13,7 @@ constexpr int kAdamEntries = 512;  // of a block
 constexpr int kAdamGroups = 4;
 constexpr int kAdamSteps = 192, kAdamTensors = 80;  // of a launch, whose argument has at most 4096 bytes
 
-// The same layout as the classes of these names in nn/adam_kernel.py.
+// The same layout as the classes of these names in nn/cuda/adam_kernel.py.
 struct AdamGroup {
   const float* rate;  // learning rate, or null if it is `constant_rate`
   double constant_rate, beta1, beta2, eps, weight_decay;

@@ -13,7 +13,7 @@ constexpr int kLinearWarps = kLinearThreads / 32;
 constexpr int kLinearTile = 8;  // rows and columns of the result
 constexpr int kLinearRows = 4;  // of a product
 
-// The same layout as `Linear` in nn/layer_kernels.py. x has `inputs` columns and grad, the gradient of the layer's output,
+// The same layout as `Linear` in nn/cuda/linear_kernel.py. x has `inputs` columns and grad, the gradient of the layer's output,
 // has `outputs` columns.
 template <class T>
 struct Linear {

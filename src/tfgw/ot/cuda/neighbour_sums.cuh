@@ -9,8 +9,8 @@ namespace tfgw {
 constexpr int kNeighbourThreads = 256;
 constexpr int kNodesPerBlock = kNeighbourThreads / 32;
 
-// The same layout as `Neighbours` in nn/layer_kernels.py. out_i = own · x_i + Σ x_j over the edges (i, j). The edges are
-// sorted by their first node.
+// The same layout as `Neighbours` in nn/cuda/neighbour_kernel.py. out_i = own · x_i + Σ x_j over the edges (i, j). The
+// edges are sorted by their first node.
 template <class T>
 struct Neighbours {
   const T* x;

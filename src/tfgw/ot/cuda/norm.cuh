@@ -12,7 +12,7 @@ constexpr int kNormChannels = 2;  // of a block: with more, there are too few bl
 constexpr int kNormLanes = kNormThreads / kNormChannels;
 constexpr int kNormWarps = kNormThreads / 32;
 
-// The same layout as `Norm` in nn/layer_kernels.py. Matrices have `rows` rows, of which the first `*nodes` are nodes.
+// The same layout as `Norm` in nn/cuda/norm_kernel.py. Matrices have `rows` rows, of which the first `*nodes` are nodes.
 template <class T>
 struct Norm {
   const T *x, *weight, *bias, *nodes;

@@ -14,7 +14,7 @@ struct Spans {
   const i64 *length, *end;
 };
 
-// The same layout as `Padded` in nn/padded_gather.py. Edge and node weights may be null.
+// The same layout as `Padded` in nn/cuda/gather_kernel.py. Edge and node weights may be null.
 template <class T>
 struct Padded {
   const i64* graphs;  // indices in the dataset

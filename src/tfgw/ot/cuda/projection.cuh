@@ -12,7 +12,7 @@ constexpr int kProjectionRows = kProjectionThreads / 32;     // of a block
 constexpr int kProjectionEntries = 4 * kProjectionThreads;  // of a block
 constexpr int kProjectionTensors = 80;                       // of a launch, whose argument has at most 4096 bytes
 
-// The same layout as the classes of these names in nn/projection_kernel.py. Rows of `columns` entries are projected onto
+// The same layout as the classes of these names in nn/cuda/projection_kernel.py. Rows of `columns` entries are projected onto
 // the simplex; if there are none, entries are projected onto lower … upper.
 template <class T>
 struct ProjectedTensor {

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from tfgw.nn import padded_gather
-from tfgw.nn.padded_gather import Gathered, Spans
+from tfgw.nn.cuda import gather_kernel
+from tfgw.nn.cuda.gather_kernel import Gathered, Spans
 from tfgw.nn.padding import Rows
 from tfgw.train.batches import GraphStore
 
@@ -61,7 +61,7 @@ class PaddedStore:
     def batch(self, graphs: Tensor, capacity: Capacity) -> PaddedBatch:
         """Return a batch of the graphs with these indices (a tensor on the device), in this order; it must fit."""
         y, weights = cast(Tensor, self._all.y), self._all.weights
-        gather = padded_gather.gather if padded_gather.is_supported(self._all.inputs, graphs) else _gather
+        gather = gather_kernel.gather if gather_kernel.is_supported(self._all.inputs, graphs) else _gather
         found = gather(self._all.inputs, self._node_spans, self._edge_spans, graphs, *capacity)
         links = found.tensors["edge_index"] if self._has_links else None
         return PaddedBatch(
@@ -98,7 +98,7 @@ def _gather(
     node_rows: int,
     edge_rows: int,
 ) -> Gathered:
-    """Do the same as :func:`padded_gather.gather` with PyTorch operations."""
+    """Do the same as :func:`gather_kernel.gather` with PyTorch operations."""
     nodes, edges = _sources(node_spans, graphs, node_rows), _sources(edge_spans, graphs, edge_rows)
     is_node = nodes.is_real.unsqueeze(1)
     x = torch.where(is_node, dataset["x"].index_select(0, nodes.row), 0)

@@ -7,7 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from tfgw.nn.adam_kernel import step_if_finite
+from tfgw.nn.cuda.adam_kernel import step_if_finite
 from tfgw.nn.padding import use_padding
 from tfgw.train.cuda_graph.padded_batches import PaddedBatch
 from tfgw.train.evaluate import evaluation_mode

@@ -57,7 +57,7 @@ LAYERS = Unit(
         for precision in ("float64", "float32")
     ),
 )
-"""Padded batches, the layers of networks on them (:mod:`tfgw.nn.layer_kernels`), the optimiser and the projection of
+"""Padded batches, the layers of networks on them (:mod:`tfgw.nn.cuda`), the optimiser and the projection of
 templates. The kernels do not depend on the size of templates, so this unit is compiled once, for the first size
 class."""
 

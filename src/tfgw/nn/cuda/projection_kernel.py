@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tfgw.nn import layer_kernels
 from tfgw.nn.constraints import Constraint
+from tfgw.nn.cuda import launching
 from tfgw.ot.tracing import is_eager
 
 THREADS, ROWS, ENTRIES = 256, 8, 1024
@@ -33,7 +33,7 @@ class Projection(ctypes.Structure):
 
 def is_supported(tensor: Tensor) -> bool:
     """Whether the kernel can project a tensor."""
-    return is_eager() and layer_kernels.is_supported(tensor) and tensor.is_contiguous()
+    return is_eager() and launching.is_supported(tensor) and tensor.is_contiguous()
 
 
 def project_(constraints: Sequence[Constraint]) -> None:
@@ -50,4 +50,4 @@ def project_(constraints: Sequence[Constraint]) -> None:
             blocks += -(-size // (ROWS * columns if columns else ENTRIES))
         x = part[0].tensor
         torch.autograd.graph.increment_version([one.tensor for one in part])  # as an operation in place does
-        layer_kernels.launch(f"tfgw_projection_{layer_kernels.NAMES[x.dtype]}", blocks, THREADS, projection, x.device)
+        launching.launch(f"tfgw_projection_{launching.NAMES[x.dtype]}", blocks, THREADS, projection, x.device)

@@ -6,12 +6,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.nn.emulated_layers import emulate, kernels
+from tests.nn.cuda.emulated_layers import emulate, kernels
 from tests.ot.cuda.emulation import COMPILER
-from tfgw.nn import layer_kernels, padded_gather
 from tfgw.nn.batch_norm import BatchNorm, NormSequential
+from tfgw.nn.cuda import gather_kernel, launching, linear_kernel, neighbour_kernel, norm_kernel
+from tfgw.nn.cuda.linear_kernel import linear_gradients
+from tfgw.nn.cuda.norm_kernel import FusedNorm, Norm, Running
 from tfgw.nn.encoders import GINLayer
-from tfgw.nn.layer_kernels import FusedNorm, Norm, Running, linear_gradients
 from tfgw.nn.linear import Linear
 from tfgw.nn.padding import Rows, use_padding
 
@@ -35,17 +36,17 @@ def random_norm(channels: int, dtype: torch.dtype = torch.float64) -> BatchNorm:
 
 
 def test_python_and_the_kernels_agree_on_sizes() -> None:
-    assert kernels().norm_threads() == layer_kernels.NORM_THREADS
-    assert kernels().norm_channels() == layer_kernels.NORM_CHANNELS
+    assert kernels().norm_threads() == norm_kernel.THREADS
+    assert kernels().norm_channels() == norm_kernel.CHANNELS
     assert kernels().norm_bytes() == ctypes.sizeof(Norm)
-    assert kernels().linear_threads() == layer_kernels.LINEAR_THREADS
-    assert kernels().linear_tile() == layer_kernels.LINEAR_TILE
-    assert kernels().linear_bytes() == ctypes.sizeof(layer_kernels.Linear)
-    assert kernels().padded_threads() == padded_gather.THREADS
-    assert kernels().padded_graphs() == padded_gather.MAX_GRAPHS
-    assert kernels().padded_bytes() == ctypes.sizeof(padded_gather.Padded)
-    assert kernels().neighbour_threads() == layer_kernels.NEIGHBOUR_THREADS
-    assert kernels().neighbour_bytes() == ctypes.sizeof(layer_kernels.Neighbours)
+    assert kernels().linear_threads() == linear_kernel.THREADS
+    assert kernels().linear_tile() == linear_kernel.TILE
+    assert kernels().linear_bytes() == ctypes.sizeof(linear_kernel.Linear)
+    assert kernels().padded_threads() == gather_kernel.THREADS
+    assert kernels().padded_graphs() == gather_kernel.MAX_GRAPHS
+    assert kernels().padded_bytes() == ctypes.sizeof(gather_kernel.Padded)
+    assert kernels().neighbour_threads() == neighbour_kernel.THREADS
+    assert kernels().neighbour_bytes() == ctypes.sizeof(neighbour_kernel.Neighbours)
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -140,7 +141,7 @@ def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: 
     with use_padding(rows_of(9, 2)):
         found = modules(x)
         assert launched == ["tfgw_norm_float64"] * 2
-        monkeypatch.setattr(layer_kernels, "is_supported", lambda x: False)
+        monkeypatch.setattr(launching, "is_supported", lambda x: False)
         expected = modules(x)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(modules(x[:9]), expected[:9])
@@ -228,7 +229,7 @@ def test_sums_over_neighbours(
     torch.manual_seed(8)
     edge_index, wide = undirected(nodes, edges), torch.randn(nodes + 4, channels + 2).to(dtype)
     x = wide[:, 1:-1].detach().requires_grad_()
-    found = layer_kernels.NeighbourSums.apply(x, edge_index, 2.0)
+    found = neighbour_kernel.NeighbourSums.apply(x, edge_index, 2.0)
     expected = (2 * x.double()).index_add(0, edge_index[1], x.double()[edge_index[0]])
     torch.testing.assert_close(found.double(), expected, rtol=tolerance, atol=30 * tolerance)
     up = torch.randn(nodes + 4, channels).to(dtype)
@@ -240,7 +241,7 @@ def test_sums_over_neighbours(
 def test_gradients_of_sums_over_neighbours(launched: list[str]) -> None:
     torch.manual_seed(9)
     edge_index, x = undirected(6, 7), torch.randn(6, 3).double().requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: layer_kernels.NeighbourSums.apply(x, edge_index, 1.0), x)
+    assert torch.autograd.gradcheck(lambda x: neighbour_kernel.NeighbourSums.apply(x, edge_index, 1.0), x)
 
 
 @pytest.mark.parametrize("self_loops", [False, True])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from tfgw.nn import layer_kernels
+from tfgw.nn.cuda import launching
 
 THREADS = 256
 """Threads of a block."""
@@ -56,7 +56,7 @@ class Padded(ctypes.Structure):
 def is_supported(dataset: Mapping[str, Tensor], graphs: Tensor) -> bool:
     """Whether the kernel can gather these graphs of a dataset."""
     x = dataset["x"]
-    return len(graphs) <= MAX_GRAPHS and x.dim() == 2 and layer_kernels.is_supported(x)
+    return len(graphs) <= MAX_GRAPHS and x.dim() == 2 and launching.is_supported(x)
 
 
 def gather(
@@ -105,5 +105,5 @@ def gather(
         **pointers,
     )
     blocks = min(MAX_BLOCKS, -(-max(node_rows * x.shape[1], edge_rows) // THREADS))
-    layer_kernels.launch(f"tfgw_padded_batch_{layer_kernels.NAMES[x.dtype]}", blocks, THREADS, padded, x.device)
+    launching.launch(f"tfgw_padded_batch_{launching.NAMES[x.dtype]}", blocks, THREADS, padded, x.device)
     return Gathered(out, is_node, number)

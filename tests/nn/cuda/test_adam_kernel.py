@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tests.nn.emulated_layers import emulate, kernels
+from tests.nn.cuda.emulated_layers import emulate, kernels
 from tests.ot.cuda.emulation import COMPILER
-from tfgw.nn import adam_kernel
-from tfgw.nn.adam_kernel import step_if_finite
+from tfgw.nn.cuda import adam_kernel
+from tfgw.nn.cuda.adam_kernel import step_if_finite
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 

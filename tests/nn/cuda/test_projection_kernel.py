@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from tests.nn.emulated_layers import emulate, kernels
+from tests.nn.cuda.emulated_layers import emulate, kernels
 from tests.ot.cuda.emulation import COMPILER
-from tfgw.nn import TFGWPooling, layer_kernels, project_simplex, projection_kernel
+from tfgw.nn import TFGWPooling, project_simplex
 from tfgw.nn.constraints import NON_NEGATIVE, UNIT_INTERVAL, Constraint
+from tfgw.nn.cuda import launching, projection_kernel
 from tfgw.nn.projections import project_
 from tfgw.nn.template_layer import project_layers_
 
@@ -111,7 +112,7 @@ def test_all_layers_are_projected_by_one_kernel(launched: list[str], monkeypatch
     layers, expected = random_layers(), random_layers()
     project_layers_(layers)
     assert launched == ["tfgw_projection_float64"]
-    monkeypatch.setattr(layer_kernels, "is_supported", lambda x: False)
+    monkeypatch.setattr(launching, "is_supported", lambda x: False)
     project_layers_(expected)
     assert len(launched) == 1
     for one, other in zip(layers, expected, strict=True):
@@ -121,8 +122,8 @@ def test_all_layers_are_projected_by_one_kernel(launched: list[str], monkeypatch
 def test_a_parameter_of_two_layers_is_projected_once(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Not by two blocks at the same time."""
     counts: list[int] = []
-    emulated = layer_kernels.launch
-    monkeypatch.setattr(layer_kernels, "launch", lambda *given: (counts.append(given[3].count), emulated(*given)))
+    emulated = launching.launch
+    monkeypatch.setattr(launching, "launch", lambda *given: (counts.append(given[3].count), emulated(*given)))
     shared = torch.tensor([[0.4, 0.9, -0.1]])
     project_([Constraint(shared), Constraint(shared.view(1, 3))])
     torch.testing.assert_close(shared, torch.tensor([[0.25, 0.75, 0.0]]))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import _global_optimizer_pre_hooks
 
-from tfgw.nn import layer_kernels
+from tfgw.nn.cuda import launching
 
 THREADS, ENTRIES = 256, 512
 """Threads of a block, and entries of a tensor that it updates."""
@@ -111,7 +111,7 @@ def _supported(optimizer: torch.optim.Adam, loss: Tensor) -> list[_Stepped]:
         return []
     if optimizer._optimizer_step_pre_hooks or _global_optimizer_pre_hooks:  # they may change the gradients
         return []
-    if not layer_kernels.is_supported(loss) or not all(_is_supported_group(group, loss.device) for group in groups):
+    if not launching.is_supported(loss) or not all(_is_supported_group(group, loss.device) for group in groups):
         return []
     numbered = [(p, number) for number, group in enumerate(groups) for p in group["params"] if p.grad is not None]
     if not all(state.get(p) for p, _ in numbered):
@@ -132,13 +132,13 @@ def _is_plain(tensor: Tensor) -> bool:
 
 
 def _launch(optimizer: torch.optim.Adam, stepped: list[_Stepped], loss: Tensor) -> None:
-    kind = layer_kernels.NAMES[loss.dtype]
+    kind = launching.NAMES[loss.dtype]
     groups = (_Group * MAX_GROUPS)(*map(_group, optimizer.param_groups))
     factors = loss.new_empty(len(stepped), FACTORS, dtype=torch.float64)
     for first, part in _parts(stepped, STEPS):
         tensors = (_Step * STEPS)(*(_Step(one.step.data_ptr(), one.group) for one in part))
         steps = AdamSteps(len(part), loss.data_ptr(), factors[first].data_ptr(), groups, tensors)
-        layer_kernels.launch(f"tfgw_adam_steps_{kind}", 1, THREADS, steps, loss.device)
+        launching.launch(f"tfgw_adam_steps_{kind}", 1, THREADS, steps, loss.device)
     for first, part in _parts(stepped, TENSORS):
         *begins, blocks = accumulate((-(-one.value.numel() // ENTRIES) for one in part), initial=0)
         entries = (
@@ -149,7 +149,7 @@ def _launch(optimizer: torch.optim.Adam, stepped: list[_Stepped], loss: Tensor) 
         # As operations in place do.
         torch.autograd.graph.increment_version([one.value for one in part])
         if blocks:
-            layer_kernels.launch(f"tfgw_adam_update_{kind}", blocks, THREADS, update, loss.device)
+            launching.launch(f"tfgw_adam_update_{kind}", blocks, THREADS, update, loss.device)
 
 
 def _parts(stepped: list[_Stepped], size: int) -> Iterator[tuple[int, list[_Stepped]]]:

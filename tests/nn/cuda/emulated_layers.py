@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.ot.cuda import emulation
-from tfgw.nn import layer_kernels
+from tfgw.nn.cuda import launching
 from tfgw.ot.backends.cuda.compile import SOURCES
 
 
@@ -37,6 +37,6 @@ def emulate(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(name)
         launch_emulated(name, blocks, threads, argument, device)
 
-    monkeypatch.setattr(layer_kernels, "launch", launch)
-    monkeypatch.setattr(layer_kernels, "is_supported", lambda x: True)
+    monkeypatch.setattr(launching, "launch", launch)
+    monkeypatch.setattr(launching, "is_supported", lambda x: True)
     return names
