@@ -21,7 +21,7 @@ from tfgw.train import TrainConfig, fit
 def main() -> None:
     args = _arguments()
     dataset = load_graphs(args.dataset, args.data_dir)
-    if not bool(((dataset._data.x == 0) | (dataset._data.x == 1)).all()):
+    if not bool(((dataset.stacked["x"] == 0) | (dataset.stacked["x"] == 1)).all()):
         dataset = Standardize().fit(dataset, range(len(dataset))).transform(dataset)
     if args.batches is not None:
         order = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(0))

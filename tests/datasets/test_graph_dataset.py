@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.loader import DataLoader
 
 from tfgw.datasets import GraphDataset, load
@@ -28,6 +28,21 @@ def test_selection_keeps_classes_and_original_labels(dataset: GraphDataset) -> N
     assert part.num_classes == 2
     assert [part.classes[label] for label in part.y] == [5, 5]
     assert dataset[torch.tensor([False, True, False])].y.tolist() == [0]
+
+
+def test_any_dataset_of_pyg_in_memory_is_viewed_without_a_copy(dataset: GraphDataset) -> None:
+    class Mine(InMemoryDataset):
+        def __init__(self, graphs: list[Data]) -> None:
+            super().__init__()
+            self.data, self.slices = self.collate(graphs)
+
+    other = Mine(list(dataset))
+    part = GraphDataset.of(other[[2, 0]])
+    assert GraphDataset.of(part) is part
+    assert part.stacked["x"].data_ptr() == other.x.data_ptr()
+    assert [graph.num_nodes for graph in part] == [4, 3]
+    assert (part.is_whole, part.positions, part.y.tolist()) == (False, [2, 0], [1, 1])
+    assert GraphDataset.of(other).is_whole
 
 
 def test_loader_makes_batches(dataset: GraphDataset) -> None:

@@ -210,7 +210,7 @@ def test_early_stopping_ends_a_run_that_keeps_nothing() -> None:
 def test_values_and_labels_are_learned_too(task: str, values: int) -> None:
     data = regression_data(values)
     if task == "multilabel":
-        data._data.y = (data._data.y > 0).float()
+        data = data.with_tensors({"y": (data.stacked["y"] > 0).float()})
     model = small_model(data, outputs=values)
     result = fit(model, data, config=TrainConfig(task=task, epochs=60, accelerator="cpu"))
     assert result.records[-1].loss < 0.5 * result.records[0].loss
@@ -241,7 +241,7 @@ def test_tensorboard_files_are_written(tmp_path: Path) -> None:
 
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_sentence() -> None:
     data = regression_data(1)
-    data._data.y = data._data.y * 1e300
+    data = data.with_tensors({"y": data.stacked["y"] * 1e300})
     with pytest.raises(FloatingPointError, match="epoch 1 is not finite"):
         fit(small_model(data, outputs=1), data, config=TrainConfig(task="regression", accelerator="cpu"))
 

@@ -89,7 +89,7 @@ def test_recorded_steps_are_those_of_any_run(validation: GraphDataset | None, re
 
 def test_a_loss_that_is_not_finite_is_told_after_the_epoch(replayed: list[int]) -> None:
     data = regression_data(1)
-    data._data.y = data._data.y * 1e300
+    data = data.with_tensors({"y": data.stacked["y"] * 1e300})
     with pytest.raises(FloatingPointError, match="the loss of epoch 1 is not finite"):
         trained(data, None, TrainConfig(task="regression", batch_size=7, accelerator="cpu"))
     assert replayed
@@ -100,9 +100,8 @@ def test_an_invalid_graph_is_told_as_by_any_run(part: str, replayed: list[int]) 
     """It is in the second batch, which is not among those that are recorded."""
     data = {"train": cycles_and_stars(12), "validation": cycles_and_stars(12, seed=1)}
     order = shuffled(12, rng=np.random.default_rng([SHORT.seed, 1])) if part == "train" else torch.arange(12)
-    broken = data[part]._data
-    broken.x = broken.x.clone()
-    broken.x[int(data[part].slices["x"][int(order[7])]), 0] = torch.inf
+    data[part] = data[part].with_tensors({"x": data[part].stacked["x"].clone()})
+    data[part].stacked["x"][int(data[part].slices["x"][int(order[7])]), 0] = torch.inf
     with pytest.raises(ValueError, match="x: is not finite"):
         trained(data["train"], data["validation"], SHORT)
     assert replayed
@@ -111,8 +110,7 @@ def test_an_invalid_graph_is_told_as_by_any_run(part: str, replayed: list[int]) 
 @pytest.mark.parametrize("part", ["train", "validation"])
 def test_an_invalid_graph_is_told_before_anything_is_recorded(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = {"train": cycles_and_stars(12), "validation": cycles_and_stars(12, seed=1)}
-    broken = data[part]._data
-    broken.x = torch.full_like(broken.x, torch.inf)
+    data[part] = data[part].with_node_features(lambda x: torch.full_like(x, torch.inf))
 
     class Unused:
         def __init__(self) -> None:

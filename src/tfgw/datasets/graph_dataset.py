@@ -63,6 +63,15 @@ class GraphDataset(InMemoryDataset):
             return getattr(self, key)
         return super().__getattr__(key)
 
+    @classmethod
+    def of(cls, dataset: InMemoryDataset) -> "GraphDataset":
+        """Return the graphs of any dataset of PyTorch Geometric that is in memory, without a copy."""
+        if isinstance(dataset, GraphDataset):
+            return dataset
+        found = cls(dataset._data, dataset.slices, name=type(dataset).__name__)
+        found._indices = dataset._indices
+        return found
+
     @property
     def stacked(self) -> dict[str, Any]:
         """The concatenated attributes of all graphs; ``slices`` contains the start of each graph."""
@@ -117,12 +126,17 @@ class GraphDataset(InMemoryDataset):
     def y(self) -> Tensor | None:
         """Targets of the selected graphs; ``None`` for unlabelled graphs."""
         y = self.stacked.get("y")
-        return y if y is None or self._indices is None else y[list(self._indices)]
+        return y if y is None or self.is_whole else y[self.positions]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all graphs are selected, in their order."""
+        return self._indices is None
 
     @property
     def positions(self) -> list[int]:
         """Position of each selected graph in the whole dataset."""
-        return list(range(len(self)) if self._indices is None else map(int, self._indices))
+        return [int(index) for index in self.indices()]
 
     @property
     def identifiers(self) -> list[Any] | None:
@@ -173,7 +187,7 @@ class GraphDataset(InMemoryDataset):
 
     def with_graph_values(self, key: str, values: Tensor) -> "GraphDataset":
         """Return the graphs with an additional attribute, one row per graph; all graphs must be selected."""
-        if self._indices is not None:
+        if not self.is_whole:
             raise ValueError(f"{key}: only part of the graphs is selected; compact the dataset first")
         dataset = self.with_tensors({key: values})
         dataset.slices = {**self.slices, key: torch.arange(len(self) + 1)}
@@ -181,7 +195,7 @@ class GraphDataset(InMemoryDataset):
 
     def compact(self) -> "GraphDataset":
         """Return a dataset of only the selected graphs, or the dataset itself if all are selected."""
-        return self if self._indices is None else self._of_graphs(list(self))
+        return self if self.is_whole else self._of_graphs(list(self))
 
     def _of_graphs(self, graphs: list[Data]) -> "GraphDataset":
         """Return a dataset of these graphs with the metadata of this dataset."""

@@ -42,19 +42,17 @@ class GraphStore:
     def __init__(
         self, dataset: InMemoryDataset | Sequence[Data], *, dtype: torch.dtype, device: torch.device | str = "cpu"
     ) -> None:
-        if not isinstance(dataset, InMemoryDataset):
-            dataset = as_graph_dataset(dataset)
-        stacked = dataset.stacked if isinstance(dataset, GraphDataset) else dataset._data.to_dict()
-        chosen = dataset._indices
-        if chosen is not None and not len(chosen):
+        dataset = GraphDataset.of(dataset) if isinstance(dataset, InMemoryDataset) else as_graph_dataset(dataset)
+        stacked = dataset.stacked
+        if not len(dataset):
             raise ValueError("dataset: has no graphs")
         if stacked.get("x") is None:
             raise ValueError("dataset: the graphs have no features x; use tfgw.datasets.from_data_list to create them")
         self.dtype, self.device = dtype, device
         self.tensors = {key: tensor for key, tensor in stacked.items() if key in dataset.slices}
         self._bounds = {key: torch.as_tensor(dataset.slices[key]) for key in self.tensors}
-        self._is_whole = chosen is None
-        self.positions = torch.arange(len(self._bounds["x"]) - 1) if chosen is None else torch.tensor(list(chosen))
+        self._is_whole = dataset.is_whole
+        self.positions = torch.arange(len(dataset)) if dataset.is_whole else torch.tensor(dataset.positions)
 
     def __len__(self) -> int:
         return len(self.positions)

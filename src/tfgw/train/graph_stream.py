@@ -240,7 +240,7 @@ def prepare_graphs(
     """Parse, encode and preprocess the graphs of a chunk."""
     if isinstance(chunk, DatasetChunk):
         dataset = chunk.dataset
-        positions = dataset.positions if dataset._indices is not None else []
+        positions = [] if dataset.is_whole else dataset.positions
         return _prepared(dataset, preprocessing, len(dataset), _targets(dataset), dataset.identifiers, positions)
     assert encoding is not None
     tables, skipped = chunk.parse() if isinstance(chunk, MoleculeRows) else (chunk.tables(), None)

@@ -150,7 +150,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, replayed: list[int])
 def test_the_bits_of_two_runs(replayed: list[int]) -> None:
     """One layer: what PyTorch sums over edges, in any order, are features that are given."""
     data = cycles_and_stars(24)
-    data._data.x = data._data.x.round(decimals=1)
+    data = data.with_tensors({"x": data.stacked["x"].round(decimals=1)})
     models = [small_model(data), small_model(data)]
     for model in models:
         fit(model, data, config=SHORT)
@@ -187,7 +187,7 @@ def test_the_next_trainings_take_no_more_memory() -> None:
 
 def test_a_loss_that_is_not_finite(replayed: list[int]) -> None:
     data = regression_data(1)
-    data._data.y = data._data.y * 1e300
+    data = data.with_tensors({"y": data.stacked["y"] * 1e300})
     model = small_model(data, outputs=1)
     before = {name: parameter.clone() for name, parameter in model.double().named_parameters()}
     with pytest.raises(FloatingPointError, match="epoch 1 is not finite"):
@@ -202,8 +202,8 @@ def test_an_invalid_graph_is_named(replayed: list[int]) -> None:
     data = cycles_and_stars(24)
     model = small_model(data)
     second_batch = shuffled(24, rng=np.random.default_rng([SHORT.seed, 1]))[9:18]
-    data._data.x = data._data.x.clone()
-    data._data.x[int(data.slices["x"][int(second_batch[0])]), 0] = torch.inf
+    data = data.with_tensors({"x": data.stacked["x"].clone()})
+    data.stacked["x"][int(data.slices["x"][int(second_batch[0])]), 0] = torch.inf
     with pytest.raises(ValueError, match=r"^x: graph \d+"):
         fit(model, data, config=SHORT)
     assert replayed == [9, 9, 6]

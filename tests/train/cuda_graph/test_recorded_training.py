@@ -144,7 +144,7 @@ def test_a_recorded_run_goes_on_where_it_was_stopped(replayed: list[int], tmp_pa
 
 def test_a_loss_that_is_not_finite_changes_no_weights(replayed: list[int]) -> None:
     data = regression_data(1)
-    data._data.y = data._data.y * 1e300
+    data = data.with_tensors({"y": data.stacked["y"] * 1e300})
     model = small_model(data, outputs=1)
     before = {name: parameter.clone() for name, parameter in model.double().named_parameters()}
     with pytest.raises(FloatingPointError, match="epoch 1 is not finite"):
@@ -160,9 +160,8 @@ def test_an_invalid_graph_is_named(replayed: list[int], part: str) -> None:
     data = {"train": cycles_and_stars(12), "validation": cycles_and_stars(12, seed=1)}
     order = shuffled(12, rng=np.random.default_rng([SHORT.seed, 1])) if part == "train" else torch.arange(12)
     last = int(order[9])
-    broken = data[part]._data
-    broken.x = broken.x.clone()
-    broken.x[int(data[part].slices["x"][last]), 0] = torch.inf
+    data[part] = data[part].with_tensors({"x": data[part].stacked["x"].clone()})
+    data[part].stacked["x"][int(data[part].slices["x"][last]), 0] = torch.inf
     model = small_model(cycles_and_stars(12))
     with pytest.raises(ValueError, match=r"^x: graph \d+"):
         fit(model, data["train"], data["validation"], config=SHORT)
@@ -173,8 +172,8 @@ def test_what_is_no_graph_of_the_run_is_not_looked_at(replayed: list[int]) -> No
     """Padding has to come from somewhere."""
     data = cycles_and_stars(13)
     model = small_model(data)
-    data._data.x = data._data.x.clone()
-    data._data.x[0] = torch.nan
+    data = data.with_tensors({"x": data.stacked["x"].clone()})
+    data.stacked["x"][0] = torch.nan
     assert fit(model, data[1:], config=SHORT).records[-1].loss > 0
     assert replayed
 
