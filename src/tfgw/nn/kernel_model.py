@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from tfgw import ot
 from tfgw.nn.graph_distance import GraphDistance, NodeDescription
-from tfgw.nn.models import GraphInputs
+from tfgw.nn.tfgw_pooling import GraphInputs
 from tfgw.nn.threads import solver_threads
 from tfgw.ot.graph_lists import read_graphs
 from tfgw.ot.ragged import GraphList

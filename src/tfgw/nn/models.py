@@ -5,7 +5,7 @@ x, edge_index ─ encoder ─▶ node features ─ pooling ─▶ one vector per
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict, Unpack, cast, get_args
+from typing import Any, Unpack, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from tfgw.nn.encoders import Encoder, GINEncoder
 from tfgw.nn.heads import HeadOptions, prediction_head
 from tfgw.nn.readout import Readout, mean_over_graphs, sum_over_graphs
 from tfgw.nn.templates import sample_templates
-from tfgw.nn.tfgw_pooling import Structure, TFGWPooling
+from tfgw.nn.tfgw_pooling import GraphInputs, Structure, TFGWPooling
 from tfgw.ot import START_KINDS
 
 GIN_LAYERS = 4  # of the GIN baseline
@@ -112,15 +112,6 @@ class TFGWConfig:
             "hidden_layers": self.hidden_layers,
             "normalize": self.normalize,
         }
-
-
-class GraphInputs(TypedDict, total=False):
-    """Optional graph inputs besides features and edges; see :meth:`TFGWPooling.forward`."""
-
-    edge_weight: Tensor | None
-    structure: Tensor | None
-    node_weights: Tensor | None
-    batch_size: int | None
 
 
 class GINOptions(HeadOptions, total=False):
