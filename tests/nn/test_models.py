@@ -1,10 +1,15 @@
+from collections.abc import Callable
+from dataclasses import fields
+from inspect import signature
+
 import pytest
 import torch
 from torch import nn
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GCN
 
-from tfgw.nn import GINEncoder, GINModel, TFGWConfig, TFGWModel, project_after_step
+from tfgw.nn import GINEncoder, GINModel, TFGWConfig, TFGWModel, TFGWPooling, TWPooling, project_after_step
+from tfgw.nn.heads import prediction_head
 
 
 def graphs(count: int = 6, channels: int = 3) -> list[Data]:
@@ -25,6 +30,14 @@ def config(**changes: object) -> TFGWConfig:
 
 def count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("made", [TFGWPooling, GINEncoder, prediction_head, TWPooling])
+def test_layers_have_the_defaults_of_the_config(made: Callable[..., object]) -> None:
+    defaults = {field.name: field.default for field in fields(TFGWConfig)}
+    shared = {name: p.default for name, p in signature(made).parameters.items() if p.default is not p.empty}
+    shared = {name: value for name, value in shared.items() if name in defaults}
+    assert shared == {name: defaults[name] for name in shared} != {}
 
 
 def test_tfgw_has_the_papers_parameter_count_on_ptc() -> None:

@@ -17,6 +17,7 @@ from tfgw.nn.readout import Readout, mean_over_graphs, sum_over_graphs
 from tfgw.nn.templates import sample_templates
 from tfgw.nn.tfgw_pooling import GraphInputs, Structure, TFGWPooling
 from tfgw.ot import START_KINDS
+from tfgw.ot.problem import MAX_ITER, TOL
 
 GIN_LAYERS = 4  # of the GIN baseline
 ROOT_OFFSET = 1e-6  # keeps the slope of the square root finite at distance 0
@@ -82,8 +83,8 @@ class TFGWConfig:
     learn_weights: bool = True
     n_starts: int = 1
     start_kinds: tuple[str, ...] = START_KINDS
-    max_iter: int = 1000
-    tol: float = 1e-9
+    max_iter: int = MAX_ITER
+    tol: float = TOL
     training_tol: float | None = None
 
     def __post_init__(self) -> None:
