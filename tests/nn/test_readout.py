@@ -3,7 +3,7 @@ import torch
 from torch_geometric.nn import global_add_pool
 
 from tfgw.nn.padding import Rows, use_padding
-from tfgw.nn.readout import sum_over_graphs
+from tfgw.nn.readout import from_square_roots, square_roots, sum_over_graphs
 
 BATCH = torch.tensor([0, 0, 2, 2, 2, 3, 3])  # graph 1 has no nodes
 
@@ -35,3 +35,8 @@ def test_a_padded_batch_needs_its_size() -> None:
         pytest.raises(ValueError, match=r"^batch_size: required for a padded batch"),
     ):
         sum_over_graphs(torch.zeros(7, 3), BATCH)
+
+
+def test_square_roots_are_undone() -> None:
+    distances = torch.tensor([0.0, 1e-9, 0.25, 7.0], dtype=torch.float64)
+    torch.testing.assert_close(from_square_roots(square_roots(distances)), distances, rtol=1e-12, atol=1e-15)

@@ -8,7 +8,7 @@ from torch_geometric.data import InMemoryDataset
 
 from tfgw.nn import TFGWModel
 from tfgw.nn.batch_norm import GraphVectorNorm
-from tfgw.nn.models import ROOT_OFFSET
+from tfgw.nn.readout import from_square_roots, square_roots
 from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.evaluate import BATCH_SIZE, evaluation_mode, readouts, store_for
 
@@ -38,7 +38,7 @@ class Reference(NamedTuple):
             mean = norm.running_mean.detach().double().cpu()
         distances, sums = mean[: model.config.num_templates], mean[model.config.num_templates :]
         if model.config.square_root:
-            distances = (distances.square() - ROOT_OFFSET).clamp_min(0)
+            distances = from_square_roots(distances)
         return cls(distances, sums)
 
     @classmethod
@@ -59,5 +59,5 @@ class Reference(NamedTuple):
 
     def readout(self, model: TFGWModel) -> Tensor:
         """Return the input of the head, ``(channels,)``."""
-        distances = (self.distances + ROOT_OFFSET).sqrt() if model.config.square_root else self.distances
+        distances = square_roots(self.distances) if model.config.square_root else self.distances
         return torch.cat([distances, self.sums])

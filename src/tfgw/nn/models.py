@@ -13,14 +13,13 @@ from torch_geometric.data import Data
 
 from tfgw.nn.encoders import Encoder, GINEncoder
 from tfgw.nn.heads import HeadOptions, prediction_head
-from tfgw.nn.readout import Readout, mean_over_graphs, sum_over_graphs
+from tfgw.nn.readout import Readout, mean_over_graphs, square_roots, sum_over_graphs
 from tfgw.nn.templates import sample_templates
 from tfgw.nn.tfgw_pooling import GraphInputs, Structure, TFGWPooling
 from tfgw.ot import START_KINDS
 from tfgw.ot.problem import MAX_ITER, TOL
 
 GIN_LAYERS = 4  # of the GIN baseline
-ROOT_OFFSET = 1e-6  # keeps the slope of the square root finite at distance 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +176,7 @@ class TFGWModel(nn.Module):
         encoded = self.encoder(x, edge_index)
         distances = self.pool(encoded, edge_index, batch, **graphs)
         if self.config.square_root:
-            distances = (distances + ROOT_OFFSET).sqrt()
+            distances = square_roots(distances)
         if self.config.readout == "distances":
             return distances
         over_graphs = sum_over_graphs if self.config.readout == "distances+sum" else mean_over_graphs

@@ -10,6 +10,18 @@ from tfgw.nn.padding import current_padding
 
 Readout = Literal["distances", "distances+sum", "distances+mean"]
 """Inputs of the head of a TFGW model."""
+ROOT_OFFSET = 1e-6
+"""Keeps the slope of the square root finite at distance 0."""
+
+
+def square_roots(distances: Tensor) -> Tensor:
+    """Square roots of distances, with a finite slope at 0."""
+    return (distances + ROOT_OFFSET).sqrt()
+
+
+def from_square_roots(roots: Tensor) -> Tensor:
+    """Inverse of :func:`square_roots`."""
+    return (roots.square() - ROOT_OFFSET).clamp_min(0)
 
 
 def sum_over_graphs(x: Tensor, batch: Tensor | None = None, batch_size: int | None = None) -> Tensor:

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from tfgw.datasets import GraphDataset
 from tfgw.estimators.any_model import AnyModel, open_model
 from tfgw.nn import KernelModel
-from tfgw.nn.models import ROOT_OFFSET
+from tfgw.nn.readout import from_square_roots
 from tfgw.nn.threads import networks_on_one_thread
 from tfgw.plot.drawn_graph import DrawnGraph, NodeLooks, drawn_graph
 from tfgw.report.kernel_view import KernelView, read_kernel
@@ -189,8 +189,8 @@ def _outputs_and_distances(model: AnyModel, prepared: GraphDataset) -> tuple[np.
         read = readouts(member, prepared)
         with evaluation_mode(member), networks_on_one_thread():
             outputs.append(member.head(read).double().cpu().numpy())
-        near = read[:, : member.config.num_templates].double().cpu().numpy()
-        distances.append(near**2 - ROOT_OFFSET if member.config.square_root else near)
+        near = read[:, : member.config.num_templates].double().cpu()
+        distances.append((from_square_roots(near) if member.config.square_root else near).numpy())
     return np.mean(outputs, axis=0), np.concatenate(distances, axis=1)
 
 
