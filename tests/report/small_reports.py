@@ -8,7 +8,7 @@ import torch
 from tests.train.small import cycles_and_stars, regression_data, small_model
 from tfgw.datasets import GraphDataset
 from tfgw.report import Page, model_report
-from tfgw.report.subjects import Subjects
+from tfgw.report.report_data import ReportData
 from tfgw.train import EpochRecord, Preprocessing, TrainedModel, num_outputs
 from tfgw.train.kernel_pipeline import kernel_config, train_kernel
 from tfgw.train.target_scaler import TargetScaler
@@ -47,9 +47,9 @@ def small_page(task: str = "classification", *, name: str = "small", classes: Se
     return model_report(trained_on(dataset, task), parts, name=name, options=shown, history=HISTORY, graphs=graphs)
 
 
-def small_subjects() -> Subjects:
+def small_report_data() -> ReportData:
     dataset = dataset_for("classification")
-    return Subjects.of(trained_on(dataset, "classification"), {"training": dataset[:14], "test": dataset[14:]})
+    return ReportData.of(trained_on(dataset, "classification"), {"training": dataset[:14], "test": dataset[14:]})
 
 
 def kernel_trained(dataset: GraphDataset, task: Any) -> TrainedModel:

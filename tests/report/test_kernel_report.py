@@ -11,7 +11,7 @@ from tests.report.small_reports import kernel_parts
 from tests.report.test_report import Elements, plots, tables
 from tfgw.report import Page, model_report
 from tfgw.report.page import Section
-from tfgw.report.subjects import Subjects
+from tfgw.report.report_data import ReportData
 
 
 @cache
@@ -42,10 +42,10 @@ def test_sections_are_those_that_apply(task: str) -> None:
 
 def test_leave_one_out_is_shown_next_to_the_test_graphs() -> None:
     trained, parts = kernel_parts()
-    subjects = Subjects.of(trained, parts)
-    of_training = subjects.part == "training"
-    np.testing.assert_array_equal(subjects.outputs[of_training], trained.model.left_out.numpy())
-    np.testing.assert_allclose(subjects.outputs[~of_training], trained.outputs(parts["test"]), atol=1e-12)
+    data = ReportData.of(trained, parts)
+    of_training = data.part == "training"
+    np.testing.assert_array_equal(data.outputs[of_training], trained.model.left_out.numpy())
+    np.testing.assert_allclose(data.outputs[~of_training], trained.outputs(parts["test"]), atol=1e-12)
     right = int((trained.model.left_out.argmax(1) == parts["training"].y).sum())
     (row,) = next(
         table for caption, table in tables(page_of()).items() if caption.startswith("Leave-one-out on 14")
@@ -56,7 +56,7 @@ def test_leave_one_out_is_shown_next_to_the_test_graphs() -> None:
 
 def test_influence_is_the_mean_contribution_over_the_test_graphs() -> None:
     trained, parts = kernel_parts()
-    view = Subjects.of(trained, parts).kernel
+    view = ReportData.of(trained, parts).kernel
     assert view is not None
     assert view.influenced == 6
     for output, label in enumerate(trained.classes):
@@ -66,7 +66,7 @@ def test_influence_is_the_mean_contribution_over_the_test_graphs() -> None:
 
 def test_each_class_has_its_most_influential_graphs() -> None:
     trained, parts = kernel_parts()
-    page, view = page_of(), Subjects.of(trained, parts).kernel
+    page, view = page_of(), ReportData.of(trained, parts).kernel
     assert view is not None
     (_, *rows) = section_of(page, "influence").blocks
     y = parts["training"].y.numpy()
@@ -100,5 +100,5 @@ def test_without_the_training_part() -> None:
 def test_the_training_part_alone_is_evaluated_by_leave_one_out() -> None:
     page = page_of("classification", "training")
     assert "On 14 training graphs, leave-one-out" in tables(page)
-    assert any("leave-one-out prediction, and the explanation is that" in block.text
+    assert any("leave-one-out prediction, but the prediction that is explained" in block.text
                for block in section_of(page, "explanations").blocks if block.kind == "text")  # fmt: skip

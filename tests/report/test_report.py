@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.report.small_reports import small_page, small_subjects
-from tfgw.report.explained import chosen_graphs
+from tests.report.small_reports import small_page, small_report_data
+from tfgw.report.explanation_section import chosen_graphs
 from tfgw.report.page import Page, Plot, Table
-from tfgw.report.performance import wilson_interval
+from tfgw.report.performance_section import wilson_interval
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -111,10 +111,10 @@ def test_sums_are_shown_and_exact() -> None:
 
 
 def test_graphs_that_were_asked_for() -> None:
-    subjects = small_subjects()
-    assert chosen_graphs(subjects, ["17", "3"]) == {17: "requested", 3: "requested"}
+    data = small_report_data()
+    assert chosen_graphs(data, ["17", "3"]) == {17: "requested", 3: "requested"}
     with pytest.raises(ValueError, match="--graph 99: no such graph"):
-        chosen_graphs(subjects, ["99"])
+        chosen_graphs(data, ["99"])
 
 
 def test_telling_graphs_are_explained() -> None:
@@ -166,10 +166,10 @@ def test_a_page_is_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert path.read_text() == before
 
 
-def test_subjects_are_what_the_model_says() -> None:
-    subjects = small_subjects()
-    for part, dataset in subjects.parts.items():
-        chosen = subjects.part == part
-        np.testing.assert_allclose(subjects.outputs[chosen], subjects.trained.outputs(dataset), atol=1e-12)
-        np.testing.assert_allclose(subjects.distances[chosen], subjects.trained.embed(dataset), atol=1e-12)
-    assert subjects.names == [str(number) for number in range(20)]
+def test_report_data_is_what_the_model_says() -> None:
+    data = small_report_data()
+    for part, dataset in data.parts.items():
+        chosen = data.part == part
+        np.testing.assert_allclose(data.outputs[chosen], data.trained.outputs(dataset), atol=1e-12)
+        np.testing.assert_allclose(data.distances[chosen], data.trained.embed(dataset), atol=1e-12)
+    assert data.names == [str(number) for number in range(20)]

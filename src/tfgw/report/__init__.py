@@ -2,7 +2,7 @@
 
 >>> model_report(trained, {"training": train, "test": test}, name="mine").write(Path("report.html"))
 
-subjects (graphs and outputs of the model) ─ sections ─▶ page (data) ─ templates/ ─▶ one file of HTML
+report_data (graphs and outputs of the model) ─ sections ─▶ page ─ templates/ ─▶ one file of HTML
 
 Plots are SVG from :mod:`tfgw.plot`. A few lines of JavaScript make the points of the map respond to mouse and keyboard.
 The page makes no network requests, and its Content-Security-Policy forbids them.

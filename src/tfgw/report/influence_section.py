@@ -5,7 +5,7 @@ import numpy as np
 from tfgw.plot.graph_drawing import draw_graph
 from tfgw.plot.plot_style import bare_figure, styled
 from tfgw.report.page import Plot, Section, Table, Text
-from tfgw.report.subjects import Drawings, Subjects
+from tfgw.report.report_data import Drawings, ReportData
 from tfgw.report.training_graphs import TrainingGraphs
 
 SHOWN = 3
@@ -13,10 +13,10 @@ SHOWN = 3
 MOST_CLASSES = 8
 
 
-def influence_section(subjects: Subjects, drawings: Drawings) -> Section:
+def influence_section(data: ReportData, drawings: Drawings) -> Section:
     """One row of drawings per class."""
-    graphs = TrainingGraphs(subjects, drawings)
-    groups = _groups(subjects, graphs)
+    graphs = TrainingGraphs(data, drawings)
+    groups = _groups(data, graphs)
     text = (
         f"The model compares a graph with all {graphs.model.num_graphs} training graphs. The influence of a training"
         f" graph is its mean absolute contribution to a score, over {graphs.view.influenced} graphs. Training graphs"
@@ -30,15 +30,15 @@ def influence_section(subjects: Subjects, drawings: Drawings) -> Section:
     return Section("influence", "Influential training graphs", [Text(text), *plots])
 
 
-def _groups(subjects: Subjects, graphs: TrainingGraphs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _groups(data: ReportData, graphs: TrainingGraphs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the training graphs of each class, and their influence on its score; all graphs without classes."""
     influence, everyone = graphs.view.influence, np.arange(graphs.model.num_graphs)
     classes = [graphs.group(number) for number in everyone.tolist()]
-    if subjects.trained.task != "classification" or None in classes:
+    if data.trained.task != "classification" or None in classes:
         return {"": (everyone, influence.mean(0))}
     names = np.array(classes)
     found = {}
-    for output, name in enumerate(subjects.class_names):
+    for output, name in enumerate(data.class_names):
         (own,) = np.nonzero(names == name)
         if len(own):
             found[name] = (own, influence[output, own])

@@ -9,14 +9,14 @@ from tfgw.datasets import GraphDataset
 from tfgw.nn import KernelModel
 from tfgw.plot.embedding_plot import Method
 from tfgw.plot.template_plot import node_looks
-from tfgw.report.explained import chosen_graphs, explained, section_name
+from tfgw.report.explanation_section import chosen_graphs, explanation_section, section_name
 from tfgw.report.influence_section import influence_section
-from tfgw.report.kernel_explained import kernel_explained
+from tfgw.report.kernel_explanation_section import kernel_explanation_section
 from tfgw.report.map_section import map_section
-from tfgw.report.overview import overview, training
+from tfgw.report.overview_section import overview, training
 from tfgw.report.page import Page, Tile
-from tfgw.report.performance import performance
-from tfgw.report.subjects import Drawings, Subjects
+from tfgw.report.performance_section import performance
+from tfgw.report.report_data import Drawings, ReportData
 from tfgw.report.template_section import template_section
 from tfgw.report.trust_section import trust
 from tfgw.train import EpochRecord, TrainedModel
@@ -46,13 +46,13 @@ def model_report(
         graphs: Names of graphs to explain (default: the most certain, the least certain, and wrong predictions).
         method: Projection for the map: ``"pca"`` or ``"tsne"``.
     """
-    subjects = Subjects.of(trained, parts)
-    chosen = chosen_graphs(subjects, graphs)
-    sample = np.linspace(0, len(subjects) - 1, min(len(subjects), COLOUR_GRAPHS)).astype(int)
-    looks = node_looks(subjects.model, [subjects.graph(int(number)).x.double().numpy() for number in sample])
-    drawings = Drawings(subjects, looks)
-    quality, tiles = performance(subjects)
-    tiles.append(Tile(f"{len(subjects):,}", "graphs", name))
+    data = ReportData.of(trained, parts)
+    chosen = chosen_graphs(data, graphs)
+    sample = np.linspace(0, len(data) - 1, min(len(data), COLOUR_GRAPHS)).astype(int)
+    looks = node_looks(data.model, [data.graph(int(number)).x.double().numpy() for number in sample])
+    drawings = Drawings(data, looks)
+    quality, tiles = performance(data)
+    tiles.append(Tile(f"{len(data):,}", "graphs", name))
     links = {number: section_name(number) for number in chosen}
     shown = {} if options is None else options
     if isinstance(trained.model, KernelModel):
@@ -60,24 +60,24 @@ def model_report(
         compared = f"all {trained.model.num_graphs} training graphs"
         sections = [
             quality,
-            influence_section(subjects, drawings),
-            kernel_explained(subjects, chosen, drawings),
-            map_section(subjects, links, method=method),
-            trust(subjects),
-            overview(subjects, shown),
+            influence_section(data, drawings),
+            kernel_explanation_section(data, chosen, drawings),
+            map_section(data, links, method=method),
+            trust(data),
+            overview(data, shown),
         ]
     else:
-        count, networks = subjects.distances.shape[1], len(subjects.model.members)
+        count, networks = data.distances.shape[1], len(data.model.members)
         tiles.append(Tile(str(count), "templates", f"of {networks} networks" if networks > 1 else ""))
         compared = f"{count} learned templates"
         sections = [
             quality,
-            template_section(subjects, drawings),
-            explained(subjects, chosen, drawings),
-            map_section(subjects, links, method=method),
+            template_section(data, drawings),
+            explanation_section(data, chosen, drawings),
+            map_section(data, links, method=method),
             training(history),
-            trust(subjects),
-            overview(subjects, shown),
+            trust(data),
+            overview(data, shown),
         ]
     return Page(
         title=f"TFGW report: {name}",

@@ -4,18 +4,18 @@ import numpy as np
 from torch import Tensor
 
 from tfgw.report.page import Section, Table, Text
-from tfgw.report.subjects import TEST, Subjects
+from tfgw.report.report_data import TEST, ReportData
 from tfgw.train import check_model
 from tfgw.train.diagnostics import SAME, relative
 
 GRAPHS, STARTS = 24, 8
 
 
-def trust(subjects: Subjects) -> Section:
+def trust(data: ReportData) -> Section:
     """Check invariance, gaps, spread over starts, and lower bounds."""
-    part = TEST if TEST in subjects.parts else next(iter(subjects.parts))
-    graphs = subjects.parts[part][:GRAPHS]
-    found = check_model(subjects.trained, graphs, n_starts=STARTS)
+    part = TEST if TEST in data.parts else next(iter(data.parts))
+    graphs = data.parts[part][:GRAPHS]
+    found = check_model(data.trained, graphs, n_starts=STARTS)
     own, thorough = found.diagnosis, found.thorough
     pairs, spread = found.distances.numel(), relative(thorough.spreads, thorough.distances)
     rows = [
@@ -29,7 +29,7 @@ def trust(subjects: Subjects) -> Section:
         ["spread over starts (median, worst)", _two(spread), "of the distance", ""],
         ["distance to the global minimum, at most (median, worst)", _two(thorough.worst_excess), "of the distance", ""],
     ]  # fmt: skip
-    others = "template" if subjects.kernel is None else "training graph, for each kind of distance"
+    others = "template" if data.kernel is None else "training graph, for each kind of distance"
     text = (
         f"Distances are local minima of a non-convex problem. The checks use {len(graphs)} {part} graphs,"
         f" {pairs} pairs of graph and {others}; tfgw check uses all graphs."

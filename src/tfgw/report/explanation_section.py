@@ -14,7 +14,7 @@ from tfgw.plot.matching_plot import draw_matching
 from tfgw.plot.plot_style import COLOURS, INK, bare_figure, new_figure, styled
 from tfgw.plot.template_plot import live_nodes, template_drawing
 from tfgw.report.page import Plot, Section, Table, Text
-from tfgw.report.subjects import TRAINING, Drawings, Subjects
+from tfgw.report.report_data import TRAINING, Drawings, ReportData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,27 +23,25 @@ MOST_BARS = 16
 REFERENCE_GRAPHS = 256
 
 
-def chosen_graphs(subjects: Subjects, asked: Sequence[str]) -> dict[int, str]:
+def chosen_graphs(data: ReportData, asked: Sequence[str]) -> dict[int, str]:
     """Select the graphs to explain, each with a reason: the requested ones, else representative ones."""
     if asked:
-        names = {name: number for number, name in reversed(list(enumerate(subjects.names)))}
+        names = {name: number for number, name in reversed(list(enumerate(data.names)))}
         missing = [name for name in asked if name not in names]
         if missing:
             raise ValueError(f"--graph {missing[0]}: no such graph; the graphs of the report are named"
-                             f" {subjects.names[0]}, {subjects.names[-1]}, …")  # fmt: skip
+                             f" {data.names[0]}, {data.names[-1]}, …")  # fmt: skip
         return {names[name]: "requested" for name in asked}
-    numbers = np.flatnonzero(subjects.measured)
-    if subjects.trained.task == "regression":
-        if subjects.y is None:
+    numbers = np.flatnonzero(data.measured)
+    if data.trained.task == "regression":
+        if data.y is None:
             return {int(numbers[0]): "the first graph"}
-        errors = np.abs(subjects.y - subjects.predicted_values).sum(1)[numbers]
+        errors = np.abs(data.y - data.predicted_values).sum(1)[numbers]
         return _distinct(
             [(int(numbers[errors.argmin()]), "best predicted"), (int(numbers[errors.argmax()]), "worst predicted")]
         )
-    certainty = (
-        np.abs(subjects.probabilities - 0.5).min(1) if subjects.trained.task == "multilabel" else _margin(subjects)
-    )
-    certainty, right = certainty[numbers], subjects.right
+    certainty = np.abs(data.probabilities - 0.5).min(1) if data.trained.task == "multilabel" else _margin(data)
+    certainty, right = certainty[numbers], data.right
     hit = np.ones(len(numbers), dtype=bool) if right is None else right[numbers]
     found = []
     if hit.any():
@@ -62,7 +60,7 @@ def section_name(number: int) -> str:
     return f"graph-{number}"
 
 
-def explained(subjects: Subjects, chosen: dict[int, str], drawings: Drawings) -> Section:
+def explanation_section(data: ReportData, chosen: dict[int, str], drawings: Drawings) -> Section:
     """One part per graph."""
     text = (
         "A score is an exact sum: the score of the reference, the contributions of the templates (structure and"
@@ -70,34 +68,34 @@ def explained(subjects: Subjects, chosen: dict[int, str], drawings: Drawings) ->
         " The reference is the mean training graph. Blue supports the class, orange opposes it. The score of a class"
         " is its output minus the mean of the others; for two classes, it is the log-odds."
     )
-    references = _references(subjects)
-    parts = [_part(subjects, number, why, drawings, references) for number, why in chosen.items()]
+    references = _references(data)
+    parts = [_part(data, number, why, drawings, references) for number, why in chosen.items()]
     return Section("explanations", "Explanations", [Text(text)], parts)
 
 
-def _references(subjects: Subjects) -> list[Reference] | None:
+def _references(data: ReportData) -> list[Reference] | None:
     """Return the mean training graph for each network, computed from the first graphs if there are many."""
-    if TRAINING not in subjects.prepared:
+    if TRAINING not in data.prepared:
         return None
-    graphs = subjects.prepared[TRAINING][:REFERENCE_GRAPHS]
-    return [Reference.of_graphs(member, graphs) for member in subjects.model.members]
+    graphs = data.prepared[TRAINING][:REFERENCE_GRAPHS]
+    return [Reference.of_graphs(member, graphs) for member in data.model.members]
 
 
-def _part(subjects: Subjects, number: int, why: str, drawings: Drawings, references: list[Reference] | None) -> Section:
+def _part(data: ReportData, number: int, why: str, drawings: Drawings, references: list[Reference] | None) -> Section:
     graph, opened = (
-        subjects.graph(number),
-        subjects.model._replace(preprocessing=None, classes=(), takes_any_graph=False),
+        data.graph(number),
+        data.model._replace(preprocessing=None, classes=(), takes_any_graph=False),
     )
     found = explain(opened, graph, reference=references)
-    name = subjects.names[number]
+    name = data.names[number]
     drawing, prefix = drawings[number], section_name(number)
-    target = subjects.class_names[found.target]
+    target = data.class_names[found.target]
     most = int(found.templates.abs().argmax())
     nodes = f"Contributions of nodes and edges to the score of {target}."
     has_sum = bool(found.node_readout.abs().sum())
     bars = f"Contributions of templates, by structure and features{'; last, the sum over nodes' if has_sum else ''}."
     plan = f"Matching with template {most + 1}, which contributes most ({float(found.templates[most]):+.3g})."
-    drawn = _draw_plan(subjects, drawing, found, most, drawings.looks)
+    drawn = _draw_plan(data, drawing, found, most, drawings.looks)
     blocks: list[Table | Plot | Text] = [
         Plot(
             f"{prefix}-nodes", draw_nodes(drawing, found), f"Graph {name}. {nodes}", nodes, _node_table(drawing, found)
@@ -106,14 +104,14 @@ def _part(subjects: Subjects, number: int, why: str, drawings: Drawings, referen
         Plot(f"{prefix}-plan", drawn, f"Graph {name}. {plan}", plan),
         _sums(found, target),
     ]
-    return Section(prefix, part_title(subjects, number, why), blocks)
+    return Section(prefix, part_title(data, number, why), blocks)
 
 
-def part_title(subjects: Subjects, number: int, why: str) -> str:
+def part_title(data: ReportData, number: int, why: str) -> str:
     """Return the title of the explanation of a graph."""
-    truth = subjects.truth(number)
+    truth = data.truth(number)
     known = "" if truth is None else f", true: {truth}"
-    return f"Graph {subjects.names[number]}: {subjects.values(number)}{known} – {why}"
+    return f"Graph {data.names[number]}: {data.values(number)}{known} – {why}"
 
 
 @styled
@@ -146,12 +144,10 @@ def _draw_bars(found: Explanation) -> "Figure":
 
 
 @styled
-def _draw_plan(
-    subjects: Subjects, drawing: DrawnGraph, found: Explanation, template: int, looks: NodeLooks
-) -> "Figure":
+def _draw_plan(data: ReportData, drawing: DrawnGraph, found: Explanation, template: int, looks: NodeLooks) -> "Figure":
     figure, axes = bare_figure(1, width=5.2, height=2.6)
-    plan = found.plans[:, template].numpy()[:, live_nodes(subjects.model, template)]
-    draw_matching(axes[0], drawing, template_drawing(subjects.model, template, looks), plan)
+    plan = found.plans[:, template].numpy()[:, live_nodes(data.model, template)]
+    draw_matching(axes[0], drawing, template_drawing(data.model, template, looks), plan)
     return figure
 
 
@@ -186,9 +182,9 @@ def _sums(found: Explanation, target: str) -> Table:
     )
 
 
-def _margin(subjects: Subjects) -> np.ndarray:
+def _margin(data: ReportData) -> np.ndarray:
     """Return the margin between the best and the second class."""
-    ordered = np.sort(subjects.probabilities, axis=1)
+    ordered = np.sort(data.probabilities, axis=1)
     return np.asarray(ordered[:, -1] - ordered[:, -2] if ordered.shape[1] > 1 else ordered[:, -1])
 
 

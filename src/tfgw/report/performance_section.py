@@ -7,7 +7,7 @@ import numpy as np
 from tfgw.baselines import RandomForest
 from tfgw.plot import calibration, confusion, precision_recall, predicted_values, roc
 from tfgw.report.page import Plot, Section, Table, Text, Tile
-from tfgw.report.subjects import TEST, TRAINING, Subjects
+from tfgw.report.report_data import TEST, TRAINING, ReportData
 from tfgw.train.metrics import classification_metrics, regression_metrics
 
 ACCURACY = ["", "accuracy", "95 % interval (Wilson)", "correct"]
@@ -24,32 +24,32 @@ def wilson_interval(right: int, count: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def performance(subjects: Subjects) -> tuple[Section, list[Tile]]:
+def performance(data: ReportData) -> tuple[Section, list[Tile]]:
     """Return the section and its most important numbers."""
-    part = _part_name(subjects)
-    if subjects.y is None:
+    part = _part_name(data)
+    if data.y is None:
         return Section("performance", "Performance", [Text("The graphs have no targets.")]), []
-    blocks, tiles = (_values if subjects.trained.task == "regression" else _shares)(subjects, part)
-    more, more_tiles = _left_out(subjects)
+    blocks, tiles = (_values if data.trained.task == "regression" else _shares)(data, part)
+    more, more_tiles = _left_out(data)
     return Section("performance", "Performance", [*blocks[:1], *more, *blocks[1:]]), [*tiles, *more_tiles]
 
 
-def _part_name(subjects: Subjects) -> str:
-    if (subjects.part == TEST).any():
+def _part_name(data: ReportData) -> str:
+    if (data.part == TEST).any():
         return "test graphs"
-    only_training = subjects.kernel is not None and list(subjects.parts) == [subjects.kernel.training_part]
+    only_training = data.kernel is not None and list(data.parts) == [data.kernel.training_part]
     return "training graphs, leave-one-out" if only_training else "given graphs"
 
 
-def _left_out(subjects: Subjects) -> tuple[list[Table], list[Tile]]:
+def _left_out(data: ReportData) -> tuple[list[Table], list[Tile]]:
     """Return the leave-one-out performance of a kernel machine, if other graphs are evaluated besides."""
-    if subjects.kernel is None or subjects.kernel.training_part is None or len(subjects.parts) == 1:
+    if data.kernel is None or data.kernel.training_part is None or len(data.parts) == 1:
         return [], []
-    assert subjects.y is not None
-    chosen, right = subjects.part == subjects.kernel.training_part, subjects.right
+    assert data.y is not None
+    chosen, right = data.part == data.kernel.training_part, data.right
     caption = f"Leave-one-out on {int(chosen.sum())} training graphs: each is predicted by a machine without it"
     if right is None:
-        found = regression_metrics(subjects.y[chosen], subjects.predicted_values[chosen])
+        found = regression_metrics(data.y[chosen], data.predicted_values[chosen])
         header = ["", "mean absolute error", "root mean squared error", "R²"]
         return [Table(header, [["this model", *found.values()]], caption)], [
             Tile(f"{found['mae']:.3g}", "leave-one-out mean absolute error")
@@ -60,38 +60,38 @@ def _left_out(subjects: Subjects) -> tuple[list[Table], list[Tile]]:
     return [table], [Tile(f"{100 * right[chosen].mean():.1f} %", "leave-one-out accuracy", note)]
 
 
-def _values(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], list[Tile]]:
-    chosen = subjects.measured
-    assert subjects.y is not None
-    y, predicted = subjects.y[chosen], subjects.predicted_values[chosen]
+def _values(data: ReportData, part: str) -> tuple[list[Table | Plot | Text], list[Tile]]:
+    chosen = data.measured
+    assert data.y is not None
+    y, predicted = data.y[chosen], data.predicted_values[chosen]
     found = regression_metrics(y, predicted)
-    train = subjects.y[subjects.part == TRAINING]
+    train = data.y[data.part == TRAINING]
     mean = train.mean(0) if len(train) else y.mean(0)
     naive = regression_metrics(y, np.broadcast_to(mean, y.shape))
     header = ["", "mean absolute error", "root mean squared error", "R²"]
     rows = [["this model", *found.values()], ["mean of the targets", *naive.values()]]
-    names = subjects.class_names
+    names = data.class_names
     numbers = Table(["graph", *(f"true {n}" for n in names), *(f"predicted {n}" for n in names)],
                     [[name, *map(float, a), *map(float, b)] for name, a, b
-                     in zip(np.array(subjects.names)[chosen], y, predicted, strict=True)])  # fmt: skip
+                     in zip(np.array(data.names)[chosen], y, predicted, strict=True)])  # fmt: skip
     plot = Plot("values", predicted_values(y, predicted, names), f"Predicted against true values of the {part}.",
                 "Points on the line are correct predictions.", numbers)  # fmt: skip
     tiles = [Tile(f"{found['mae']:.3g}", "mean absolute error", f"{naive['mae']:.3g} when predicting the mean")]
     return [Table(header, rows, f"On {int(chosen.sum())} {part}"), plot], tiles
 
 
-def _shares(subjects: Subjects, part: str) -> tuple[list[Table | Plot | Text], list[Tile]]:
-    chosen, right = subjects.measured, subjects.right
-    assert subjects.y is not None
+def _shares(data: ReportData, part: str) -> tuple[list[Table | Plot | Text], list[Tile]]:
+    chosen, right = data.measured, data.right
+    assert data.y is not None
     assert right is not None
-    y, count = subjects.y[chosen], int(chosen.sum())
+    y, count = data.y[chosen], int(chosen.sum())
     rows, tiles = [_accuracy_row("this model", right[chosen])], [_accuracy_tile(right[chosen])]
-    for name, known in _easy(subjects).items():
+    for name, known in _easy(data).items():
         rows.append(_accuracy_row(name, known))
         tiles.append(Tile(f"{100 * known.mean():.1f} %", name))
     blocks: list[Table | Plot | Text] = [Table(ACCURACY, rows, f"On {count} {part}")]
-    probabilities, names = subjects.probabilities[chosen], subjects.class_names
-    is_class = subjects.trained.task == "classification"
+    probabilities, names = data.probabilities[chosen], data.class_names
+    is_class = data.trained.task == "classification"
     if is_class:
         blocks += _of_classes(y, probabilities, names, part)
         truth = np.eye(len(names))[y]
@@ -145,17 +145,17 @@ def _accuracy_tile(right: np.ndarray) -> Tile:
     return Tile(f"{100 * right.mean():.1f} %", "accuracy", f"95 % interval {100 * low:.0f} % to {100 * high:.0f} %")
 
 
-def _easy(subjects: Subjects) -> dict[str, np.ndarray]:
+def _easy(data: ReportData) -> dict[str, np.ndarray]:
     """Return whether simple baselines, fitted on the training graphs, are correct on each evaluated graph."""
-    if subjects.trained.task != "classification" or TRAINING not in subjects.parts or not (subjects.part == TEST).any():
+    if data.trained.task != "classification" or TRAINING not in data.parts or not (data.part == TEST).any():
         return {}
-    assert subjects.y is not None
-    train, test = subjects.y[subjects.part == TRAINING], subjects.y[subjects.part == TEST]
+    assert data.y is not None
+    train, test = data.y[data.part == TRAINING], data.y[data.part == TEST]
     largest = np.bincount(train).argmax()
-    forest = RandomForest(random_state=0).fit(list(subjects.prepared[TRAINING]), train)
+    forest = RandomForest(random_state=0).fit(list(data.prepared[TRAINING]), train)
     return {
         "largest class": np.asarray(test == largest),
-        "random forest on counts": np.asarray(forest.predict(list(subjects.prepared[TEST])) == test),
+        "random forest on counts": np.asarray(forest.predict(list(data.prepared[TEST])) == test),
     }
 
 

@@ -11,9 +11,9 @@ from tfgw.plot.drawn_graph import DrawnGraph, named_nodes
 from tfgw.plot.graph_drawing import draw_graph
 from tfgw.plot.matching_plot import draw_matching
 from tfgw.plot.plot_style import COLOURS, INK, bare_figure, new_figure, styled
-from tfgw.report.explained import draw_nodes, part_title, section_name
+from tfgw.report.explanation_section import draw_nodes, part_title, section_name
 from tfgw.report.page import Plot, Section, Table, Text
-from tfgw.report.subjects import Drawings, Subjects
+from tfgw.report.report_data import Drawings, ReportData
 from tfgw.report.training_graphs import TrainingGraphs
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ LISTED = 10
 NEAREST = 2
 
 
-def kernel_explained(subjects: Subjects, chosen: dict[int, str], drawings: Drawings) -> Section:
+def kernel_explanation_section(data: ReportData, chosen: dict[int, str], drawings: Drawings) -> Section:
     """One part per graph."""
     text = (
         "A score is an exact sum: the score of the reference, and the contributions of all training graphs, each"
@@ -34,21 +34,21 @@ def kernel_explained(subjects: Subjects, chosen: dict[int, str], drawings: Drawi
         " of a node describe its neighbourhood, so the share of a node may be caused by its neighbours. The score"
         " of a class is its output minus the mean of the others; for two classes, it is the log-odds."
     )
-    graphs = TrainingGraphs(subjects, drawings)
-    if any(subjects.part[number] == graphs.view.training_part for number in chosen):
+    graphs = TrainingGraphs(data, drawings)
+    if any(data.part[number] == graphs.view.training_part for number in chosen):
         text += (
-            " For a training graph, the title shows the leave-one-out prediction, and the explanation is that of the"
-            " machine, which knows this graph."
+            " For a training graph, the title shows the leave-one-out prediction, but the prediction that is explained"
+            " is that of the machine, which was trained on this graph."
         )
-    parts = [_part(subjects, number, why, drawings[number], graphs) for number, why in chosen.items()]
+    parts = [_part(data, number, why, drawings[number], graphs) for number, why in chosen.items()]
     return Section("explanations", "Explanations", [Text(text)], parts)
 
 
-def _part(subjects: Subjects, number: int, why: str, drawing: DrawnGraph, graphs: TrainingGraphs) -> Section:
-    opened = subjects.model._replace(preprocessing=None, classes=(), takes_any_graph=False)
-    found = explain(opened, subjects.graph(number), top=LISTED)
-    name, prefix = subjects.names[number], section_name(number)
-    target = subjects.class_names[found.target]
+def _part(data: ReportData, number: int, why: str, drawing: DrawnGraph, graphs: TrainingGraphs) -> Section:
+    opened = data.model._replace(preprocessing=None, classes=(), takes_any_graph=False)
+    found = explain(opened, data.graph(number), top=LISTED)
+    name, prefix = data.names[number], section_name(number)
+    target = data.class_names[found.target]
     nodes = f"Contributions of nodes and edges to the score of {target}."
     bars = "Training graphs that contribute most, by structure and features; last, the sum of all others."
     near = _nearest(found, graphs)
@@ -71,13 +71,13 @@ def _part(subjects: Subjects, number: int, why: str, drawing: DrawnGraph, graphs
         Plot(f"{prefix}-plan", _draw_plan(drawing, found, kind, graphs.drawing(most)), f"Graph {name}. {plan}", plan),
         _sums(found, target),
     ]
-    return Section(prefix, part_title(subjects, number, why), blocks)
+    return Section(prefix, part_title(data, number, why), blocks)
 
 
 def _relative(found: Explanation, graphs: TrainingGraphs) -> np.ndarray:
     """Return the distances to all training graphs relative to their mean distance, a weighted mean, ``(N,)``."""
     mean = graphs.model.mean_distances.T
-    # A kind for which a training graph equals all others says nothing about what is near.
+    # If all training graphs equal this one in some kind of distance, that kind does not show which are near.
     relative = found.training_distances / mean.masked_fill(mean == 0, math.inf)
     return np.asarray((relative @ graphs.model.weights).numpy())
 

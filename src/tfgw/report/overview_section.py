@@ -8,28 +8,28 @@ import numpy as np
 from tfgw.nn import KernelModel
 from tfgw.plot import curves
 from tfgw.report.page import Plot, Section, Table, Text
-from tfgw.report.subjects import Subjects
+from tfgw.report.report_data import ReportData
 from tfgw.train import EpochRecord
 
 
-def overview(subjects: Subjects, options: Mapping[str, Any]) -> Section:
+def overview(data: ReportData, options: Mapping[str, Any]) -> Section:
     """Return dataset, model and options as tables."""
     rows = []
-    for name, dataset in subjects.parts.items():
+    for name, dataset in data.parts.items():
         nodes = np.diff(dataset.compact().slices["x"].numpy())
         rows.append([name, len(dataset), f"{nodes.min()} to {nodes.max()}", float(nodes.mean())])
-    model = _network(subjects) if subjects.kernel is None else _kernel_machine(subjects)
+    model = _network(data) if data.kernel is None else _kernel_machine(data)
     model += [
-        ["node features", str(subjects.trained.encoding or "as given")],
-        ["canonical node order", "yes" if subjects.trained.preprocessing.canonical_order else "no"],
-        ["parameters", sum(p.numel() for p in subjects.trained.model.parameters())],
+        ["node features", str(data.trained.encoding or "as given")],
+        ["canonical node order", "yes" if data.trained.preprocessing.canonical_order else "no"],
+        ["parameters", sum(p.numel() for p in data.trained.model.parameters())],
     ]
     chosen = [[name.replace("_", " "), "–" if value is None else str(value)] for name, value in sorted(options.items())]
     tables = [
         Table(["part", "graphs", "nodes", "mean nodes"], rows, "Graphs"),
         Table(["model", ""], model, "Model"),
     ]
-    if isinstance(machine := subjects.trained.model, KernelModel):
+    if isinstance(machine := data.trained.model, KernelModel):
         kinds = zip(map(str, machine.config.distances), machine.weights.tolist(), machine.rates.tolist(), strict=True)
         tables.append(Table(["distance", "weight", "γ"], [list(kind) for kind in kinds], "Distances"))
     if chosen:
@@ -37,21 +37,21 @@ def overview(subjects: Subjects, options: Mapping[str, Any]) -> Section:
     return Section("what", "Overview", tables)
 
 
-def _network(subjects: Subjects) -> list[list[object]]:
-    config, pool = subjects.model.members[0].config, subjects.model.members[0].pool
-    alphas = np.concatenate([m.pool.alpha.detach().cpu().reshape(-1).numpy() for m in subjects.model.members])
+def _network(data: ReportData) -> list[list[object]]:
+    config, pool = data.model.members[0].config, data.model.members[0].pool
+    alphas = np.concatenate([m.pool.alpha.detach().cpu().reshape(-1).numpy() for m in data.model.members])
     return [
-        ["templates", subjects.distances.shape[1]],
+        ["templates", data.distances.shape[1]],
         ["nodes per template", config.template_nodes],
         ["structure", f"{config.structure.replace('_', ' ')}, {pool.n_starts} solver start(s)"],
         ["α (0: features, 1: structure)", f"{alphas.mean():.3f}" + (", learned" if pool.learn_alpha else ", fixed")],
-        ["GIN layers", "custom encoder" if subjects.model.members[0].has_own_encoder else config.num_layers],
+        ["GIN layers", "custom encoder" if data.model.members[0].has_own_encoder else config.num_layers],
         ["head reads", config.readout],
     ]
 
 
-def _kernel_machine(subjects: Subjects) -> list[list[object]]:
-    model = subjects.trained.model
+def _kernel_machine(data: ReportData) -> list[list[object]]:
+    model = data.trained.model
     assert isinstance(model, KernelModel)
     levels = (*model.config.levels, *model.config.label_levels)
     refined = "Weisfeiler–Lehman labels" if model.config.features == "labels" else "averages over neighbours"

@@ -23,7 +23,7 @@ TRAINING, TEST = "training", "test"
 
 
 @dataclass(frozen=True)
-class Subjects:
+class ReportData:
     """All graphs, part after part; arrays have one row per graph.
 
     Attributes:
@@ -48,7 +48,7 @@ class Subjects:
     kernel: KernelView | None = None
 
     @classmethod
-    def of(cls, trained: TrainedModel, parts: Mapping[str, GraphDataset]) -> "Subjects":
+    def of(cls, trained: TrainedModel, parts: Mapping[str, GraphDataset]) -> "ReportData":
         """Apply the model to all graphs."""
         for dataset in parts.values():
             trained.check_encoding(dataset)
@@ -206,16 +206,16 @@ class Drawings:
     """Cached drawings of graphs; the layout takes longer than the drawing.
 
     Args:
-        subjects: The graphs.
+        data: The graphs.
         looks: Names and colours of their nodes.
     """
 
-    def __init__(self, subjects: Subjects, looks: NodeLooks) -> None:
+    def __init__(self, data: ReportData, looks: NodeLooks) -> None:
         self.looks = looks
-        self._subjects = subjects
+        self._data = data
         self._made: dict[int, DrawnGraph] = {}
 
     def __getitem__(self, number: int) -> DrawnGraph:
         if number not in self._made:
-            self._made[number] = drawn_graph(self._subjects.graph(number), self.looks)
+            self._made[number] = drawn_graph(self._data.graph(number), self.looks)
         return self._made[number]
