@@ -32,7 +32,7 @@ from tests.train.test_model_file import trained_model
 from tfgw.cli.run_folder import OPTIONS_FILE, read_options
 from tfgw.datasets import load
 from tfgw.datasets.cache import cached_tables
-from tfgw.datasets.files import open_files
+from tfgw.datasets.tu_files import open_files
 from tfgw.paper.experiment import load_experiment
 from tfgw.paper.folds import FOLDS
 from tfgw.paper.plan import plan

@@ -15,7 +15,7 @@ from tfgw.cli.model_choice import choose_model, network_options
 from tfgw.cli.source import Source
 from tfgw.datasets import save
 from tfgw.datasets.cache import cached_tables
-from tfgw.datasets.files import open_files
+from tfgw.datasets.tu_files import open_files
 from tfgw.estimators import TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.nn import KernelModel
 from tfgw.train.recipes import RECIPES

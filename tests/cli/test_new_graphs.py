@@ -12,8 +12,8 @@ from tests.cli.test_cli import write_tu_folder
 from tfgw.cli import main
 from tfgw.datasets import load, random_split, save
 from tfgw.datasets.cache import cached_tables
-from tfgw.datasets.files import open_files
 from tfgw.datasets.graph_tables import GraphTables, starts
+from tfgw.datasets.tu_files import open_files
 from tfgw.train import load_model, save_model
 from tfgw.train.model_file import KIND
 from tfgw.train.tensor_file import read_tensors, write_tensors

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tfgw.datasets import CanonicalOrder, GraphDataset, NodeEncoding, load, save
-from tfgw.datasets.files import open_files
+from tfgw.datasets.tu_files import open_files
 from tfgw.datasets.tu_format import read_tables
 
 WriteTables = Callable[..., Path]

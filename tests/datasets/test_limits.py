@@ -10,9 +10,9 @@ import torch
 from torch_geometric.data import Data
 
 from tfgw.datasets import load
-from tfgw.datasets.files import open_files
 from tfgw.datasets.limits import VARIABLE, check_array
 from tfgw.datasets.structure import shortest_paths
+from tfgw.datasets.tu_files import open_files
 from tfgw.datasets.tu_format import read_tables
 from tfgw.nn import TFGWConfig, sample_templates
 from tfgw.train import TrainConfig, build_tfgw

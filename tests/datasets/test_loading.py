@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tfgw.datasets import download, load
-from tfgw.datasets.catalog import CONTENT_SHA256
-from tfgw.datasets.files import ZipFiles
+from tfgw.datasets.tu_catalog import CONTENT_SHA256
+from tfgw.datasets.tu_files import ZipFiles
 
 WriteTables = Callable[..., Path]
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from tfgw.datasets import Standardize, load, random_split, statistics
-from tfgw.datasets.catalog import CONTENT_SHA256
-from tfgw.datasets.files import ZipFiles
+from tfgw.datasets.tu_catalog import CONTENT_SHA256
+from tfgw.datasets.tu_files import ZipFiles
 
 FOLDER = os.environ.get("TFGW_DATA")
 

@@ -7,7 +7,7 @@ import torch
 from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset, from_data_list, load, save
-from tfgw.datasets.files import open_files
+from tfgw.datasets.tu_files import open_files
 from tfgw.datasets.tu_format import read_tables
 
 WriteTables = Callable[..., Path]

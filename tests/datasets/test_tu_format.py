@@ -9,7 +9,7 @@ from torch_geometric.io import read_tu_data
 from torch_geometric.utils import coalesce
 
 from tfgw.datasets import load
-from tfgw.datasets.files import open_files
+from tfgw.datasets.tu_files import open_files
 from tfgw.datasets.tu_format import read_tables
 
 WriteTables = Callable[..., Path]

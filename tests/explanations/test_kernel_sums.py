@@ -19,7 +19,7 @@ from tfgw.datasets import CanonicalOrder
 from tfgw.datasets.canonical import reordered
 from tfgw.estimators import TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.explanations import MaskableModel, Reference, TFGWExplainer
-from tfgw.explanations import pair_costs as module
+from tfgw.explanations import weighted_costs as module
 from tfgw.nn.refinement import averaged_degrees, label_codes, refined_labels
 
 SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}

@@ -13,7 +13,7 @@ from tests.nn.layers import K, M, make_layer
 from tfgw import ot
 from tfgw.nn import TFGWPooling, project_after_step, tfgw_pooling
 from tfgw.nn.batched_structure import batched_shortest_paths
-from tfgw.nn.concurrency import solving_at_once
+from tfgw.nn.concurrent_solves import solving_at_once
 from tfgw.ot.problem import Problem
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tfgw.plot.drawn_graph import normalised
+from tfgw.plot.drawing_data import normalised
 from tfgw.plot.layouts import cycle_layout, molecule_layout, spread_layout
 
 

@@ -16,7 +16,7 @@ from tfgw.datasets.chemistry import bond_orders, label_names
 from tfgw.datasets.edge_encoding import EdgeEncoding
 from tfgw.estimators import TFGWClassifier
 from tfgw.estimators.any_model import open_model
-from tfgw.plot.drawn_graph import NodeLooks, drawn_graph
+from tfgw.plot.drawing_data import NodeLooks, drawn_graph
 from tfgw.plot.graph_drawing import draw_graph
 from tfgw.plot.plot_style import new_figure
 from tfgw.plot.template_plot import live_nodes, template_drawing

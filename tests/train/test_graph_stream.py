@@ -23,9 +23,9 @@ from tests.paper.small import wait_until
 from tests.paper.test_runner import processes_of
 from tests.streams import random_trees, small_trained, write_json_lines, write_tu, write_tu_zip
 from tfgw.datasets import GraphDataset, TableColumns, load, save
-from tfgw.datasets.files import open_files
 from tfgw.datasets.graph_tables import GraphTables, concatenated
 from tfgw.datasets.molecule_table import read_molecules
+from tfgw.datasets.tu_files import open_files
 from tfgw.datasets.tu_format import read_tables
 from tfgw.datasets.tu_stream import TuSource
 from tfgw.train import StreamTally, TrainedModel, graph_stream

@@ -7,12 +7,12 @@ from typing import Any
 from tfgw.cli.output import Answer, table
 from tfgw.cli.source import SYNTHETIC, Source
 from tfgw.datasets import Statistics, statistics
-from tfgw.datasets.catalog import CONTENT_SHA256
 from tfgw.datasets.graph_parquet import is_graph_parquet
 from tfgw.datasets.listing import datasets_in
 from tfgw.datasets.loading import is_table
 from tfgw.datasets.paths import data_folder
 from tfgw.datasets.table_file import column_names
+from tfgw.datasets.tu_catalog import CONTENT_SHA256
 
 COLUMNS = {
     "dataset": "name",

@@ -13,8 +13,8 @@ from tfgw.datasets import (
     random_split,
     skip_circles,
 )
-from tfgw.datasets.catalog import full_name
 from tfgw.datasets.loading import is_path, is_table
+from tfgw.datasets.tu_catalog import full_name
 from tfgw.train import Parts
 
 SYNTHETIC = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}

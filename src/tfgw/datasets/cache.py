@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tfgw.datasets.files import TableFiles
 from tfgw.datasets.graph_tables import GraphTables
 from tfgw.datasets.paths import cache_folder, written_whole
+from tfgw.datasets.tu_files import TableFiles
 from tfgw.datasets.tu_format import read_tables
 
 _VERSION = 1

@@ -6,7 +6,7 @@ For MUTAG and PTC_MR, they are documented in the README.txt of their archives in
 
 from collections.abc import Sequence
 
-from tfgw.datasets.catalog import full_name
+from tfgw.datasets.tu_catalog import full_name
 
 ELEMENTS: dict[str, tuple[str, ...]] = {
     "MUTAG": ("C", "N", "O", "F", "I", "Cl", "Br"),

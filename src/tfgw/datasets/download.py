@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from tfgw.datasets.catalog import CONTENT_SHA256
-from tfgw.datasets.files import ZipFiles
 from tfgw.datasets.paths import DATA_VARIABLE, written_whole
+from tfgw.datasets.tu_catalog import CONTENT_SHA256
+from tfgw.datasets.tu_files import ZipFiles
 
 BASE_URL = "https://www.chrsmrrs.com/graphkerneldatasets"
 

@@ -5,10 +5,8 @@ import warnings
 from pathlib import Path
 
 from tfgw.datasets.cache import cached_tables
-from tfgw.datasets.catalog import CONTENT_SHA256, full_name
 from tfgw.datasets.download import download
 from tfgw.datasets.features import DEFAULT_MAX_DEGREE, Features
-from tfgw.datasets.files import FolderFiles, TableFiles, ZipFiles, open_files
 from tfgw.datasets.graph_dataset import GraphDataset, build_dataset
 from tfgw.datasets.graph_parquet import GraphParquet, is_graph_parquet, read_graph_parquet
 from tfgw.datasets.graph_source import GraphSource
@@ -20,6 +18,8 @@ from tfgw.datasets.molecule_table import TableColumns, read_molecules
 from tfgw.datasets.node_encoding import NodeEncoding
 from tfgw.datasets.paths import data_folder
 from tfgw.datasets.table_file import SUFFIXES as TABLES
+from tfgw.datasets.tu_catalog import CONTENT_SHA256, full_name
+from tfgw.datasets.tu_files import FolderFiles, TableFiles, ZipFiles, open_files
 from tfgw.datasets.tu_format import missing_targets
 from tfgw.datasets.tu_stream import TablesSource, TuSource
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfgw.datasets.files import TableFiles
 from tfgw.datasets.graph_tables import GraphTables, starts
 from tfgw.datasets.numbers import Block, read_blocks, read_table
+from tfgw.datasets.tu_files import TableFiles
 
 _EDGES_AT_ONCE = 2**20
 """Number of edges processed at a time. A temporary array for all 24.6 million edges of COLLAB takes 200 MB."""

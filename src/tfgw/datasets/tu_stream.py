@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfgw.datasets.files import TableFiles
 from tfgw.datasets.graph_tables import GraphTables, starts
 from tfgw.datasets.numbers import Block, read_blocks
+from tfgw.datasets.tu_files import TableFiles
 from tfgw.datasets.tu_format import read_tables
 
 _BLOCK_BYTES = 2**20

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tfgw.explanations.explained_score import chosen_target, double, score_weights
 from tfgw.explanations.head_path import mean_gradients
 from tfgw.explanations.node_orbits import mean_over_orbits, node_orbits, pair_orbits
 from tfgw.explanations.plan_costs import PlanCosts, dense_structure, plan_costs
 from tfgw.explanations.reference import Reference
+from tfgw.explanations.score_weights import chosen_target, double, score_weights
 from tfgw.nn import TFGWModel
 from tfgw.nn.batched_structure import batched_shortest_paths
 from tfgw.nn.threads import networks_on_one_thread

@@ -1,6 +1,7 @@
 """Attribution of the score of a kernel machine; the formulas are in :mod:`tfgw.explanations`.
 
-distances and plans of all pairs ─▶ contributions of training graphs ─ pair_costs ─▶ structure, features ─▶ nodes, links
+distances and plans of all pairs ─▶ contributions of training graphs ─ weighted_costs ─▶ structure, features ─▶ nodes,
+links
 """
 
 from copy import deepcopy
@@ -10,9 +11,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tfgw.explanations.explained_score import chosen_target, double, score_weights
 from tfgw.explanations.node_orbits import mean_over_orbits, node_orbits, pair_orbits
-from tfgw.explanations.pair_costs import WeightedCosts, node_weights, structure_matrix, weighted_costs
+from tfgw.explanations.score_weights import chosen_target, double, score_weights
+from tfgw.explanations.weighted_costs import WeightedCosts, node_weights, structure_matrix, weighted_costs
 from tfgw.nn import KernelModel
 from tfgw.nn.threads import solver_threads
 from tfgw.ot import GraphBatch

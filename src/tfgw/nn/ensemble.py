@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfgw.nn.concurrency import solving_at_once
+from tfgw.nn.concurrent_solves import solving_at_once
 from tfgw.nn.padding import current_padding
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from tfgw.nn import step_projection
+from tfgw.nn import projection_hooks
 from tfgw.nn.constraints import Constraint
 from tfgw.nn.padding import PaddedShape
 from tfgw.nn.projections import project_
@@ -44,12 +44,12 @@ class TemplateLayer(nn.Module):
         self.learn_weights = learn_weights
         self._hold("template_features", torch.empty(num_templates, template_nodes, in_channels), learn_templates)
         self._hold("template_weights", torch.empty(num_templates, template_nodes), learn_weights)
-        step_projection.register(self)
+        projection_hooks.register(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a copy, and register it as a new layer."""
         super().__setstate__(state)
-        step_projection.register(self)
+        projection_hooks.register(self)
 
     def _hold(self, name: str, tensor: Tensor, learned: bool) -> None:
         if learned:
@@ -92,7 +92,7 @@ def project_after_step(optimizer: torch.optim.Optimizer, model: nn.Module) -> Re
     layers = [layer for layer in model.modules() if isinstance(layer, TemplateLayer)]
     if not layers:
         raise ValueError("model: has no template layer to project")
-    return step_projection.project_explicitly(optimizer, layers, partial(project_layers_, layers))
+    return projection_hooks.project_explicitly(optimizer, layers, partial(project_layers_, layers))
 
 
 def project_layers_(layers: Sequence[TemplateLayer]) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tfgw import ot
 from tfgw.nn.batched_structure import batched_shortest_paths, entry_index, entry_places
-from tfgw.nn.concurrency import concurrent_solves
+from tfgw.nn.concurrent_solves import concurrent_solves
 from tfgw.nn.constraints import NON_NEGATIVE, UNIT_INTERVAL, Constraint
 from tfgw.nn.padding import PaddedShape, current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights

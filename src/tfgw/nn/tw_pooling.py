@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from tfgw.nn.concurrency import concurrent_solves
+from tfgw.nn.concurrent_solves import concurrent_solves
 from tfgw.nn.padding import current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.nn.threads import solver_threads

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tfgw.plot.drawn_graph import DrawnGraph
+from tfgw.plot.drawing_data import DrawnGraph
 from tfgw.plot.plot_style import AGAINST, FOR, INK
 
 NODE_AREA = 190

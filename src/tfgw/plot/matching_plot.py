@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from tfgw.estimators.any_model import INPUTS, AnyModel, open_model
 from tfgw.nn.threads import networks_on_one_thread
-from tfgw.plot.drawn_graph import DrawnGraph, drawn_graph
+from tfgw.plot.drawing_data import DrawnGraph, drawn_graph
 from tfgw.plot.graph_drawing import draw_graph, draw_segments
 from tfgw.plot.plot_style import INK, new_figure, styled
 from tfgw.plot.template_plot import live_nodes, node_looks, template_drawing

@@ -9,7 +9,7 @@ import torch
 from tfgw.estimators.any_model import AnyModel, open_model
 from tfgw.nn import TFGWModel
 from tfgw.nn.threads import networks_on_one_thread
-from tfgw.plot.drawn_graph import DrawnGraph, NodeLooks, drawn_graph, drawn_template
+from tfgw.plot.drawing_data import DrawnGraph, NodeLooks, drawn_graph, drawn_template
 from tfgw.plot.graph_drawing import draw_graph
 from tfgw.plot.plot_style import new_figure, styled
 from tfgw.train import embeddings

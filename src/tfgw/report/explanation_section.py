@@ -8,7 +8,7 @@ import torch
 from torch_geometric.explain import Explanation
 
 from tfgw.explanations import Reference, explain
-from tfgw.plot.drawn_graph import DrawnGraph, NodeLooks, named_nodes
+from tfgw.plot.drawing_data import DrawnGraph, NodeLooks, named_nodes
 from tfgw.plot.graph_drawing import draw_graph
 from tfgw.plot.matching_plot import draw_matching
 from tfgw.plot.plot_style import COLOURS, INK, bare_figure, new_figure, styled

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tfgw.datasets import GraphDataset
-from tfgw.explanations.explained_score import score_weights
+from tfgw.explanations.score_weights import score_weights
 from tfgw.nn import KernelModel
 from tfgw.nn.threads import networks_on_one_thread, solver_threads
 from tfgw.ot import pairwise

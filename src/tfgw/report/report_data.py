@@ -14,7 +14,7 @@ from tfgw.estimators.any_model import AnyModel, open_model
 from tfgw.nn import KernelModel
 from tfgw.nn.readout import from_square_roots
 from tfgw.nn.threads import networks_on_one_thread
-from tfgw.plot.drawn_graph import DrawnGraph, NodeLooks, drawn_graph
+from tfgw.plot.drawing_data import DrawnGraph, NodeLooks, drawn_graph
 from tfgw.report.kernel_view import KernelView, read_kernel
 from tfgw.train import TrainedModel, probabilities
 from tfgw.train.evaluate import evaluation_mode, readouts

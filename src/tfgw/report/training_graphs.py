@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from tfgw.nn import KernelModel
-from tfgw.plot.drawn_graph import DrawnGraph, drawn_graph
+from tfgw.plot.drawing_data import DrawnGraph, drawn_graph
 from tfgw.report.kernel_view import KernelView
 from tfgw.report.report_data import Drawings, ReportData
 

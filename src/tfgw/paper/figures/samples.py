@@ -11,7 +11,7 @@ from tfgw.paper.experiment import Experiment
 from tfgw.paper.isomorphism import isomorphism_groups
 from tfgw.paper.records import Records
 from tfgw.paper.series import Series
-from tfgw.plot.drawn_graph import plain_drawing
+from tfgw.plot.drawing_data import plain_drawing
 from tfgw.plot.graph_drawing import draw_graph
 from tfgw.plot.layouts import circle_layout, cycle_layout
 from tfgw.plot.plot_style import class_colour, new_figure, styled

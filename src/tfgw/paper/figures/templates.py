@@ -11,7 +11,7 @@ from tfgw.paper.experiment import Experiment
 from tfgw.paper.figures.embedded import embedded_models
 from tfgw.paper.records import Records
 from tfgw.paper.series import Series
-from tfgw.plot.drawn_graph import drawn_template, principal_shades
+from tfgw.plot.drawing_data import drawn_template, principal_shades
 from tfgw.plot.graph_drawing import draw_graph
 from tfgw.plot.plot_style import new_figure, styled
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tfgw.datasets import limits, load
-from tfgw.datasets.files import FolderFiles, ZipFiles, open_files
+from tfgw.datasets.tu_files import FolderFiles, ZipFiles, open_files
 from tfgw.datasets.tu_format import read_tables
 
 
