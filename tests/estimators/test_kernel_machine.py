@@ -166,6 +166,10 @@ def test_more_graphs_than_allowed_are_sampled_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="random sample of 11 of 30"):
         model = TFGWKernelClassifier(**SMALL, max_graphs=11, random_state=0).fit(graphs, classes)
     assert model.model_.num_graphs == 11
+    targets = 2.0 ** np.arange(30)  # each sum is that of one set of graphs only
+    with pytest.warns(UserWarning, match="random sample of 11 of 30"):
+        regressor = TFGWKernelRegressor(**SMALL, max_graphs=11, random_state=0).fit(graphs, targets)
+    assert round(11 * regressor.target_scaler_.mean[0]).bit_count() == 11
 
 
 def test_cycles_tell_apart_what_labels_cannot() -> None:

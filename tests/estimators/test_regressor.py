@@ -61,3 +61,12 @@ def test_weights_of_graphs() -> None:
     assert heavy.mean() > plain.mean()
     some = TFGWRegressor(**quick).fit(graphs, y, (y < 9).astype(float)).predict(graphs)
     np.testing.assert_array_equal(some, TFGWRegressor(**quick).fit(graphs[:9], y[:9]).predict(graphs))
+
+
+def test_targets_of_validation_graphs_do_not_scale() -> None:
+    graphs, _ = rings_and_stars(16)
+    y = 2.0 ** np.arange(16)  # each sum is that of one set of graphs only
+    model = TFGWRegressor(**{**QUICK, "epochs": 1}, validation_fraction=0.25).fit(graphs, y)
+    total = 12 * model.target_scaler_.mean[0]
+    assert int(total) == total
+    assert int(total).bit_count() == 12

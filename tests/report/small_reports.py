@@ -11,7 +11,6 @@ from tfgw.report import Page, model_report
 from tfgw.report.report_data import ReportData
 from tfgw.train import EpochRecord, Preprocessing, TrainedModel, num_outputs
 from tfgw.train.kernel_pipeline import kernel_config, train_kernel
-from tfgw.train.target_scaler import TargetScaler
 
 HISTORY = [EpochRecord(n, 1 / n, 0.5 + 0.1 * n, alpha=0.5, live_nodes=5.0) for n in range(1, 5)]
 
@@ -54,17 +53,17 @@ def small_report_data() -> ReportData:
 
 def kernel_trained(dataset: GraphDataset, task: Any) -> TrainedModel:
     """A kernel machine with two levels and two α."""
-    scaler = TargetScaler.of_dataset(dataset) if task == "regression" else None
     preprocessing = Preprocessing.fit(dataset)
-    prepared = preprocessing(dataset if scaler is None else scaler.scaled(dataset))
+    prepared = preprocessing(dataset)
     config = kernel_config(prepared, num_outputs(prepared, task), levels=(0, 1))
+    training = train_kernel(prepared, config, task=task)
     return TrainedModel(
-        model=train_kernel(prepared, config, task=task).model,
+        model=training.model,
         task=task,
         classes=dataset.classes,
         preprocessing=preprocessing,
         source={"dataset": dataset.name},
-        target_scaler=scaler,
+        target_scaler=training.target_scaler,
     )
 
 

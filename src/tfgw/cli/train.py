@@ -37,7 +37,6 @@ from tfgw.train import (
 from tfgw.train.checkpoint import training_seconds
 from tfgw.train.graph_weights import ClassWeight, weights_of_classes, with_graph_weights
 from tfgw.train.history import describe_records
-from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
 HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
@@ -117,10 +116,8 @@ def _train(job: _Job, folder: Path, *, resume: bool) -> tuple[TrainedModel, Trai
         structure=options["structure"],
         standardize=options["standardize"],
     )
-    scaler = TargetScaler.of_dataset(parts.train) if config.task == "regression" else None
-    learned = parts._replace(train=weighted)
     training = train_model(
-        learned if scaler is None else learned.map(scaler.scaled),
+        parts._replace(train=weighted),
         partial(build_tfgw, architecture=architecture),
         config,
         preprocessing=preprocessing,
@@ -137,7 +134,7 @@ def _train(job: _Job, folder: Path, *, resume: bool) -> tuple[TrainedModel, Trai
         preprocessing=preprocessing,
         source=asdict(replace(source, content=parts.train.content_digest())),
         encoding=parts.train.encoding,
-        target_scaler=scaler,
+        target_scaler=training.target_scaler,
         columns=source.columns,
     )
     return trained, training
@@ -175,11 +172,11 @@ def _places(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _results(trained: TrainedModel, parts: Parts, training: Training) -> dict[str, Any]:
-    model, prepared, result = training
+    result = training.result
     score = SCORE_NAMES[trained.task]
     measured = {
         f"{name}_{score}": None if part is None else _score(trained, part, cast(GraphDataset, original))
-        for (name, part), original in zip(prepared._asdict().items(), parts, strict=True)
+        for (name, part), original in zip(training.parts._asdict().items(), parts, strict=True)
     }
     return {
         "dataset": trained.source["dataset"],
@@ -191,7 +188,7 @@ def _results(trained: TrainedModel, parts: Parts, training: Training) -> dict[st
         "kept_epoch": result.kept.epoch if result.kept else len(result.records),
         "alpha": result.records[-1].alpha,
         "live_template_nodes": result.records[-1].live_nodes,
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in training.model.parameters()),
     }
 
 

@@ -19,7 +19,6 @@ from tfgw.cli.train import announce, next_steps, run_options, write_report
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
 from tfgw.train.graph_weights import weights_of_classes
 from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, device_of, kernel_config, train_kernel
-from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import sums
 
 
@@ -68,8 +67,7 @@ def _train(
     args: argparse.Namespace, source: Source, parts: Parts, task: Task, device: str
 ) -> tuple[TrainedModel, KernelTraining]:
     preprocessing = Preprocessing.fit(parts.train, canonical_order=args.canonical_order, standardize=args.standardize)
-    scaler = TargetScaler.of_dataset(parts.train) if task == "regression" else None
-    prepared = preprocessing(parts.train if scaler is None else scaler.scaled(parts.train))
+    prepared = preprocessing(parts.train)
     starts = {} if args.starts is None else {"n_starts": args.starts}
     config = kernel_config(prepared, num_outputs(prepared, task), **starts)
     weights = None
@@ -90,7 +88,7 @@ def _train(
         preprocessing=preprocessing,
         source=asdict(replace(source, content=parts.train.content_digest())),
         encoding=parts.train.encoding,
-        target_scaler=scaler,
+        target_scaler=training.target_scaler,
         columns=source.columns,
     )
     return trained, training

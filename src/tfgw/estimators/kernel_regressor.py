@@ -1,7 +1,7 @@
 """Graph regression with a kernel machine."""
 
 import os
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from tfgw.estimators.kernel_machine import KernelMachine
 from tfgw.estimators.neural_estimator import Validation
 from tfgw.estimators.value_targets import ValueTargets
 from tfgw.train import Task, TrainedModel
+from tfgw.train.target_scaler import TargetScaler
 
 
 class TFGWKernelRegressor(ValueTargets, KernelMachine):
@@ -37,11 +38,12 @@ class TFGWKernelRegressor(ValueTargets, KernelMachine):
         columns, weights = self._learn_targets(y, sample_weight)
         training = self._train(
             X,
-            torch.from_numpy(self.target_scaler_.transform(columns)),
+            columns,
             task="regression",
             channels=columns.shape[1],
             weights=weights,
         )
+        self.target_scaler_ = cast(TargetScaler, training.target_scaler)
         error = training.left_out - training.known.reshape(training.left_out.shape)
         spread = training.known - training.known.mean(0)
         self.loo_score_ = 1 - float(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tfgw.datasets import GraphDataset, random_split
 from tfgw.estimators.base import GraphEstimator
-from tfgw.train import EpochRecord, FitResult, Parts, Task, TrainConfig, outputs, train_model
+from tfgw.train import EpochRecord, FitResult, Parts, Task, TrainConfig, Training, outputs, train_model
 from tfgw.train.config import Precision, config_from
 from tfgw.train.graph_weights import with_graph_weights
 from tfgw.train.recipes import Recipe, complete, recipe_of
@@ -73,7 +73,7 @@ class NeuralEstimator(GraphEstimator):
         classes: tuple[Any, ...] = (),
         weights: np.ndarray | None = None,
         validation: tuple[Any, Tensor] | None = None,
-    ) -> None:
+    ) -> Training:
         graphs = self._learn_input(X)
         if weights is not None:  # drop graphs of weight 0, so that templates and statistics do not depend on them
             counted = np.flatnonzero(weights)
@@ -98,6 +98,7 @@ class NeuralEstimator(GraphEstimator):
         self.model_ = training.model.cpu().eval()
         self.num_parameters_ = sum(parameter.numel() for parameter in self.model_.parameters())
         self._note(training.result)
+        return training
 
     def _recipe(self) -> Recipe:
         return recipe_of(self.recipe)

@@ -1,7 +1,7 @@
 """Graph regression."""
 
 import os
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -44,13 +44,14 @@ class TFGWRegressor(ValueTargets, TemplateNetwork):
         check_consistent_length(X, y)
         self._check_validation(validation)
         columns, weights = self._learn_targets(y, sample_weight)
-        self._train(
+        training = self._train(
             X,
-            self._scaled(columns),
+            columns,
             task="regression",
             weights=weights,
-            validation=None if validation is None else (validation[0], self._scaled(validation[1])),
+            validation=None if validation is None else (validation[0], _columns(validation[1])),
         )
+        self.target_scaler_ = cast(TargetScaler, training.target_scaler)
         return self
 
     def _target(self) -> tuple[Task, tuple[Any, ...]]:
@@ -67,12 +68,13 @@ class TFGWRegressor(ValueTargets, TemplateNetwork):
         estimator._is_single = values == 1
         return estimator
 
-    def _scaled(self, y: Any) -> Tensor:
-        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        return torch.from_numpy(self.target_scaler_.transform(targets.reshape(len(targets), -1)))
-
     def predict(self, X: Any) -> np.ndarray:
         """Predict the values of each graph, in the shape of ``y``."""
         scaled = self._outputs(X).numpy()
         values = self.target_scaler_.inverse_transform(scaled)
         return values[:, 0] if self._is_single else values
+
+
+def _columns(y: Any) -> Tensor:
+    targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    return torch.tensor(targets.reshape(len(targets), -1))

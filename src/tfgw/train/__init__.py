@@ -2,8 +2,8 @@
 
 >>> parts, config = Parts(dataset[split.train], dataset[split.val], dataset[split.test]), TrainConfig(epochs=100)
 >>> build = partial(build_tfgw, architecture=TFGWConfig(...))
->>> model, parts, result = train_model(parts, build, config, preprocessing=Preprocessing.fit(parts.train))
->>> evaluate(model, parts.test, task=config.task).score
+>>> training = train_model(parts, build, config, preprocessing=Preprocessing.fit(parts.train))
+>>> evaluate(training.model, training.parts.test, task=config.task).score
 
 :func:`fit` is the training loop on its own, for any network and preprocessed graphs.
 """

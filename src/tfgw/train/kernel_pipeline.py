@@ -1,6 +1,7 @@
 """Train a kernel machine: compute distances between all training graphs and fit a ridge regression to each kind.
 
-train_kernel: graphs ─ preprocessing ─▶ described nodes ─ ot.pairwise ─▶ distances ─ kernel_ridge ─▶ KernelModel
+train_kernel: preprocessed graphs ─ scaled targets ─▶ described nodes ─ ot.pairwise ─▶ distances ─ kernel_ridge
+              ─▶ KernelModel
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from tfgw.nn.kernel_model import FeatureKind, KernelConfig, KernelModel, Stacked
 from tfgw.nn.refinement import disjoint_union
 from tfgw.nn.threads import one_thread
 from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights, sharpness
+from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import Task
 
 MAX_GRAPHS = 5000
@@ -45,14 +47,16 @@ class KernelTraining(NamedTuple):
     Attributes:
         model: The trained machine.
         left_out: Leave-one-out outputs for each training graph, ``(num_graphs, out_channels)``.
-        known: The targets of the training graphs.
+        known: The targets of the training graphs, scaled for regression.
         fits: The ridge regression of each distance of ``model.config``.
+        target_scaler: For regression, converts outputs of the machine to predicted values.
     """
 
     model: KernelModel
     left_out: Tensor
     known: Tensor
     fits: list[RidgeFit]
+    target_scaler: TargetScaler | None
 
 
 def train_kernel(
@@ -66,9 +70,9 @@ def train_kernel(
     num_threads: int | None = None,
     progress_bar: bool = False,
 ) -> KernelTraining:
-    """Train a kernel machine on preprocessed graphs with targets ``y``, which are class indices or scaled values.
+    """Train a kernel machine on preprocessed graphs with targets ``y``, which are class indices or values.
 
-    The machine has the :func:`useful_distances` of the configuration.
+    Values are standardised. The machine has the :func:`useful_distances` of the configuration.
 
     Args:
         graphs: The training graphs.
@@ -80,10 +84,12 @@ def train_kernel(
         num_threads: Number of solver threads.
         progress_bar: Whether to show progress bars.
     """
-    if graphs.y is None:
-        raise ValueError("graphs: have no target y to learn")
     if task not in ("classification", "regression"):
         raise ValueError(f"task: a kernel machine learns classes or values, got {task!r}")
+    scaler = TargetScaler.of_dataset(graphs) if task == "regression" else None
+    y = graphs.y if scaler is None else scaler.scaled(graphs).y
+    if y is None:
+        raise ValueError("graphs: have no target y to learn")
 
     def solved(described: list[Data], kind: GraphDistance) -> Tensor:
         return ot.pairwise(
@@ -95,7 +101,7 @@ def train_kernel(
             progress_bar=progress_bar,
         )
 
-    targets = _targets(graphs.y, config.out_channels, task).to(device)
+    targets = _targets(y, config.out_channels, task).to(device)
     counted = None if weights is None else weights.double().to(device)
     known: dict[GraphDistance, tuple[RidgeFit, Tensor]] = {}
 
@@ -112,7 +118,7 @@ def train_kernel(
     shares = mixture_weights(fits)
     left_out = (shares[:, None, None] * torch.stack([fit.left_out for fit in fits])).sum(0)
     with one_thread():
-        factor = sharpness(left_out, graphs.y) if task == "classification" else 1.0
+        factor = sharpness(left_out, y) if task == "classification" else 1.0
     model = KernelModel(
         config,
         _stacked(list(graphs)),
@@ -124,7 +130,7 @@ def train_kernel(
         left_out=factor * left_out,
     )
     model.num_threads = num_threads
-    return KernelTraining(model.eval(), model.left_out, graphs.y, list(fits))
+    return KernelTraining(model.eval(), model.left_out, y, list(fits), scaler)
 
 
 def useful_distances(config: KernelConfig, explained: Iterable[tuple[GraphDistance, float]]) -> Iterator[GraphDistance]:

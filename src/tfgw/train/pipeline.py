@@ -1,6 +1,7 @@
 """From loaded graphs to a trained model. The command line and all estimators use this pipeline.
 
-loaded parts ─ preprocessing, once ─▶ prepared parts ─ build ─▶ network, templates drawn ─ fit ─▶ weights worth keeping
+loaded parts ─ scaled targets, preprocessing, once ─▶ prepared parts ─ build ─▶ network, templates drawn
+             ─ fit ─▶ weights worth keeping
 
 The settings are data: :class:`Preprocessing`, :class:`tfgw.nn.TFGWConfig` and :class:`TrainConfig`, which define all
 defaults.
@@ -23,6 +24,7 @@ from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.fixed_distances import HeadOnly, as_distances, has_fixed_distances
 from tfgw.train.loop import FitResult, fit
 from tfgw.train.preprocessing import Preprocessing
+from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import Task
 
 
@@ -39,11 +41,19 @@ class Parts(NamedTuple):
 
 
 class Training(NamedTuple):
-    """A trained network, the preprocessed graphs, and the training history."""
+    """Result of :func:`train_model`.
+
+    Attributes:
+        model: The trained network.
+        parts: The preprocessed graphs, with scaled targets for regression.
+        result: The training history.
+        target_scaler: For regression, converts outputs of the network to predicted values.
+    """
 
     model: nn.Module
     parts: Parts
     result: FitResult
+    target_scaler: TargetScaler | None = None
 
 
 Build = Callable[[GraphDataset, TrainConfig], nn.Module]
@@ -68,7 +78,7 @@ def train_model(
     n_estimators: int = 1,
     **options: Unpack[FitOptions],
 ) -> Training:
-    """Preprocess the graphs, build a network, and train it.
+    """Preprocess the graphs, build a network, and train it. Regression targets are standardised.
 
     Args:
         parts: Graphs as loaded; each is preprocessed once.
@@ -80,10 +90,11 @@ def train_model(
         **options: As in :func:`tfgw.train.fit`.
     """
     configs = _member_configs(config, n_estimators)
-    prepared = parts.map(preprocessing)
+    scaler = TargetScaler.of_dataset(parts.train) if config.task == "regression" else None
+    prepared = (parts if scaler is None else parts.map(scaler.scaled)).map(preprocessing)
     members = [_seeded(build, prepared.train, member) for member in configs]
     model = members[0] if n_estimators == 1 else Ensemble(members)
-    return Training(model, prepared, _fit(model, prepared, config, **options))
+    return Training(model, prepared, _fit(model, prepared, config, **options), scaler)
 
 
 def build_tfgw(train: GraphDataset, config: TrainConfig, *, architecture: TFGWConfig) -> TFGWModel:
