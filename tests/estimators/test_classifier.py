@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 from sklearn.exceptions import NotFittedError
+from torch import nn
 
 from tests.estimators.small import QUICK, as_data, as_networkx, fitted, rings_and_stars
-from tfgw.datasets import skip_circles
+from tfgw.datasets import GraphDataset, skip_circles
 from tfgw.estimators import TFGWClassifier
 from tfgw.estimators import graphs as graphs_module
-from tfgw.train import Preprocessing
+from tfgw.train import FitResult, Preprocessing, fit
 from tfgw.train.recipes import RECIPES
 
 
@@ -243,6 +244,24 @@ def test_a_graph_of_weight_0_is_not_there() -> None:
     np.testing.assert_array_equal(
         left_out.predict_proba(graphs), TFGWClassifier(**quick).fit(graphs[:9], names[:9]).predict_proba(graphs)
     )
+
+
+def test_balanced_classes_count_only_graphs_to_train_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs, names = rings_and_stars(24)
+    some = [*range(0, 24, 2), 1, 3, 5, 7, 9]  # twelve stars, five rings
+    graphs, names, given = [graphs[i] for i in some], names[some], np.array([0.0] + [1.0] * 16)
+    totals: list[float] = []
+
+    def observed(model: nn.Module, train: GraphDataset, *others: Any, **options: Any) -> FitResult:
+        y, weights = (torch.cat([graph[key] for graph in train]) for key in ("y", "graph_weight"))
+        totals[:] = torch.zeros(2, dtype=weights.dtype).index_add_(0, y, weights).tolist()
+        return fit(model, train, *others, **options)
+
+    monkeypatch.setattr("tfgw.train.pipeline.fit", observed)
+    model = TFGWClassifier(**{**QUICK, "epochs": 1}, class_weight="balanced", validation_fraction=0.25)
+    for weights in (None, given):
+        model.fit(graphs, names, sample_weight=weights)
+        assert totals[0] == pytest.approx(totals[1])
 
 
 def test_several_labels_have_no_class_weights() -> None:

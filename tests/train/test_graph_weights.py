@@ -6,10 +6,10 @@ import torch
 from sklearn.utils.class_weight import compute_sample_weight
 from torch.nn import functional
 
-from tests.train.small import cycles_and_stars, same_weights, small_model
+from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.datasets import GraphDataset, ShortestPaths
 from tfgw.train import Parts, Preprocessing, TrainConfig, fit, outputs, train_model
-from tfgw.train.graph_weights import checked_weights, weights_of_classes, with_graph_weights
+from tfgw.train.graph_weights import balanced_weights, checked_weights, given_weights, with_graph_weights
 from tfgw.train.tasks import sums
 
 STILL = TrainConfig(epochs=1, batch_size=24, lr=1e-12, accelerator="cpu")  # one batch
@@ -92,15 +92,24 @@ def test_fixed_distances_are_weighted_too() -> None:
 
 def test_weights_of_classes() -> None:
     codes, classes = np.array([0, 2, 2, 0, 2, 2, 2]), ("a", "b", "c")
-    balanced = weights_of_classes("balanced", codes, classes)
-    np.testing.assert_allclose(balanced, compute_sample_weight("balanced", codes))
-    assert weights_of_classes({"c": 3}, codes, classes).tolist() == [1, 3, 3, 1, 3, 3, 3]
-    whole = weights_of_classes({"a": 1, "b": 2, "c": 3}, codes, classes)
+    np.testing.assert_allclose(balanced_weights(codes), compute_sample_weight("balanced", codes))
+    np.testing.assert_allclose(balanced_weights(codes, np.arange(7.0)), np.arange(7) * balanced_weights(codes))
+    assert given_weights(None, "balanced", codes, classes) is None
+    assert given_weights(None, {"c": 3}, codes, classes).tolist() == [1, 3, 3, 1, 3, 3, 3]
+    assert given_weights(range(7), {"c": 3}, codes, classes).tolist() == [0, 3, 6, 3, 12, 15, 18]
+    whole = given_weights(None, {"a": 1, "b": 2, "c": 3}, codes, classes)
     assert (whole.dtype, whole.tolist()) == (np.float64, [1, 3, 3, 1, 3, 3, 3])
     with pytest.raises(ValueError, match="class_weight: no graph has the label 'd'"):
-        weights_of_classes({"d": 1}, codes, classes)
+        given_weights(None, {"d": 1}, codes, classes)
     with pytest.raises(ValueError, match="class_weight: must be 'balanced' or a mapping"):
-        weights_of_classes("fair", codes, classes)  # type: ignore[arg-type]
+        given_weights(None, "fair", codes, classes)  # type: ignore[arg-type]
+
+
+def test_only_classes_are_balanced() -> None:
+    data = regression_data(1)
+    config = TrainConfig(task="regression", epochs=1)
+    with pytest.raises(ValueError, match="balanced_classes: the training graphs have no classes"):
+        train_model(Parts(data), small_model, config, preprocessing=Preprocessing.fit(data), balanced_classes=True)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,6 @@ from tfgw.train import (
     train_model,
 )
 from tfgw.train.checkpoint import training_seconds
-from tfgw.train.graph_weights import ClassWeight, weights_of_classes, with_graph_weights
 from tfgw.train.history import describe_records
 from tfgw.train.tasks import sums
 
@@ -78,8 +77,9 @@ def _run_network(args: argparse.Namespace, loaded: Parts | None, notices: list[s
     parts = source.parts() if loaded is None else loaded
     options = complete(chosen, dataset=source.dataset, train=parts.train)
     config, architecture = train_config(options), model_config(options, parts.train)
-    weighted = _weighted(parts.train, config, options.get("class_weight"))
-    job = _Job(source, parts, weighted, options, config, architecture)
+    if options.get("class_weight") is not None and config.task != "classification":
+        raise ValueError(f"--class-weight: only for classification, but the task is {config.task}")
+    job = _Job(source, parts, options, config, architecture)
     with new_folder(args, chosen) if is_new else resumed_folder(args.resume, chosen, config) as folder:
         where = f"training in {folder}; to continue after an interruption: tfgw train --resume {folder}"
         announce([*notices, where, f"node features: {parts.train.encoding}"])
@@ -102,14 +102,13 @@ class _Job(NamedTuple):
 
     source: Source
     parts: Parts
-    weighted: GraphDataset  # the training graphs, with class weights if requested
     options: dict[str, Any]
     config: TrainConfig
     architecture: TFGWConfig
 
 
 def _train(job: _Job, folder: Path, *, resume: bool) -> tuple[TrainedModel, Training]:
-    source, parts, weighted, options, config, architecture = job
+    source, parts, options, config, architecture = job
     preprocessing = Preprocessing.fit(
         parts.train,
         canonical_order=options["canonical_order"],
@@ -117,11 +116,12 @@ def _train(job: _Job, folder: Path, *, resume: bool) -> tuple[TrainedModel, Trai
         standardize=options["standardize"],
     )
     training = train_model(
-        parts._replace(train=weighted),
+        parts,
         partial(build_tfgw, architecture=architecture),
         config,
         preprocessing=preprocessing,
         n_estimators=options["estimators"],
+        balanced_classes=options.get("class_weight") == "balanced",
         folder=folder,
         resume=resume,
         progress_bar=sys.stderr.isatty(),
@@ -138,14 +138,6 @@ def _train(job: _Job, folder: Path, *, resume: bool) -> tuple[TrainedModel, Trai
         columns=source.columns,
     )
     return trained, training
-
-
-def _weighted(train: GraphDataset, config: TrainConfig, class_weight: ClassWeight | None) -> GraphDataset:
-    if class_weight is None:
-        return train
-    if config.task != "classification" or train.y is None:
-        raise ValueError(f"--class-weight: only for classification, but the task is {config.task}")
-    return with_graph_weights(train, weights_of_classes(class_weight, train.y.numpy(), train.classes))
 
 
 NO_OPTIONS_OF_A_RUN = ("command", "json", "debug", "output", "resume", "report", "arguments")

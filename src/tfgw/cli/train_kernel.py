@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
-import torch
 from torch import Tensor
 
 from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
@@ -17,7 +16,6 @@ from tfgw.cli.run_folder import new_folder, write_json
 from tfgw.cli.source import Source
 from tfgw.cli.train import announce, next_steps, run_options, write_report
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
-from tfgw.train.graph_weights import weights_of_classes
 from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, device_of, kernel_config, train_kernel
 from tfgw.train.tasks import sums
 
@@ -70,14 +68,11 @@ def _train(
     prepared = preprocessing(parts.train)
     starts = {} if args.starts is None else {"n_starts": args.starts}
     config = kernel_config(prepared, num_outputs(prepared, task), **starts)
-    weights = None
-    if args.class_weight is not None and prepared.y is not None:
-        weights = torch.from_numpy(weights_of_classes(args.class_weight, prepared.y.numpy(), prepared.classes))
     training = train_kernel(
         prepared,
         config,
         task=task,
-        weights=weights,
+        balanced_classes=args.class_weight == "balanced",
         device=device,
         progress_bar=sys.stderr.isatty(),
     )

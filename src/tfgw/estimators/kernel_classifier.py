@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tfgw.estimators.kernel_machine import KernelMachine
 from tfgw.estimators.neural_estimator import Validation
 from tfgw.train import Task, TrainedModel, probabilities
-from tfgw.train.graph_weights import ClassWeight, checked_weights, weights_of_classes
+from tfgw.train.graph_weights import ClassWeight, given_weights
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -93,7 +93,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
             torch.from_numpy(numbers),
             task="classification",
             channels=len(classes),
-            weights=self._weights(numbers, classes, sample_weight),
+            weights=given_weights(sample_weight, self.class_weight, numbers, classes),
+            balanced_classes=self.class_weight == "balanced",
             classes=classes,
         )
         known = np.asarray(training.known)
@@ -117,13 +118,6 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         """
         scores = self._outputs(X).numpy()
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _weights(self, numbers: np.ndarray, classes: tuple[Any, ...], sample_weight: Any) -> np.ndarray | None:
-        weights = None if sample_weight is None else checked_weights(sample_weight, len(numbers))
-        if self.class_weight is None:
-            return weights
-        of_class = weights_of_classes(self.class_weight, numbers, classes)
-        return of_class if weights is None else of_class * weights
 
     def _target(self) -> tuple[Task, tuple[Any, ...]]:
         return "classification", tuple(self.classes_.tolist())

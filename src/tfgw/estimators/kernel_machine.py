@@ -94,7 +94,15 @@ class KernelMachine(SavedModel, GraphEstimator):
         raise NotImplementedError
 
     def _train(
-        self, X: Any, y: Tensor, *, task: Task, channels: int, weights: np.ndarray | None, classes: tuple[Any, ...] = ()
+        self,
+        X: Any,
+        y: Tensor,
+        *,
+        task: Task,
+        channels: int,
+        weights: np.ndarray | None,
+        balanced_classes: bool = False,
+        classes: tuple[Any, ...] = (),
     ) -> KernelTraining:
         graphs = self._learn_input(X)
         kept = self._kept(y, weights, task)
@@ -105,7 +113,8 @@ class KernelMachine(SavedModel, GraphEstimator):
             prepared,
             self._config(prepared, channels),
             task=task,
-            weights=None if weights is None else torch.from_numpy(weights[kept]),
+            sample_weight=None if weights is None else weights[kept],
+            balanced_classes=balanced_classes,
             distances=None if self.cache is None else self._cached,
             device=device_of(self.accelerator),
             num_threads=self.num_threads,

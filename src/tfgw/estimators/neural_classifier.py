@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfgw.estimators.neural_estimator import NeuralEstimator, Validation
 from tfgw.train import Task, probabilities
-from tfgw.train.graph_weights import ClassWeight, checked_weights, weights_of_classes
+from tfgw.train.graph_weights import ClassWeight, given_weights
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -52,10 +52,13 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
             self._task = "classification"
             self.classes_, inverse = np.unique(column_or_1d(y, warn=True), return_inverse=True)
             codes, classes = torch.from_numpy(inverse), tuple(self.classes_.tolist())
+        if self.class_weight is not None and self._task != "classification":
+            raise ValueError("class_weight: requires one class per graph, but y is a multi-label matrix")
         self._train(
             X,
             codes,
-            weights=self._weights(codes, classes, sample_weight),
+            weights=given_weights(sample_weight, self.class_weight, codes.numpy(), classes),
+            balanced_classes=self.class_weight == "balanced",
             task=self._task,
             classes=classes,
             validation=None if validation is None else (validation[0], self._encoded(validation[1])),
@@ -79,16 +82,6 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
         scores = self._outputs(X).numpy()
         is_binary = self._task == "classification" and len(self.classes_) == 2
         return scores[:, 1] - scores[:, 0] if is_binary else scores
-
-    def _weights(self, codes: Tensor, classes: tuple[Any, ...], sample_weight: Any) -> np.ndarray | None:
-        """Return the weight of each graph in the loss, or ``None`` if all are equal."""
-        weights = None if sample_weight is None else checked_weights(sample_weight, len(codes))
-        if self.class_weight is None:
-            return weights
-        if self._task != "classification":
-            raise ValueError("class_weight: requires one class per graph, but y is a multi-label matrix")
-        of_class = weights_of_classes(self.class_weight, codes.numpy(), classes)
-        return of_class if weights is None else of_class * weights
 
     def _encoded(self, y: Any) -> Tensor:
         """Encode labels of validation graphs by ``classes_``."""

@@ -14,7 +14,6 @@ from tfgw.datasets import GraphDataset, random_split
 from tfgw.estimators.base import GraphEstimator
 from tfgw.train import EpochRecord, FitResult, Parts, Task, TrainConfig, Training, outputs, train_model
 from tfgw.train.config import Precision, config_from
-from tfgw.train.graph_weights import with_graph_weights
 from tfgw.train.recipes import Recipe, complete, recipe_of
 
 Validation = tuple[Any, Any]
@@ -72,6 +71,7 @@ class NeuralEstimator(GraphEstimator):
         task: Task,
         classes: tuple[Any, ...] = (),
         weights: np.ndarray | None = None,
+        balanced_classes: bool = False,
         validation: tuple[Any, Tensor] | None = None,
     ) -> Training:
         graphs = self._learn_input(X)
@@ -80,8 +80,6 @@ class NeuralEstimator(GraphEstimator):
             graphs, y, weights = [graphs[number] for number in counted], y[counted], weights[counted]
         seed = self._seed()
         parts = self._split(self._stack(graphs, y, classes=classes), seed)
-        if weights is not None:
-            parts = parts._replace(train=with_graph_weights(parts.train, weights[parts.train.positions]))
         settings = complete(self.get_params(deep=False), self._recipe(), num_graphs=len(parts.train), task=task)
         config = config_from(TrainConfig, settings, task=task, seed=seed)
         if validation is not None:
@@ -93,6 +91,8 @@ class NeuralEstimator(GraphEstimator):
             config,
             preprocessing=self.preprocessing_,
             n_estimators=settings.get("n_estimators", 1),
+            sample_weight=None if weights is None else weights[parts.train.positions],
+            balanced_classes=balanced_classes,
             progress_bar=bool(self.verbose),
         )
         self.model_ = training.model.cpu().eval()

@@ -13,23 +13,31 @@ ClassWeight = Literal["balanced"] | Mapping[Any, float]
 """``"balanced"`` gives all classes the same total weight; a mapping gives the weight of each label."""
 
 
-def weights_of_classes(class_weight: ClassWeight, codes: np.ndarray, classes: tuple[Any, ...]) -> np.ndarray:
-    """Return the weight of the class of each graph; ``classes[codes]`` are the labels of the graphs.
+def given_weights(
+    sample_weight: Any, class_weight: ClassWeight | None, codes: np.ndarray, classes: tuple[Any, ...]
+) -> np.ndarray | None:
+    """Return the weight of each graph, multiplied by that of its label; ``None`` if all are equal.
 
-    Raises:
-        ValueError: If ``class_weight`` is neither ``"balanced"`` nor a mapping of these labels to weights.
+    ``classes[codes]`` are the labels of the graphs. ``"balanced"`` is left to :func:`balanced_weights`, because it
+    depends on the graphs that are held out.
     """
-    if isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if label not in classes]
-        if unknown:
-            raise ValueError(f"class_weight: no graph has the label {unknown[0]!r}")
-        of_class = np.array([class_weight.get(label, 1.0) for label in classes], dtype=np.float64)
-    elif class_weight == "balanced":
-        counts = np.bincount(codes, minlength=len(classes))
-        of_class = len(codes) / (np.count_nonzero(counts) * counts.clip(min=1))
-    else:
+    weights = None if sample_weight is None else checked_weights(sample_weight, len(codes))
+    if class_weight is None or class_weight == "balanced":
+        return weights
+    if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight: must be 'balanced' or a mapping of labels to weights, got {class_weight!r}")
-    return of_class[codes]
+    unknown = [label for label in class_weight if label not in classes]
+    if unknown:
+        raise ValueError(f"class_weight: no graph has the label {unknown[0]!r}")
+    of_label = np.array([class_weight.get(label, 1.0) for label in classes], dtype=np.float64)[codes]
+    return of_label if weights is None else of_label * weights
+
+
+def balanced_weights(codes: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return weights that give all classes the same total weight, multiplied by the given weights of the graphs."""
+    counts = np.bincount(codes)
+    of_class = (len(codes) / (np.count_nonzero(counts) * counts.clip(min=1)))[codes]
+    return of_class if weights is None else of_class * weights
 
 
 def checked_weights(weights: Any, count: int) -> np.ndarray:

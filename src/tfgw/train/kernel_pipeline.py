@@ -20,6 +20,7 @@ from tfgw.nn.graph_distance import GraphDistance, NodeDescription
 from tfgw.nn.kernel_model import FeatureKind, KernelConfig, KernelModel, StackedGraphs
 from tfgw.nn.refinement import disjoint_union
 from tfgw.nn.threads import one_thread
+from tfgw.train.graph_weights import balanced_weights
 from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights, sharpness
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import Task
@@ -64,7 +65,8 @@ def train_kernel(
     config: KernelConfig,
     *,
     task: Task,
-    weights: Tensor | None = None,
+    sample_weight: np.ndarray | None = None,
+    balanced_classes: bool = False,
     distances: Distances | None = None,
     device: str = "cpu",
     num_threads: int | None = None,
@@ -78,7 +80,8 @@ def train_kernel(
         graphs: The training graphs.
         config: Configuration of the distances.
         task: ``"classification"`` or ``"regression"``.
-        weights: Sample weights, ``(num_graphs,)``; ``None`` for equal weights.
+        sample_weight: Weight of each graph. Only the ratios of weights matter.
+        balanced_classes: Whether to give all classes the same total weight.
         distances: Function that computes or loads distances; ``None`` for :func:`tfgw.ot.pairwise`.
         device: Device of the solver and of kernel decompositions: ``"cpu"`` or ``"cuda"``.
         num_threads: Number of solver threads.
@@ -102,7 +105,8 @@ def train_kernel(
         )
 
     targets = _targets(y, config.out_channels, task).to(device)
-    counted = None if weights is None else weights.double().to(device)
+    weights = balanced_weights(y.numpy(), sample_weight) if balanced_classes else sample_weight
+    counted = None if weights is None else torch.from_numpy(weights).to(device)
     known: dict[GraphDistance, tuple[RidgeFit, Tensor]] = {}
 
     def explained() -> Iterator[tuple[GraphDistance, float]]:

@@ -1,6 +1,6 @@
 """From loaded graphs to a trained model. The command line and all estimators use this pipeline.
 
-loaded parts ─ scaled targets, preprocessing, once ─▶ prepared parts ─ build ─▶ network, templates drawn
+loaded parts ─ weights, scaled targets, preprocessing, once ─▶ prepared parts ─ build ─▶ network, templates drawn
              ─ fit ─▶ weights worth keeping
 
 The settings are data: :class:`Preprocessing`, :class:`tfgw.nn.TFGWConfig` and :class:`TrainConfig`, which define all
@@ -22,6 +22,7 @@ from tfgw.datasets.limits import check_array
 from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.fixed_distances import HeadOnly, as_distances, has_fixed_distances
+from tfgw.train.graph_weights import balanced_weights, with_graph_weights
 from tfgw.train.loop import FitResult, fit
 from tfgw.train.preprocessing import Preprocessing
 from tfgw.train.target_scaler import TargetScaler
@@ -76,6 +77,8 @@ def train_model(
     *,
     preprocessing: Preprocessing,
     n_estimators: int = 1,
+    sample_weight: np.ndarray | None = None,
+    balanced_classes: bool = False,
     **options: Unpack[FitOptions],
 ) -> Training:
     """Preprocess the graphs, build a network, and train it. Regression targets are standardised.
@@ -87,11 +90,14 @@ def train_model(
         config: Training settings.
         preprocessing: Preprocessing, fitted on the training graphs.
         n_estimators: Number of networks. If greater than 1, the model is a :class:`tfgw.nn.Ensemble`.
+        sample_weight: Weight of each training graph in the loss. Only the ratios of weights matter.
+        balanced_classes: Whether to give all classes the same total weight in the loss.
         **options: As in :func:`tfgw.train.fit`.
     """
     configs = _member_configs(config, n_estimators)
     scaler = TargetScaler.of_dataset(parts.train) if config.task == "regression" else None
-    prepared = (parts if scaler is None else parts.map(scaler.scaled)).map(preprocessing)
+    weighted = parts._replace(train=_weighted(parts.train, sample_weight, balanced=balanced_classes))
+    prepared = (weighted if scaler is None else weighted.map(scaler.scaled)).map(preprocessing)
     members = [_seeded(build, prepared.train, member) for member in configs]
     model = members[0] if n_estimators == 1 else Ensemble(members)
     return Training(model, prepared, _fit(model, prepared, config, **options), scaler)
@@ -119,6 +125,14 @@ def num_outputs(dataset: GraphDataset, task: Task) -> int:
     if task == "classification":
         return dataset.num_classes
     return 1 if dataset.y is None or dataset.y.dim() == 1 else dataset.y.shape[1]
+
+
+def _weighted(train: GraphDataset, weights: np.ndarray | None, *, balanced: bool) -> GraphDataset:
+    if balanced:
+        if not train.classes or train.y is None:
+            raise ValueError("balanced_classes: the training graphs have no classes")
+        weights = balanced_weights(train.y.numpy(), weights)
+    return train if weights is None else with_graph_weights(train, weights)
 
 
 def _member_configs(config: TrainConfig, n_estimators: int) -> list[TrainConfig]:
