@@ -10,11 +10,12 @@ from tests.cli.test_cli import write_tu_folder
 from tests.paper.small import cell
 from tests.paper.test_protocols import write_splits
 from tfgw.datasets import load
-from tfgw.paper.cell_graphs import Parts, class_labels
+from tfgw.paper.cell_graphs import class_labels
 from tfgw.paper.protocols import Fair, Paper, TrainAll
 from tfgw.paper.protocols.divided import DividedProtocol
 from tfgw.paper.published_splits import digest
 from tfgw.paper.run_context import RunContext
+from tfgw.train import Parts
 
 GRAPHS = 40
 

@@ -85,9 +85,7 @@ class Source:
         """Split the graphs as in training; they must be the same graphs."""
         if self.content not in (None, dataset.content_digest()):
             raise ValueError(f"{self.dataset}: has changed since the model was trained, so its test graphs are unknown")
-        indices = random_split(dataset, val=self.validation, test=self.test, seed=self.seed)
-        validation, test = (dataset[part] if len(part) else None for part in indices[1:])
-        return Parts(dataset[indices.train], validation, test)
+        return Parts.of(dataset, random_split(dataset, val=self.validation, test=self.test, seed=self.seed))
 
 
 def parts_by_name(parts: Parts) -> dict[str, GraphDataset]:

@@ -79,7 +79,8 @@ class NeuralEstimator(GraphEstimator):
             counted = np.flatnonzero(weights)
             graphs, y, weights = [graphs[number] for number in counted], y[counted], weights[counted]
         seed = self._seed()
-        parts = self._split(self._stack(graphs, y, classes=classes), seed)
+        dataset = self._stack(graphs, y, classes=classes)
+        parts = Parts.of(dataset, random_split(dataset, val=self.validation_fraction, test=0.0, seed=seed))
         settings = complete(self.get_params(deep=False), self._recipe(), num_graphs=len(parts.train), task=task)
         config = config_from(TrainConfig, settings, task=task, seed=seed)
         if validation is not None:
@@ -102,10 +103,6 @@ class NeuralEstimator(GraphEstimator):
 
     def _recipe(self) -> Recipe:
         return recipe_of(self.recipe)
-
-    def _split(self, dataset: GraphDataset, seed: int) -> Parts:
-        split = random_split(dataset, val=self.validation_fraction, test=0.0, seed=seed)
-        return Parts(dataset[split.train], dataset[split.val] if len(split.val) else None)
 
     def _read_validation(self, X: Any, y: Tensor) -> GraphDataset:
         try:

@@ -2,7 +2,6 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,14 +12,6 @@ from tfgw.paper.run_context import RunContext
 
 PAPER_FEATURES: tuple[Features, ...] = ("attributes", "labels", "degree")
 """Node features in the paper's experiments: the first of these that a dataset has."""
-
-
-class Parts(NamedTuple):
-    """Graphs for training, for selecting the best epoch (``None``: keep the last epoch), and for testing."""
-
-    train: GraphDataset
-    validation: GraphDataset | None
-    test: GraphDataset
 
 
 def cell_graphs(cell: Cell, context: RunContext) -> GraphDataset:

@@ -1,6 +1,6 @@
 """Train models, save them to files, and apply them to datasets.
 
->>> parts, config = Parts(dataset[split.train], dataset[split.val], dataset[split.test]), TrainConfig(epochs=100)
+>>> parts, config = Parts.of(dataset, random_split(dataset)), TrainConfig(epochs=100)
 >>> build = partial(build_tfgw, architecture=TFGWConfig(...))
 >>> training = train_model(parts, build, config, preprocessing=Preprocessing.fit(parts.train))
 >>> evaluate(training.model, training.parts.test, task=config.task).score

@@ -7,7 +7,7 @@ The settings are data: :class:`Preprocessing`, :class:`tfgw.nn.TFGWConfig` and :
 defaults.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.limits import check_array
@@ -35,6 +35,12 @@ class Parts(NamedTuple):
     train: GraphDataset
     validation: GraphDataset | None = None
     test: GraphDataset | None = None
+
+    @classmethod
+    def of(cls, dataset: GraphDataset, split: Iterable[Tensor | np.ndarray]) -> "Parts":
+        """Divide a dataset by positions of training, validation and test graphs. A part without graphs is missing."""
+        train, *others = split
+        return cls(dataset[train], *(dataset[part] if len(part) else None for part in others))
 
     def map(self, change: Callable[[GraphDataset], GraphDataset]) -> "Parts":
         """Apply a function to every part that is not ``None``."""

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from tfgw.paper.cell_graphs import Parts, class_labels
+from tfgw.paper.cell_graphs import class_labels
 from tfgw.paper.cells import Cell
 from tfgw.paper.embedding_record import describe_embedding
 from tfgw.paper.experiment import Unit
@@ -10,6 +10,7 @@ from tfgw.paper.protocols.protocol import Measurement, Protocol
 from tfgw.paper.series import Series
 from tfgw.paper.summary import Summary
 from tfgw.paper.time_estimates import format_duration
+from tfgw.train import Parts
 
 ATTRIBUTES = ("num_parameters_", "alpha_")
 """Attributes of a fitted classifier that are recorded if they exist."""
@@ -36,6 +37,7 @@ class AccuracyProtocol(Protocol):
     )
 
     def measure(self, cell: Cell, classifier: Any, parts: Parts) -> Measurement:
+        assert parts.test is not None
         result: dict[str, Any] = {
             "train_accuracy": float(classifier.score(list(parts.train), class_labels(parts.train))),
             "validation_accuracy": None if parts.validation is None else float(classifier.validation_score_),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfgw.datasets import load
-from tfgw.paper.cell_graphs import Parts, cell_graphs, class_labels, load_graphs
+from tfgw.paper.cell_graphs import cell_graphs, class_labels, load_graphs
 from tfgw.paper.cells import Cell
 from tfgw.paper.folds import Fold
 from tfgw.paper.isomorphism import isomorphism_groups
@@ -15,7 +15,7 @@ from tfgw.paper.protocols.accuracy import AccuracyProtocol
 from tfgw.paper.published_splits import digest, read_splits, splits_file
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Series
-from tfgw.train import Preprocessing
+from tfgw.train import Parts, Preprocessing
 
 VALIDATION_CAPTION = (
     "`validation` is the accuracy on the graphs that selected the checkpoint; it is optimistic and not a result. "
@@ -43,10 +43,7 @@ class DividedProtocol(AccuracyProtocol):
         split = (cell.dataset, cell.split_seed, cell.grouped, cell.splits, cell.graphs)
         fold = self.used(_cached_folds(self, *split, context)[cell.fold])
         preprocessing = Preprocessing.fit(dataset[fold.train])
-        train, validation, test = (preprocessing(dataset[part]) if len(part) else None for part in fold)
-        assert train is not None
-        assert test is not None
-        return Parts(train, validation, test)
+        return Parts.of(dataset, fold).map(preprocessing)
 
     def used(self, fold: Fold) -> Fold:
         """Adapt a fold to the protocol; folds may come from a file."""

@@ -4,13 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from tfgw.paper.cell_graphs import Parts
 from tfgw.paper.cells import Cell
 from tfgw.paper.experiment import Unit
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Series
 from tfgw.paper.summary import Summary
+from tfgw.train import Parts
 
 
 class Measurement(NamedTuple):

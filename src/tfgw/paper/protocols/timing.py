@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tfgw.datasets import GraphDataset, load
-from tfgw.paper.cell_graphs import Parts, cell_graphs
+from tfgw.paper.cell_graphs import cell_graphs
 from tfgw.paper.cells import Cell
 from tfgw.paper.experiment import Unit
 from tfgw.paper.protocols.protocol import Measurement, Protocol
@@ -14,6 +14,7 @@ from tfgw.paper.records import Record, Records
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Series
 from tfgw.paper.summary import Summary
+from tfgw.train import Parts
 
 REPEATS = 5
 SINGLES = 50
@@ -44,6 +45,7 @@ class Timing(Protocol):
         return Parts(dataset, None, dataset)
 
     def measure(self, cell: Cell, classifier: Any, parts: Parts) -> Measurement:
+        assert parts.test is not None
         return Measurement({"num_parameters": classifier.num_parameters_}, prediction_times(classifier, parts.test))
 
     def complete_groups(self, series: Series, records: Records) -> list[list[Record]]:

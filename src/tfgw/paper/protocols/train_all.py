@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tfgw.paper.calibration import calibration_bins
-from tfgw.paper.cell_graphs import Parts, class_labels
+from tfgw.paper.cell_graphs import class_labels
 from tfgw.paper.cells import Cell
 from tfgw.paper.experiment import Unit
 from tfgw.paper.folds import Fold
@@ -14,6 +14,7 @@ from tfgw.paper.protocols.protocol import Measurement
 from tfgw.paper.records import Record, Records
 from tfgw.paper.series import Series
 from tfgw.paper.summary import Summary
+from tfgw.train import Parts
 
 
 class TrainAll(FairFolds):
@@ -36,6 +37,7 @@ class TrainAll(FairFolds):
     def measure(self, cell: Cell, classifier: Any, parts: Parts) -> Measurement:
         """Measure accuracies and, if the classifier predicts probabilities, their calibration on the test graphs."""
         result, times = super().measure(cell, classifier, parts)
+        assert parts.test is not None
         if hasattr(classifier, "predict_proba"):
             probabilities = classifier.predict_proba(list(parts.test))
             correct = classifier.classes_[probabilities.argmax(1)] == class_labels(parts.test)
