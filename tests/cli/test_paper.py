@@ -59,14 +59,13 @@ def test_run_show_pack(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [header.split(" | ")[3], header.split(" | ")[5]] == ["ours, test", "validation"]
 
 
-@pytest.mark.parametrize("option", ["--merge-from", "--take-over"])
 def test_pack_merges_other_folders(
-    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for number, folder in enumerate(["results", "there", "elsewhere"]):
         Records(Path(folder)).put({"cell": cell(fold=number).as_dict(), "status": "done", "run": {}})
-    assert answer(capsys, "pack", option, "there", option, "elsewhere") == {"records": 3}
+    assert answer(capsys, "pack", "--merge-from", "there", "--merge-from", "elsewhere") == {"records": 3}
     assert len(list(Records(Path("results")))) == 3
 
 

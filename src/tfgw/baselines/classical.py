@@ -13,9 +13,6 @@ from torch_geometric.data import Data
 from tfgw.estimators.base import GraphEstimator
 from tfgw.estimators.graphs import check_features
 from tfgw.estimators.neural_estimator import Validation
-from tfgw.nn.tfgw_pooling import Structure
-
-ADJACENCY: Structure = "adjacency"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,9 +24,6 @@ class ClassicalBaseline(ClassifierMixin, GraphEstimator):
     """
 
     random_state: int | np.random.RandomState | None = None
-
-    structure = ADJACENCY
-    directed = False
 
     def fit(self, X: Any, y: Any, *, validation: Validation | None = None) -> Self:
         """Train on the graphs ``X`` with labels ``y``.

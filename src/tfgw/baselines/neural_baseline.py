@@ -36,9 +36,6 @@ class NeuralBaseline(NeuralClassifier):
         verbose: Whether to show a progress bar.
     """
 
-    structure = "adjacency"
-    directed = False
-
     original_settings: ClassVar[Recipe] = {}
     """Settings of the publication that differ from the recipe ``"paper"``, which is that of TFGW."""
     recipe_options: ClassVar[tuple[str, ...]] = ()

@@ -24,7 +24,6 @@ def add_paper_commands(parser: argparse.ArgumentParser) -> None:
     _results(pack)
     pack.add_argument(
         "--merge-from",
-        "--take-over",
         type=Path,
         action="append",
         default=[],

@@ -75,10 +75,6 @@ class AnyModel(NamedTuple):
             raise ValueError(f"target: must be one of {', '.join(map(str, self.classes))}, got {target!r}")
         return self.classes.index(target)
 
-    def class_name(self, number: int) -> str:
-        """Return the name of output ``number``."""
-        return str(self.classes[number]) if self.classes else f"output {number}"
-
 
 def _with_bonds(graphs: list[Data], given: Sequence[Any]) -> list[Data]:
     """Attach ``edge_attr`` if all graphs have it; plots use it, networks do not."""

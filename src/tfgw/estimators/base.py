@@ -18,8 +18,8 @@ from tfgw.train import Preprocessing
 class GraphEstimator(BaseEstimator):
     """An estimator whose ``X`` is a list of graphs; see :func:`tfgw.estimators.as_graphs`."""
 
-    structure: Structure
-    directed: bool
+    structure: Structure = "adjacency"
+    directed: bool = False
     canonical_order: bool = False
     standardize: bool | None
     random_state: Any

@@ -20,7 +20,6 @@ from tfgw.estimators.distance_table import DistanceTable, key_of
 from tfgw.estimators.saved_model import SavedModel
 from tfgw.nn.graph_distance import GraphDistance
 from tfgw.nn.kernel_model import KernelConfig, KernelModel
-from tfgw.nn.tfgw_pooling import Structure
 from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs
 from tfgw.train.kernel_pipeline import (
     MAX_GRAPHS,
@@ -30,8 +29,6 @@ from tfgw.train.kernel_pipeline import (
     kernel_config,
     train_kernel,
 )
-
-ADJACENCY: Structure = "adjacency"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -54,9 +51,6 @@ class KernelMachine(SavedModel, GraphEstimator):
 
     model_: KernelModel = field(init=False)
     training_indices_: np.ndarray = field(init=False)
-
-    structure = ADJACENCY
-    directed = False
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -66,6 +66,8 @@ class Row:
         grid: By preset, constructor parameters with lists of values.
         presets: By preset, settings that differ for this model; see ``presets.toml``.
         by_epochs: Whether the model is trained in epochs.
+        has_tfgw_layer: Whether the model has a TFGW layer. Otherwise, its recipe omits the settings of such layers, so
+            that records do not depend on them.
         collect: Additional information to record about a trained model: ``"embedding"`` or nothing.
         paper: By dataset, the paper's mean and standard deviation (or parameters in thousands and milliseconds, or a
             statistic).
@@ -82,6 +84,7 @@ class Row:
     grid: dict[str, dict[str, Any]] = field(default_factory=dict)
     presets: dict[str, dict[str, Any]] = field(default_factory=dict)
     by_epochs: bool = True
+    has_tfgw_layer: bool = True
     collect: str | None = None
     paper: dict[str, tuple[float, ...]] = field(default_factory=dict)
     note: str | None = None
@@ -142,7 +145,7 @@ class Experiment:
         grid_preset = "quick" if preset == "smoke" else preset
         grid = {name: _for_dataset(values, dataset) for name, values in row.grid.get(grid_preset, {}).items()}
         found = [fixed | dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-        return [_with_templates(_with_recipe(configuration, row.path), dataset) for configuration in found]
+        return [_with_templates(_with_recipe(configuration, row), dataset) for configuration in found]
 
 
 def names() -> list[str]:
@@ -241,15 +244,12 @@ def _for_dataset(value: Any, dataset: str) -> Any:
     raise ValueError(f"no value for {dataset} and no default: {value}")
 
 
-def _with_recipe(configuration: dict[str, Any], path: str | None) -> dict[str, Any]:
-    """Replace the name of a recipe by its settings, so that records become invalid when the recipe changes.
-
-    Baselines have no TFGW layer, so the records of baselines do not depend on the settings of such layers.
-    """
+def _with_recipe(configuration: dict[str, Any], row: Row) -> dict[str, Any]:
+    """Replace the name of a recipe by its settings, so that records become invalid when the recipe changes."""
     recipe = configuration.get("recipe", "paper")
     if recipe == "paper":
         return configuration
-    ignored = OF_TFGW_LAYERS if path is not None and path.startswith("tfgw.baselines:") else ()
+    ignored = () if row.has_tfgw_layer else OF_TFGW_LAYERS
     settings = {name: value for name, value in recipe_of(recipe).items() if name not in ignored}
     return configuration | {"recipe": settings}
 

@@ -1,7 +1,7 @@
 """Run the missing cells of series."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tqdm import tqdm
@@ -15,8 +15,6 @@ from tfgw.paper.run_cell import check_inputs
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Series
 from tfgw.paper.time_estimates import TimeEstimates, Total, format_duration
-
-Engine = Callable[[Sequence[Cell]], Iterator[Record]]
 
 
 class Outcome(NamedTuple):
