@@ -113,9 +113,7 @@ class TemplateNetwork(
             template_nodes=self._template_nodes(train),
             start_kinds=tuple(self.start_kinds),
         )
-        model = build_tfgw(train, config, architecture=architecture)
-        model.pool.num_threads = self.num_threads
-        return model
+        return build_tfgw(train, config, architecture=architecture, num_threads=self.num_threads)
 
     @property
     def _n_features_out(self) -> int:

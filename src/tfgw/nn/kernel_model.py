@@ -110,6 +110,7 @@ class KernelModel(nn.Module):
         mean_distances: Mean distance of the training graphs to each training graph ``(num_distances, num_graphs)``,
             the reference of explanations.
         left_out: Leave-one-out outputs for the training graphs ``(num_graphs, out_channels)``.
+        num_threads: Number of solver threads (default: :func:`torch.get_num_threads`).
     """
 
     rates: Tensor
@@ -134,10 +135,11 @@ class KernelModel(nn.Module):
         factor: Tensor,
         mean_distances: Tensor,
         left_out: Tensor,
+        num_threads: int | None = None,
     ) -> None:
         super().__init__()
         self.config = config
-        self.num_threads: int | None = None
+        self.num_threads = num_threads
         for name, value in graphs._asdict().items():
             self.register_buffer(f"graph_{name}", value)
         self.coefficients = nn.Parameter(coefficients, requires_grad=False)

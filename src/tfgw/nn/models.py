@@ -133,18 +133,19 @@ class TFGWModel(nn.Module):
     Args:
         config: The architecture.
         encoder: Replaces the GIN; ``num_layers`` and ``width`` are ignored.
+        num_threads: Number of solver threads (default: :func:`torch.get_num_threads`).
     """
 
     supports_padding = True
 
-    def __init__(self, config: TFGWConfig, *, encoder: Encoder | None = None) -> None:
+    def __init__(self, config: TFGWConfig, *, encoder: Encoder | None = None, num_threads: int | None = None) -> None:
         super().__init__()
         self.config = config
         self.has_own_encoder = encoder is not None
         if encoder is None:
             encoder = GINEncoder(config.in_channels, **config.encoder)
         self.encoder = encoder
-        self.pool = TFGWPooling(encoder.out_channels, **config.pooling)
+        self.pool = TFGWPooling(encoder.out_channels, num_threads=num_threads, **config.pooling)
         channels = config.num_templates + (0 if config.readout == "distances" else encoder.out_channels)
         self.head = prediction_head(channels, config.out_channels, **config.head)
 

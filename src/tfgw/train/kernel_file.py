@@ -21,7 +21,7 @@ def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
         *(tensors[f"graph_{name}"] for name in ("x", "edge_index", "batch")),
         *(tensors.get(f"graph_{name}") for name in ("edge_weight", "node_weights")),
     )
-    fitted = {
+    fitted: dict[str, Any] = {
         name: tensors[name] for name in ("rates", "weights", "coefficients", "factor", "mean_distances", "left_out")
     }
     coefficients = fitted["coefficients"]

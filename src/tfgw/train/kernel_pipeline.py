@@ -132,8 +132,8 @@ def train_kernel(
         factor=torch.tensor(factor, dtype=torch.float64),
         mean_distances=torch.stack(means),
         left_out=factor * left_out,
+        num_threads=num_threads,
     )
-    model.num_threads = num_threads
     return KernelTraining(model.eval(), model.left_out, y, list(fits), scaler)
 
 

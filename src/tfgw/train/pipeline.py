@@ -109,12 +109,14 @@ def train_model(
     return Training(model, prepared, _fit(model, prepared, config, **options), scaler)
 
 
-def build_tfgw(train: GraphDataset, config: TrainConfig, *, architecture: TFGWConfig) -> TFGWModel:
+def build_tfgw(
+    train: GraphDataset, config: TrainConfig, *, architecture: TFGWConfig, num_threads: int | None = None
+) -> TFGWModel:
     """Build a TFGW model whose templates are initialised with training graphs."""
     _check_templates(architecture)
     # Templates have no higher precision than the graphs that they are sampled from.
     is_double = train[0].x.dtype == DTYPES[config.precision] == torch.float64
-    model = TFGWModel(architecture).to(torch.float64 if is_double else torch.float32)
+    model = TFGWModel(architecture, num_threads=num_threads).to(torch.float64 if is_double else torch.float32)
     return model.init_templates(train, seed=config.seed)
 
 
