@@ -24,18 +24,18 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.utils import to_dense_adj
 
 from tfgw import ot as tot
-from tfgw.datasets import CanonicalOrder, GraphDataset, four_cycles, skip_circles
+from tfgw.datasets import CanonicalOrder, GraphDataset
+from tfgw.datasets.synthetic import GENERATORS
 from tfgw.nn import sample_templates
 
 REAL = ("MUTAG", "PTC_MR", "ENZYMES", "PROTEINS_full", "NCI1", "IMDB-BINARY", "IMDB-MULTI", "COLLAB")
-GENERATED = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
 AT_ONCE = 50
 
 
 def load(name: str, data_dir: str | None) -> GraphDataset:
-    if name in GENERATED:
+    if name in GENERATORS:
         torch.set_default_dtype(torch.float64)
-        return GENERATED[name](seed=0).train
+        return GENERATORS[name](seed=0).train
     return read(name, data_dir)
 
 
@@ -60,7 +60,7 @@ def change(before: float, after: float) -> float:
 
 def measure(name: str, args: argparse.Namespace) -> list[list[str]]:
     dataset = load(name, args.data_dir)
-    alpha, starts = (1.0, max(4, args.starts)) if name in GENERATED else (0.5, args.starts)
+    alpha, starts = (1.0, max(4, args.starts)) if name in GENERATORS else (0.5, args.starts)
     rng = np.random.default_rng(args.seed)
     nodes = int(np.median([graph.num_nodes for graph in dataset]))
     templates = sample_templates(list(dataset), args.templates, nodes, seed=args.seed)
@@ -93,7 +93,7 @@ def measure(name: str, args: argparse.Namespace) -> list[list[str]]:
 def equal_bits(name: str, args: argparse.Namespace) -> list[str]:
     """Count the graphs whose distances have equal bits before and after graphs and templates are renumbered."""
     dataset = load(name, args.data_dir)
-    alpha = 1.0 if name in GENERATED else 0.5
+    alpha = 1.0 if name in GENERATORS else 0.5
     rng = np.random.default_rng(args.seed)
     nodes = int(np.median([graph.num_nodes for graph in dataset]))
     templates = sample_templates(list(dataset), args.templates, nodes, seed=args.seed)
@@ -125,7 +125,7 @@ def solved(graphs: list[Data], templates: tot.Templates, alpha: float, device: s
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir")
-    parser.add_argument("--datasets", nargs="+", default=[*REAL, *GENERATED], metavar="NAME")
+    parser.add_argument("--datasets", nargs="+", default=[*REAL, *GENERATORS], metavar="NAME")
     parser.add_argument("--triples", type=int, default=1000)
     parser.add_argument("--templates", type=int, default=8)
     parser.add_argument("--starts", type=int, default=1, help="solver starts of tfgw per pair")

@@ -170,7 +170,7 @@ def test_what_is_part_of_tfgw(named: str) -> None:
         ('title = "mine"', 'title = "mine"\nlike = "../../../pyproject"', "not an experiment of the paper"),
         ('title = "mine"', 'title = "mine"\ngrids = 3', "experiment mine.toml: invalid file"),
         ('["fair"]', '["kfold"]', "protocol 'kfold': unknown; choose one of fair, paper"),
-        ('["fair"]', '["synthetic"]', "cannot be generated; choose one of 4-CYCLES, SKIP-CIRCLES"),
+        ('["fair"]', '["synthetic"]', "cannot be generated; choose one of SKIP-CIRCLES, 4-CYCLES"),
         ('["fair"]', "[]", "needs no runs"),
         ('title = "mine"', 'title = "mine"\nunit = "promille"', "experiment mine.toml: invalid file"),
     ],

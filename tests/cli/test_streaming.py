@@ -68,7 +68,7 @@ def test_a_gpu_that_is_not_there_is_an_error(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     path = write_json_lines(TABLES, Path("trees.jsonl"))
     assert main(["embed", str(model), "--dataset", str(path), "--accelerator", "cuda"]) == 1
-    assert capsys.readouterr().err == "tfgw: error: --accelerator cuda: PyTorch does not find a GPU\n"
+    assert capsys.readouterr().err == "tfgw: error: accelerator: PyTorch finds no GPU; use 'cpu' or 'auto'\n"
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ import pytest
 
 from tests.paper.small import write_experiment
 from tfgw.datasets import load
+from tfgw.datasets.synthetic import GENERATORS
 from tfgw.paper.experiment import CLASSES, PRESETS, UNITS, load_experiment, names, select
 from tfgw.paper.plan import plan
-from tfgw.paper.protocols.synthetic import GENERATORS
 from tfgw.paper.series import Options
 from tfgw.train.recipes import RECIPES
 

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from tfgw.cli.output import Answer, table
-from tfgw.cli.source import SYNTHETIC, Source
+from tfgw.cli.source import Source
 from tfgw.datasets import Statistics, statistics
 from tfgw.datasets.graph_parquet import is_graph_parquet
 from tfgw.datasets.listing import datasets_in
 from tfgw.datasets.loading import is_table
 from tfgw.datasets.paths import data_folder
+from tfgw.datasets.synthetic import GENERATORS
 from tfgw.datasets.table_file import column_names
 from tfgw.datasets.tu_catalog import CONTENT_SHA256
 
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> Answer:
         return Answer([one._asdict() for one in found], _table(found))
     folder = data_folder(args.data_dir)
     paths = datasets_in(folder) if args.data_dir is not None or folder.is_dir() else []
-    names = [*(() if args.data_dir is not None else SYNTHETIC), *map(str, paths)]
+    names = [*(() if args.data_dir is not None else GENERATORS), *map(str, paths)]
     described = [_described(args, name) for name in names]
     found = [one for one in described if isinstance(one, Statistics)]
     notes = [one for one in described if not isinstance(one, Statistics)]

@@ -8,16 +8,13 @@ from tfgw.datasets import (
     GraphDataset,
     NodeEncoding,
     TableColumns,
-    four_cycles,
     load,
     random_split,
-    skip_circles,
 )
 from tfgw.datasets.loading import is_path, is_table
+from tfgw.datasets.synthetic import GENERATORS
 from tfgw.datasets.tu_catalog import full_name
 from tfgw.train import Parts
-
-SYNTHETIC = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +37,7 @@ class Source:
     @property
     def is_synthetic(self) -> bool:
         """Whether the dataset is generated."""
-        return self.dataset in SYNTHETIC
+        return self.dataset in GENERATORS
 
     def is_of(self, dataset: str) -> bool:
         """Whether ``dataset``, a name or a path, refers to this dataset."""
@@ -54,7 +51,7 @@ class Source:
             labelled: Whether to skip rows of a table that have no target, as in training.
         """
         if self.is_synthetic:
-            return SYNTHETIC[self.dataset](seed=self.seed).test
+            return GENERATORS[self.dataset](seed=self.seed).test
         if self.smiles is not None and not is_table(self.dataset):
             raise ValueError(f"--smiles: {self.dataset} is not a CSV or Parquet file")
         found = load(
@@ -77,7 +74,7 @@ class Source:
     def parts(self) -> Parts:
         """Load and split the graphs."""
         if self.is_synthetic:
-            split = SYNTHETIC[self.dataset](seed=self.seed)
+            split = GENERATORS[self.dataset](seed=self.seed)
             return Parts(split.train, None, split.test)
         return self.split(self.load())
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
 from tqdm import tqdm
 
 from tfgw import __version__
@@ -17,6 +16,7 @@ from tfgw.cli.resumable_output import check_output, open_output
 from tfgw.datasets import GraphDataset, UnseenLabels
 from tfgw.train import GraphStream, PreparedGraphs, StreamTally, TrainedModel
 from tfgw.train.answers import Columns
+from tfgw.train.config import device_of
 
 
 class Answers(NamedTuple):
@@ -50,7 +50,7 @@ def answer_graphs(
     check_output(args.output)
     trained = find_model(args)
     source = find_source(args, trained)
-    device = _device(args.accelerator)
+    device = device_of(args.accelerator)
     trained.model.to(device)
     options = {"batch_size": args.batch_size, "workers": args.workers}
     if args.output is None:
@@ -63,7 +63,7 @@ def answer_graphs(
         "model": _file_digest(model_path(args)),
         "source": source.content_digest() if isinstance(source, GraphDataset) else source.fingerprint(),
         "batch_size": args.batch_size,
-        "device": device.type,
+        "device": device,
         "version": __version__,
     }
     with open_output(args.output, identity, types=types(trained)) as output:
@@ -91,14 +91,6 @@ def _answered(args: argparse.Namespace, stream: GraphStream, trained: TrainedMod
             else:
                 yield graphs.columns | {"graph": list(graphs.positions)}
             bar.update(graphs.records)
-
-
-def _device(accelerator: str) -> torch.device:
-    if accelerator == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if accelerator == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--accelerator cuda: PyTorch does not find a GPU")
-    return torch.device(accelerator)
 
 
 def _file_digest(path: Path) -> str:

@@ -16,10 +16,11 @@ from tfgw.cli.model_choice import SOURCE_OPTIONS, choose_model, describe
 from tfgw.cli.output import Answer, table
 from tfgw.cli.run_folder import new_folder, resumed_folder, resumed_options, write_json
 from tfgw.cli.settings import complete, model_config, train_config, with_recipe
-from tfgw.cli.source import SYNTHETIC, Source, parts_by_name, portable
+from tfgw.cli.source import Source, parts_by_name, portable
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.loading import is_path
 from tfgw.datasets.paths import data_folder
+from tfgw.datasets.synthetic import GENERATORS
 from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
@@ -158,7 +159,7 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
 def _places(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the location of the data, valid in any working directory and environment."""
     dataset, data_dir = portable(options["dataset"]), options["data_dir"]
-    if data_dir is None and (dataset in SYNTHETIC or is_path(dataset)):
+    if data_dir is None and (dataset in GENERATORS or is_path(dataset)):
         return {"dataset": dataset, "data_dir": None}
     return {"dataset": dataset, "data_dir": str(data_folder(data_dir).resolve())}
 

@@ -16,7 +16,8 @@ from tfgw.cli.run_folder import new_folder, write_json
 from tfgw.cli.source import Source
 from tfgw.cli.train import announce, next_steps, run_options, write_report
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
-from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, device_of, kernel_config, train_kernel
+from tfgw.train.config import device_of
+from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, kernel_config, train_kernel
 from tfgw.train.tasks import sums
 
 

@@ -114,3 +114,7 @@ def _draw_four_cycle(rng: np.random.Generator) -> tuple[Edges, int]:
         pair for i in range(_BLOCK) for pair in ((a[i], c[i]), (b[i], d[i]), (a[i], b[sigma[i]]), (c[i], d[tau[i]]))
     ]
     return _unordered(edges), int(any(s == t for s, t in zip(sigma, tau, strict=True)))
+
+
+GENERATORS = {"SKIP-CIRCLES": skip_circles, "4-CYCLES": four_cycles}
+"""The generated datasets by name."""

@@ -21,11 +21,11 @@ from tfgw.estimators.saved_model import SavedModel
 from tfgw.nn.graph_distance import GraphDistance
 from tfgw.nn.kernel_model import KernelConfig, KernelModel
 from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs
+from tfgw.train.config import device_of
 from tfgw.train.kernel_pipeline import (
     MAX_GRAPHS,
     KernelTraining,
     described_graphs,
-    device_of,
     kernel_config,
     train_kernel,
 )

@@ -114,6 +114,15 @@ def config_from(kind: type[Config], values: Mapping[str, Any], **known: Any) -> 
     return kind(**{name: value for name, value in values.items() if name in names} | known)
 
 
+def device_of(accelerator: str) -> str:
+    """Return the device of an accelerator: ``"cpu"``, ``"cuda"``, or the better one for ``"auto"``."""
+    if accelerator not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"accelerator: must be 'auto', 'cpu' or 'cuda', got {accelerator!r}")
+    if accelerator == "cuda" and not torch.cuda.is_available():
+        raise ValueError("accelerator: PyTorch finds no GPU; use 'cpu' or 'auto'")
+    return "cuda" if accelerator != "cpu" and torch.cuda.is_available() else "cpu"
+
+
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ValueError(f"{name}: must be one of {', '.join(allowed)}, got {value!r}")

@@ -165,15 +165,6 @@ def _targets(y: Tensor, channels: int, task: Task) -> Tensor:
     return y.reshape(len(y), channels).double()
 
 
-def device_of(accelerator: str) -> str:
-    """Return the device of an accelerator: ``"cpu"``, ``"cuda"``, or the better one for ``"auto"``."""
-    if accelerator not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"accelerator: must be 'auto', 'cpu' or 'cuda', got {accelerator!r}")
-    if accelerator == "cuda" and not torch.cuda.is_available():
-        raise ValueError("accelerator: PyTorch finds no GPU; use 'cpu' or 'auto'")
-    return "cuda" if accelerator != "cpu" and torch.cuda.is_available() else "cpu"
-
-
 def kernel_config(
     graphs: GraphDataset,
     out_channels: int,

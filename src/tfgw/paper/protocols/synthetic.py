@@ -1,13 +1,11 @@
 """``synthetic``: generated datasets, each with its own training and test graphs."""
 
-from tfgw.datasets import four_cycles, skip_circles
+from tfgw.datasets.synthetic import GENERATORS
 from tfgw.paper.cells import Cell
 from tfgw.paper.protocols.accuracy import AccuracyProtocol
 from tfgw.paper.run_context import RunContext
 from tfgw.paper.series import Series
 from tfgw.train import Parts
-
-GENERATORS = {"4-CYCLES": four_cycles, "SKIP-CIRCLES": skip_circles}
 
 
 class Synthetic(AccuracyProtocol):
