@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 MODEL_FILE, RESULTS_FILE = "model.safetensors", "results.json"
+HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
 
 
 def model_path(args: argparse.Namespace) -> Path:

@@ -1,6 +1,7 @@
 """The result of a command, and plain-text tables."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 
@@ -10,6 +11,12 @@ class Answer(NamedTuple):
     data: Any
     text: str
     code: int = 0
+
+
+def announce(notices: Iterable[str]) -> None:
+    """Print what a run is about to do, once its inputs are known to be valid."""
+    for notice in notices:
+        print(f"tfgw: {notice}", file=sys.stderr)
 
 
 def table(rows: Sequence[Sequence[Any]]) -> str:

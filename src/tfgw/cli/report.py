@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfgw.cli.file_names import RESULTS_FILE
+from tfgw.cli.file_names import HISTORY_FILE, REPORT_FILE, RESULTS_FILE
 from tfgw.cli.model_inputs import find_model, find_parts
 from tfgw.cli.output import Answer
 from tfgw.cli.run_folder import OPTIONS_FILE
-from tfgw.cli.train import HISTORY_FILE, REPORT_FILE
 from tfgw.train import EpochRecord
 from tfgw.train.history import read_records
 

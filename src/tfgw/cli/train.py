@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -10,21 +9,19 @@ from typing import Any, NamedTuple, cast
 
 from torch import Tensor
 
-from tfgw.cli.arguments import given_options
-from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
-from tfgw.cli.model_choice import SOURCE_OPTIONS, choose_model, describe
-from tfgw.cli.output import Answer, table
+from tfgw.cli.file_names import HISTORY_FILE, MODEL_FILE, RESULTS_FILE
+from tfgw.cli.finished_run import next_steps, write_report
+from tfgw.cli.model_choice import choose_model, describe
+from tfgw.cli.output import Answer, announce, table
 from tfgw.cli.run_folder import new_folder, resumed_folder, resumed_options, write_json
-from tfgw.cli.settings import complete, model_config, train_config, with_recipe
-from tfgw.cli.source import Source, parts_by_name, portable
+from tfgw.cli.run_options import given_run_options, run_options, source_of
+from tfgw.cli.settings import complete, model_config, train_config
+from tfgw.cli.source import Source
+from tfgw.cli.train_kernel import run as run_kernel
 from tfgw.datasets import GraphDataset
-from tfgw.datasets.loading import is_path
-from tfgw.datasets.paths import data_folder
-from tfgw.datasets.synthetic import GENERATORS
 from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train import (
     SCORE_NAMES,
-    EpochRecord,
     Parts,
     Preprocessing,
     TrainConfig,
@@ -39,8 +36,6 @@ from tfgw.train.checkpoint import training_seconds
 from tfgw.train.history import describe_records
 from tfgw.train.tasks import sums
 
-HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
-
 
 def run(args: argparse.Namespace) -> Answer:
     """Train a model, or continue an interrupted run."""
@@ -48,32 +43,19 @@ def run(args: argparse.Namespace) -> Answer:
     notices: list[str] = []
     if args.resume is None and args.model == "auto":
         chosen = run_options(args)
-        choice = choose_model(args, _source(chosen | {"validation": 0.0}))
+        choice = choose_model(args, source_of(chosen | {"validation": 0.0}))
         args.model, loaded, notices = choice.model, choice.parts, [describe(choice)]
     if args.model == "kernel":
-        from tfgw.cli.train_kernel import run as run_kernel
-
         return run_kernel(args, loaded, notices)
     return _run_network(args, loaded, notices)
 
 
-def announce(notices: Iterable[str]) -> None:
-    """Print what a run is about to do, once its inputs are known to be valid."""
-    for notice in notices:
-        print(f"tfgw: {notice}", file=sys.stderr)
-
-
-def _source(chosen: dict[str, Any]) -> Source:
-    known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
-    return Source(**known, values=chosen["task"] == "regression")
-
-
 def _run_network(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> Answer:
     is_new = args.resume is None
-    chosen = run_options(args) if is_new else resumed_options(args.resume, _given(args))
+    chosen = run_options(args) if is_new else resumed_options(args.resume, given_run_options(args))
     if chosen.get("model") == "kernel":
         raise ValueError(f"--resume {args.resume}: a kernel machine has no checkpoints; train it again")
-    source = _source(chosen)
+    source = source_of(chosen)
     # Load before creating the folder, so that an invalid dataset or option leaves nothing behind.
     parts = source.parts() if loaded is None else loaded
     options = complete(chosen, dataset=source.dataset, train=parts.train)
@@ -141,29 +123,6 @@ def _train(job: _Job, folder: Path, *, resume: bool) -> tuple[TrainedModel, Trai
     return trained, training
 
 
-NO_OPTIONS_OF_A_RUN = ("command", "json", "debug", "output", "resume", "report", "arguments")
-
-
-def run_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of a new run as JSON data."""
-    options = {name: value for name, value in vars(args).items() if name not in NO_OPTIONS_OF_A_RUN}
-    return with_recipe(options, dataset=args.dataset) | _places(options)
-
-
-def _given(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options that the command line sets explicitly as JSON data."""
-    given = {name: value for name, value in given_options(args.arguments).items() if name not in NO_OPTIONS_OF_A_RUN}
-    return given | {name: value for name, value in _places(vars(args)).items() if name in given}
-
-
-def _places(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the location of the data, valid in any working directory and environment."""
-    dataset, data_dir = portable(options["dataset"]), options["data_dir"]
-    if data_dir is None and (dataset in GENERATORS or is_path(dataset)):
-        return {"dataset": dataset, "data_dir": None}
-    return {"dataset": dataset, "data_dir": str(data_folder(data_dir).resolve())}
-
-
 def _results(trained: TrainedModel, parts: Parts, training: Training) -> dict[str, Any]:
     result = training.result
     score = SCORE_NAMES[trained.task]
@@ -193,44 +152,6 @@ def _score(trained: TrainedModel, prepared: GraphDataset, original: GraphDataset
     return float(sums(trained.task, found, cast(Tensor, original.y)).score) / len(prepared)
 
 
-def write_report(
-    folder: Path, trained: TrainedModel, parts: Parts, options: dict[str, Any], history: Sequence[EpochRecord] = ()
-) -> None:
-    """Write the report. A failure is only a warning, because the model is already saved."""
-    try:
-        from tfgw.report import model_report
-
-        page = model_report(
-            trained,
-            parts_by_name(parts),
-            name=Path(trained.source["dataset"]).stem,
-            options=options,
-            history=history,
-        )
-        page.write(folder / REPORT_FILE)
-    except ImportError as error:
-        print(f"tfgw: no report: {error}", file=sys.stderr)
-    except Exception as error:
-        print(f"tfgw: no report: {type(error).__name__}: {error} (tfgw report {folder} --debug)", file=sys.stderr)
-
-
 def _text(data: dict[str, Any], folder: Path) -> str:
     rows = [[name.replace("_", " "), value] for name, value in data.items() if name != "folder" and value is not None]
     return f"{table(rows)}\n\n{next_steps(folder, has_test=bool(data['test_graphs']))}"
-
-
-def next_steps(folder: Path, *, has_test: bool) -> str:
-    """Return the files of a finished run, and the commands that use them."""
-    files = [
-        [f"{folder / MODEL_FILE}", "trained model"],
-        [f"{folder / RESULTS_FILE}", "these results and all options"],
-    ]
-    if (folder / REPORT_FILE).is_file():
-        files.append([f"{folder / REPORT_FILE}", "report, open it in a browser"])
-    steps = [[f"tfgw predict {folder} --dataset PATH", "predictions for new graphs"]]
-    if has_test:
-        steps += [
-            [f"tfgw evaluate {folder}", "detailed metrics on the test graphs"],
-            [f"tfgw check {folder}", "reliability of the distances"],
-        ]
-    return f"{table(files)}\n\nNext steps:\n{table(steps)}"

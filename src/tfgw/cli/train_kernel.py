@@ -10,11 +10,12 @@ from typing import Any, cast
 from torch import Tensor
 
 from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
-from tfgw.cli.model_choice import KERNEL_OPTIONS, SOURCE_OPTIONS, network_options
-from tfgw.cli.output import Answer, table
+from tfgw.cli.finished_run import next_steps, write_report
+from tfgw.cli.model_choice import KERNEL_OPTIONS, network_options
+from tfgw.cli.output import Answer, announce, table
 from tfgw.cli.run_folder import new_folder, write_json
+from tfgw.cli.run_options import run_options, source_of
 from tfgw.cli.source import Source
-from tfgw.cli.train import announce, next_steps, run_options, write_report
 from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
 from tfgw.train.config import device_of
 from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, kernel_config, train_kernel
@@ -29,8 +30,7 @@ def run(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> A
     _check_options(args)
     args.validation = 0.0  # nothing is selected on validation graphs
     chosen = run_options(args)
-    known = {name: chosen[name] for name in SOURCE_OPTIONS if name in chosen}
-    source = Source(**known, values=args.task == "regression")
+    source = source_of(chosen)
     # Load before creating the folder, so that a wrong dataset or option leaves nothing behind.
     parts = source.parts() if loaded is None else loaded
     task: Task = args.task or ("classification" if parts.train.classes else "regression")
