@@ -48,10 +48,8 @@ class OTGNN(NeuralBaseline):
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> "OTGNNModel":
         options = self._architecture(settings)
         points = options.pop("template_nodes", None) or default_template_nodes(train)
-        threads = options.pop("num_threads", None)
         outputs, dtype = num_outputs(train, config.task), DTYPES[config.precision]
         model = OTGNNModel(train.num_node_features, outputs, template_nodes=points, **options).to(dtype)
-        model.pool.num_threads = threads
         graphs = [Data(x=graph.x, edge_index=graph.edge_index, y=graph.y) for graph in train]
         drawn = sample_templates(
             graphs, model.pool.num_templates, points, encoder=model.encoder, dtype=dtype, seed=config.seed
@@ -77,13 +75,20 @@ class OTGNNModel(nn.Module):
         activation: bool = TFGWConfig.activation,
         self_loops: bool = TFGWConfig.self_loops,
         learn_weights: bool = TFGWConfig.learn_weights,
+        num_threads: int | None = None,
         **head: Unpack[HeadOptions],
     ) -> None:
         super().__init__()
         self.encoder = GINEncoder(
             in_channels, width=width, num_layers=num_layers, activation=activation, self_loops=self_loops
         )
-        self.pool = TWPooling(self.encoder.out_channels, num_templates, template_nodes, learn_weights=learn_weights)
+        self.pool = TWPooling(
+            self.encoder.out_channels,
+            num_templates,
+            template_nodes,
+            learn_weights=learn_weights,
+            num_threads=num_threads,
+        )
         self.head = prediction_head(num_templates, out_channels, **head)
 
     def embed(
