@@ -226,6 +226,26 @@ def test_every_setting_of_a_recipe_is_known(name: str) -> None:
         recipe_of({**RECIPES[name], "weigth_decay": 0.1})
 
 
+@pytest.mark.parametrize("name", ["in_channels", "out_channels", "seed", "task"])
+def test_what_a_recipe_cannot_set_is_an_error(name: str) -> None:
+    with pytest.raises(ValueError, match=f"recipe: '{name}' is not a setting"):
+        recipe_of({name: 1})
+
+
+@pytest.mark.parametrize("setting", [{"stratified": True}, {"n_starts": 2}, {"precision": "float32"}])
+def test_a_setting_that_a_parameter_always_overrides_is_an_error(setting: dict[str, object]) -> None:
+    graphs, labels = labelled(12)
+    (name,) = setting
+    with pytest.raises(ValueError, match=f"recipe: '{name}' is a parameter of TFGWClassifier; set it there"):
+        TFGWClassifier(recipe=setting, epochs=1, accelerator="cpu").fit(graphs, labels)
+
+
+def test_a_recipe_may_set_the_size_of_templates() -> None:
+    graphs, labels = labelled(12)
+    model = TFGWClassifier(recipe={"template_nodes": 3}, epochs=1, accelerator="cpu").fit(graphs, labels)
+    assert model.model_.config.template_nodes == 3
+
+
 def test_an_unknown_recipe_is_refused() -> None:
     with pytest.raises(ValueError, match="recipe: must be one of default, paper, or a mapping of settings, got 'best'"):
         TFGWClassifier(recipe="best").fit(*labelled(6))

@@ -18,7 +18,8 @@ from tfgw.nn import Ensemble, TFGWConfig, TFGWModel, TFGWPooling
 from tfgw.nn.ensemble import members_of
 from tfgw.train import TrainConfig, TrainedModel, build_tfgw, embeddings, load_model, num_outputs
 from tfgw.train.config import config_from
-from tfgw.train.template_size import number_of_templates
+from tfgw.train.recipes import Recipe
+from tfgw.train.template_size import default_template_nodes, number_of_templates
 
 SHOWN_TEMPLATES = 8
 """Maximum number of templates shown in a notebook."""
@@ -103,6 +104,13 @@ class TemplateNetwork(
         with torch.inference_mode():
             return embeddings(self.model_, dataset).double().numpy()
 
+    def _recipe(self) -> Recipe:
+        recipe = super()._recipe()
+        overridden = [field.name for field in fields(self) if field.name in recipe and field.default is not None]
+        if overridden:
+            raise ValueError(f"recipe: {overridden[0]!r} is a parameter of {type(self).__name__}; set it there")
+        return recipe
+
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> TFGWModel:
         architecture = config_from(
             TFGWConfig,
@@ -110,7 +118,9 @@ class TemplateNetwork(
             in_channels=train.num_node_features,
             out_channels=num_outputs(train, config.task),
             num_templates=number_of_templates(settings, train.num_classes),
-            template_nodes=self._template_nodes(train),
+            template_nodes=(
+                settings["template_nodes"] if "template_nodes" in settings else default_template_nodes(train)
+            ),
             start_kinds=tuple(self.start_kinds),
         )
         return build_tfgw(train, config, architecture=architecture, num_threads=self.num_threads)

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig
 from tfgw.nn.tfgw_pooling import Structure
 from tfgw.train import Preprocessing
-from tfgw.train.template_size import default_template_nodes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -22,6 +20,3 @@ class TemplateParameters:
     start_kinds: Sequence[str] = TFGWConfig.start_kinds
     canonical_order: bool = Preprocessing.canonical_order
     num_threads: int | None = None
-
-    def _template_nodes(self, train: GraphDataset) -> int:
-        return default_template_nodes(train) if self.template_nodes is None else self.template_nodes

@@ -16,6 +16,7 @@ from tfgw.estimators.template_parameters import TemplateParameters
 from tfgw.nn import TFGWConfig, sample_templates
 from tfgw.ot.starts import start_bits
 from tfgw.train.batches import Batch, GraphStore
+from tfgw.train.template_size import default_template_nodes
 
 BATCH_SIZE = 256
 
@@ -66,7 +67,7 @@ class TFGWTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Templat
         self.templates_ = sample_templates(
             list(self.preprocessing_(dataset)),
             self.num_templates,
-            self._template_nodes(dataset),
+            default_template_nodes(dataset) if self.template_nodes is None else self.template_nodes,
             structure=self.structure,
             directed=self.directed,
             seed=self._seed(),

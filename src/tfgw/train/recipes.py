@@ -109,4 +109,5 @@ def num_templates(settings: Mapping[str, Any], num_classes: int) -> int:
 
 
 def _known() -> set[str]:
-    return {field.name for kind in (TrainConfig, TFGWConfig) for field in fields(kind)} | {*RULES, *OTHERS}
+    settings = {field.name for kind in (TrainConfig, TFGWConfig) for field in fields(kind)} | {*RULES, *OTHERS}
+    return settings - {"in_channels", "out_channels", "seed", "task"}
