@@ -43,7 +43,7 @@ MODULES = (
     "paper/summary.py",
     "paper/tables.py",
     "paper/trust.py",
-    "train/answers.py",
+    "train/output_columns.py",
     "train/batch_statistics.py",
     "train/batches.py",
     "train/checkpoint.py",

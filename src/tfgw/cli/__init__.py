@@ -1,8 +1,8 @@
 """The command line: ``tfgw train``, ``evaluate``, ``predict``, ``embed``, ``check``, ``report``, ``gpu``, ``datasets``
 and ``paper``.
 
-Each command parses its options, calls the Python API, and returns an :class:`Answer <tfgw.cli.output.Answer>`, which is
-printed here as text or as JSON.
+Each command parses its options, calls the Python API, and returns a
+:class:`CommandResult <tfgw.cli.output.CommandResult>`, which is printed here as text or as JSON.
 """
 
 import json
@@ -23,9 +23,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            answer = args.command(args)
-        print(json.dumps(answer.data) if args.json else answer.text, flush=True)
-        return int(answer.code)
+            result = args.command(args)
+        print(json.dumps(result.data) if args.json else result.text, flush=True)
+        return int(result.code)
     except KeyboardInterrupt as interrupt:
         print("; ".join(["tfgw: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
         return INTERRUPTED

@@ -6,13 +6,13 @@ from typing import Any
 from torch import Tensor
 
 from tfgw.cli.model_inputs import find_graphs, find_model, unseen_labels
-from tfgw.cli.output import Answer, table
+from tfgw.cli.output import CommandResult, table
 from tfgw.nn import KernelModel
 from tfgw.train import ModelCheck, TrainedModel
 from tfgw.train.diagnostics import SAME, check_model, relative, starts_of
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> CommandResult:
     """Check how reliable the distances of a model are."""
     trained = find_model(args)
     graphs = find_graphs(args, trained)
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> Answer:
         **_summary("above_optimum_at_most", thorough.worst_excess),
         "unseen_labels": unseen_labels(graphs),
     }
-    return Answer(data, _text(data))
+    return CommandResult(data, _text(data))
 
 
 def _compared(trained: TrainedModel, found: ModelCheck) -> dict[str, int]:

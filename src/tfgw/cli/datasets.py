@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tfgw.cli.output import Answer, table
+from tfgw.cli.output import CommandResult, table
 from tfgw.cli.source import Source
 from tfgw.datasets import Statistics, statistics
 from tfgw.datasets.graph_parquet import is_graph_parquet
@@ -29,11 +29,11 @@ COLUMNS = {
 """Column headers and the statistics that they show."""
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> CommandResult:
     """Describe the given datasets, or all datasets in the data folder."""
     if args.names:
         found = [statistics(_source(args, name).load()) for name in args.names]
-        return Answer([one._asdict() for one in found], _table(found))
+        return CommandResult([one._asdict() for one in found], _table(found))
     folder = data_folder(args.data_dir)
     paths = datasets_in(folder) if args.data_dir is not None or folder.is_dir() else []
     names = [*(() if args.data_dir is not None else GENERATORS), *map(str, paths)]
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> Answer:
     missing = [name for name in CONTENT_SHA256 if not _is_at_hand(name, folder)]
     if missing:
         text += f"\n\nnot in {folder}: {', '.join(missing)} (use 'tfgw datasets NAME' to download one)"
-    return Answer([one._asdict() if isinstance(one, Statistics) else one for one in described], text)
+    return CommandResult([one._asdict() if isinstance(one, Statistics) else one for one in described], text)
 
 
 def _source(args: argparse.Namespace, name: str) -> Source:

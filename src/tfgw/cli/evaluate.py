@@ -4,10 +4,10 @@ import argparse
 from typing import Any
 
 from tfgw.cli.model_inputs import find_graphs, find_model, unseen_labels
-from tfgw.cli.output import Answer, table
+from tfgw.cli.output import CommandResult, table
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> CommandResult:
     """Evaluate a model on labelled graphs (default: the test graphs of its run)."""
     trained = find_model(args)
     graphs = find_graphs(args, trained, whole=args.all)
@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> Answer:
         "classes": list(trained.classes),
         "unseen_labels": unseen_labels(graphs),
     }
-    return Answer(data, _text(data))
+    return CommandResult(data, _text(data))
 
 
 def _text(data: dict[str, Any]) -> str:

@@ -4,14 +4,14 @@ import argparse
 import sys
 from dataclasses import asdict
 
-from tfgw.cli.output import Answer, table
+from tfgw.cli.output import CommandResult, table
 from tfgw.nn.layer_check import CheckedLayers, check_layer_kernels
 from tfgw.ot.gpu_check import CheckedKernels, Setup, check_kernels, find_setup
 
 ORIGINS = {"package": "came with tfgw", "cache": "compiled earlier", "compiler": "compiled"}
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> CommandResult:
     """Report the setup, load or compile the kernels, and compare them with the CPU."""
     setup = find_setup()
     print(_found(setup), file=sys.stderr, flush=True)
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> Answer:
         "layers": None if layers is None else layers._asdict() | {"agrees": layers.agrees},
         "ready": ready,
     }
-    return Answer(data, _verdict(setup, wrong), code=0 if ready else 1)
+    return CommandResult(data, _verdict(setup, wrong), code=0 if ready else 1)
 
 
 def _found(setup: Setup) -> str:

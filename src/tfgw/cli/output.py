@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 
-class Answer(NamedTuple):
+class CommandResult(NamedTuple):
     """The result of a command as JSON data and as text, and the exit code."""
 
     data: Any

@@ -9,7 +9,7 @@ from textwrap import shorten
 from typing import Any
 
 from tfgw.cli.comparison_text import comparison_text
-from tfgw.cli.output import Answer, table
+from tfgw.cli.output import CommandResult, table
 from tfgw.cli.repetition_text import repetition_text
 from tfgw.paper.changes import supersedes
 from tfgw.paper.comparison import Ranking, differences, ranking, unit_groups
@@ -30,7 +30,7 @@ from tfgw.paper.time_estimates import format_duration
 from tfgw.paper.trust import check_trusted
 
 
-def list_(args: argparse.Namespace) -> Answer:
+def list_(args: argparse.Namespace) -> CommandResult:
     """List all experiments."""
     experiments = [load_experiment(name) for name in names()]
     data = [
@@ -44,10 +44,10 @@ def list_(args: argparse.Namespace) -> Answer:
         for experiment in experiments
     ]
     rows = [[experiment.name, experiment.title, ", ".join(experiment.protocols)] for experiment in experiments]
-    return Answer(data, table([["name", "title", "protocols"], *rows]))
+    return CommandResult(data, table([["name", "title", "protocols"], *rows]))
 
 
-def run_(args: argparse.Namespace) -> Answer:
+def run_(args: argparse.Namespace) -> CommandResult:
     """Run the missing cells, or count them (``--dry-run``)."""
     experiment, protocol, series = _plan(args)
     if (remark := own_folds(series, _options(args))) is not None:
@@ -73,7 +73,7 @@ def run_(args: argparse.Namespace) -> Answer:
     return _report(outcome, args)
 
 
-def check_(args: argparse.Namespace) -> Answer:
+def check_(args: argparse.Namespace) -> CommandResult:
     """Run random finished cells again, and compare the results with their records."""
     experiment, protocol, series = _plan(args)
     if not args.trust:
@@ -87,10 +87,10 @@ def check_(args: argparse.Namespace) -> Answer:
     found = list(repeat(drawn, records, context, jobs=allocation.jobs))
     data = [repetition._asdict() | {"same_machine": repetition.same_machine} for repetition in found]
     is_wrong = any(one.error is not None or (one.same_machine and not one.equal) for one in found)
-    return Answer(data, repetition_text(experiment, found), code=1 if is_wrong else 0)
+    return CommandResult(data, repetition_text(experiment, found), code=1 if is_wrong else 0)
 
 
-def show_(args: argparse.Namespace) -> Answer:
+def show_(args: argparse.Namespace) -> CommandResult:
     """Print a table, as text or Markdown."""
     experiment = load_experiment(args.experiment)
     if not experiment.needs_runs:
@@ -107,7 +107,7 @@ def show_(args: argparse.Namespace) -> Answer:
     return _table(table_data(summaries), rows, caption(experiment, protocol, _options(args), summaries), args)
 
 
-def compare_(args: argparse.Namespace) -> Answer:
+def compare_(args: argparse.Namespace) -> CommandResult:
     """Compare pairs of models on each dataset, and rank all models over the datasets."""
     args.model = args.models or None
     experiment, protocol, series = _plan(args)
@@ -129,10 +129,10 @@ def compare_(args: argparse.Namespace) -> Answer:
     }
     remarks = other_protocols(protocol, [one for one in series if one.row.model in models])
     text = comparison_text(experiment, protocol, found, ranks, remarks, as_markdown=args.markdown)
-    return Answer(data, text)
+    return CommandResult(data, text)
 
 
-def plot_(args: argparse.Namespace) -> Answer:
+def plot_(args: argparse.Namespace) -> CommandResult:
     """Draw a figure."""
     experiment, _, series = _plan(args)
     if experiment.figure is None:
@@ -145,25 +145,25 @@ def plot_(args: argparse.Namespace) -> Answer:
     module, _, name = experiment.figure.partition(":")
     draw = getattr(import_module(module), name)
     save(draw(experiment, series, Records(args.results), args.data_dir), path)
-    return Answer({"figure": str(path)}, f"{experiment.title}: {path}")
+    return CommandResult({"figure": str(path)}, f"{experiment.title}: {path}")
 
 
-def report_(args: argparse.Namespace) -> Answer:
+def report_(args: argparse.Namespace) -> CommandResult:
     """Write all tables and figures to one HTML page."""
     from tfgw.report.paper_report import paper_report
 
     path: Path = args.output or args.results / "report.html"
     paper_report(args.results, data_dir=args.data_dir, options=Options(preset=args.preset)).write(path)
-    return Answer({"report": str(path)}, f"wrote {path}; open it in a browser")
+    return CommandResult({"report": str(path)}, f"wrote {path}; open it in a browser")
 
 
-def pack_(args: argparse.Namespace) -> Answer:
+def pack_(args: argparse.Namespace) -> CommandResult:
     """Collect the records of each dataset and model in one file."""
     records = Records(args.results)
     for folder in args.merge_from:
         records.merge_from(Records(folder), supersedes)
     count = records.pack()
-    return Answer({"records": count}, f"{count} records in {args.results}")
+    return CommandResult({"records": count}, f"{count} records in {args.results}")
 
 
 def _draw_ranks(ranks: Ranking | None, titles: dict[str, str], path: Path) -> None:
@@ -207,13 +207,13 @@ def _plan(args: argparse.Namespace) -> tuple[Experiment, Protocol, list[Series]]
     return experiment, chosen_protocol(experiment, options), series
 
 
-def _table(data: Any, rows: list[list[str]], lines: list[str], args: argparse.Namespace) -> Answer:
+def _table(data: Any, rows: list[list[str]], lines: list[str], args: argparse.Namespace) -> CommandResult:
     if args.markdown:
-        return Answer(data, "\n\n".join([f"## {lines[0]}", *lines[1:], markdown(rows)]))
-    return Answer(data, "\n".join([*lines, "", table(rows)]))
+        return CommandResult(data, "\n\n".join([f"## {lines[0]}", *lines[1:], markdown(rows)]))
+    return CommandResult(data, "\n".join([*lines, "", table(rows)]))
 
 
-def _dry_run(ahead: Forecast, allocation: Allocation) -> Answer:
+def _dry_run(ahead: Forecast, allocation: Allocation) -> CommandResult:
     time = ahead.time
     low, high = (time.seconds / allocation.jobs * exp(sign * time.deviation) for sign in (-1, 1))
     data = {"cells": ahead.cells, "unknown": time.unknown, "core_seconds": time.seconds, **allocation._asdict()}
@@ -225,10 +225,10 @@ def _dry_run(ahead: Forecast, allocation: Allocation) -> Answer:
         text += "".join(f"\n- based on {basis}: {count} cells" for basis, count in time.basis.items())
     if time.unknown:
         text += f"\n{time.unknown} cells have no similar finished cell, so their time is unknown"
-    return Answer(data, text)
+    return CommandResult(data, text)
 
 
-def _report(outcome: Outcome, args: argparse.Namespace) -> Answer:
+def _report(outcome: Outcome, args: argparse.Namespace) -> CommandResult:
     failed = [{"cell": record["cell"], "error": record["error"]} for record in outcome.failed]
     data = {"ran": outcome.done, "total": outcome.total, "failed": failed, "missing": outcome.missing}
     data["results"] = str(args.results)
@@ -243,4 +243,4 @@ def _report(outcome: Outcome, args: argparse.Namespace) -> Answer:
         text += ", and --per-gpu N to run fewer cells per GPU"
     if outcome.missing:
         text += f"\n{outcome.missing} cells have no record; run the same command again"
-    return Answer(data, text, code=1 if failed or outcome.missing else 0)
+    return CommandResult(data, text, code=1 if failed or outcome.missing else 0)

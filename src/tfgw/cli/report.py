@@ -8,13 +8,13 @@ from typing import Any
 
 from tfgw.cli.file_names import HISTORY_FILE, REPORT_FILE, RESULTS_FILE
 from tfgw.cli.model_inputs import find_model, find_parts
-from tfgw.cli.output import Answer
+from tfgw.cli.output import CommandResult
 from tfgw.cli.run_folder import OPTIONS_FILE
 from tfgw.train import EpochRecord
 from tfgw.train.history import read_records
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> CommandResult:
     """Write the report of a model."""
     trained = find_model(args)
     parts = find_parts(args, trained)
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> Answer:
         method=args.map,
     )
     page.write(path)
-    return Answer({"report": str(path), "bytes": path.stat().st_size}, f"wrote {path}; open it in a browser")
+    return CommandResult({"report": str(path), "bytes": path.stat().st_size}, f"wrote {path}; open it in a browser")
 
 
 def _options(folder: Path) -> Mapping[str, Any]:

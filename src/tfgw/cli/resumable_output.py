@@ -1,8 +1,8 @@
 """A file of rows whose writing can be interrupted and resumed.
 
-``answers.csv.partial`` holds the rows so far, and ``answers.csv.state`` records how much of it is committed. When the
-same command runs again, it truncates the file to the committed part and appends to it, so that each row is written
-once. The partial file is renamed when it is complete; it is then identical to that of an uninterrupted run.
+``rows.csv.partial`` holds the rows so far, and ``rows.csv.state`` records how much of it is committed. When the same
+command runs again, it truncates the file to the committed part and appends to it, so that each row is written once. The
+partial file is renamed when it is complete; it is then identical to that of an uninterrupted run.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from tfgw.cli.row_formats import FORMATS, RowFormat, type_of
 from tfgw.datasets.paths import written_whole
-from tfgw.train.answers import Columns
+from tfgw.train.output_columns import Columns
 
 _COMMIT_SECONDS = 0.5
 """Approximate time between commits, and so the most work that an interruption loses."""

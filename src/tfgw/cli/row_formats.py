@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tfgw.datasets.paths import written_whole
-from tfgw.train.answers import Columns
+from tfgw.train.output_columns import Columns
 
 _ROWS_AT_ONCE = 2**16
 

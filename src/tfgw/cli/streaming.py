@@ -15,11 +15,11 @@ from tfgw.cli.model_inputs import find_model, find_source
 from tfgw.cli.resumable_output import check_output, open_output
 from tfgw.datasets import GraphDataset, UnseenLabels
 from tfgw.train import GraphStream, PreparedGraphs, StreamTally, TrainedModel
-from tfgw.train.answers import Columns
 from tfgw.train.config import device_of
+from tfgw.train.output_columns import Columns
 
 
-class Answers(NamedTuple):
+class StreamResult(NamedTuple):
     """The results of a command: all columns, or only the number of graphs if they were written to a file."""
 
     dataset: str
@@ -33,12 +33,12 @@ class Answers(NamedTuple):
         return {"dataset": self.dataset, "unseen_labels": None if self.unseen is None else self.unseen.as_dict()}
 
 
-def answer_graphs(
+def process_graphs(
     args: argparse.Namespace,
     command: str,
     method: str,
     types: Callable[[TrainedModel], Mapping[str, type]],
-) -> Answers:
+) -> StreamResult:
     """Compute the results for all input graphs, in memory or, with ``--output``, in a file.
 
     Args:
@@ -55,9 +55,9 @@ def answer_graphs(
     options = {"batch_size": args.batch_size, "workers": args.workers}
     if args.output is None:
         stream = trained.stream(source, **options)
-        chunks = list(_answered(args, stream, trained, method))
+        chunks = list(_result_columns(args, stream, trained, method))
         joined = {name: [value for chunk in chunks for value in chunk[name]] for name in chunks[0]}
-        return Answers(stream.name, stream.unseen, stream.tally.graphs, joined)
+        return StreamResult(stream.name, stream.unseen, stream.tally.graphs, joined)
     identity = {
         "command": command,
         "model": _file_digest(model_path(args)),
@@ -68,20 +68,22 @@ def answer_graphs(
     }
     with open_output(args.output, identity, types=types(trained)) as output:
         stream = trained.stream(source, tally=StreamTally.from_dict(output.notes), **options)
-        for columns in _answered(args, stream, trained, method):
+        for columns in _result_columns(args, stream, trained, method):
             output.write(columns, stream.tally.as_dict())
-    return Answers(stream.name, stream.unseen, stream.tally.graphs, {})
+    return StreamResult(stream.name, stream.unseen, stream.tally.graphs, {})
 
 
-def _answered(args: argparse.Namespace, stream: GraphStream, trained: TrainedModel, method: str) -> Iterator[Columns]:
+def _result_columns(
+    args: argparse.Namespace, stream: GraphStream, trained: TrainedModel, method: str
+) -> Iterator[Columns]:
     """Yield the columns of each chunk, and show a progress bar."""
     chunks: Iterable[PreparedGraphs] = stream
     if args.engine == "ray":
-        from tfgw.train.ray_engine import answer_on_ray
+        from tfgw.train.ray_engine import process_on_ray
 
         device = next(trained.model.parameters()).device.type
         trained.model.cpu()  # the model is sent to the cluster; its workers move it to their device
-        chunks = stream.follow(answer_on_ray(stream, trained, method, device=device, address=args.address))
+        chunks = stream.track(process_on_ray(stream, trained, method, device=device, address=args.address))
     disabled = not sys.stderr.isatty()
     total, done = None if disabled else stream.count(), stream.tally.records
     with tqdm(total=total, initial=done, unit=" graphs", unit_scale=True, disable=disabled) as bar:

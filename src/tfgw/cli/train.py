@@ -12,7 +12,7 @@ from torch import Tensor
 from tfgw.cli.file_names import HISTORY_FILE, MODEL_FILE, RESULTS_FILE
 from tfgw.cli.finished_run import next_steps, write_report
 from tfgw.cli.model_choice import choose_model, describe
-from tfgw.cli.output import Answer, announce, table
+from tfgw.cli.output import CommandResult, announce, table
 from tfgw.cli.run_folder import new_folder, resumed_folder, resumed_options, write_json
 from tfgw.cli.run_options import given_run_options, run_options, source_of
 from tfgw.cli.settings import complete, model_config, train_config
@@ -37,7 +37,7 @@ from tfgw.train.history import describe_records
 from tfgw.train.tasks import sums
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> CommandResult:
     """Train a model, or continue an interrupted run."""
     loaded: Parts | None = None
     notices: list[str] = []
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> Answer:
     return _run_network(args, loaded, notices)
 
 
-def _run_network(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> Answer:
+def _run_network(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> CommandResult:
     is_new = args.resume is None
     chosen = run_options(args) if is_new else resumed_options(args.resume, given_run_options(args))
     if chosen.get("model") == "kernel":
@@ -77,7 +77,7 @@ def _run_network(args: argparse.Namespace, loaded: Parts | None, notices: list[s
         write_json(folder / HISTORY_FILE, describe_records(*training.result))
         if args.report:
             write_report(folder, trained, parts, options, training.result.records)
-    return Answer(data, _text(data, folder))
+    return CommandResult(data, _text(data, folder))
 
 
 class _Job(NamedTuple):

@@ -12,7 +12,7 @@ from torch import Tensor
 from tfgw.cli.file_names import MODEL_FILE, RESULTS_FILE
 from tfgw.cli.finished_run import next_steps, write_report
 from tfgw.cli.model_choice import KERNEL_OPTIONS, network_options
-from tfgw.cli.output import Answer, announce, table
+from tfgw.cli.output import CommandResult, announce, table
 from tfgw.cli.run_folder import new_folder, write_json
 from tfgw.cli.run_options import run_options, source_of
 from tfgw.cli.source import Source
@@ -22,7 +22,7 @@ from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, kernel_config
 from tfgw.train.tasks import sums
 
 
-def run(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> Answer:
+def run(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> CommandResult:
     """Train a kernel machine and evaluate it on held-out graphs, which may have been ``loaded`` already.
 
     ``notices`` are printed when all inputs are known to be valid.
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> A
         write_json(folder / RESULTS_FILE, data | {"features": str(parts.train.encoding), "options": options})
         if args.report:
             write_report(folder, trained, parts, options)
-    return Answer(data | {"folder": str(folder)}, _text(data, folder))
+    return CommandResult(data | {"folder": str(folder)}, _text(data, folder))
 
 
 def _check_options(args: argparse.Namespace) -> None:

@@ -21,9 +21,9 @@ from tfgw.datasets import GraphDataset, NodeEncoding, UnseenLabels, as_graph_dat
 from tfgw.datasets.graph_dataset import build_dataset, warn_of_unseen
 from tfgw.datasets.graph_source import Chunk, GraphSource
 from tfgw.datasets.molecule_table import MoleculeRows, SkippedRows
-from tfgw.train.answers import Columns
 from tfgw.train.batches import OPTIONAL_INPUTS
 from tfgw.train.ordered_pool import ordered_map
+from tfgw.train.output_columns import Columns
 from tfgw.train.preprocessing import Preprocessing
 
 _THREADS_FOR_PYTHON = 3
@@ -180,9 +180,9 @@ class GraphStream:
         in_processes = is_python and workers > _THREADS_FOR_PYTHON
         if in_processes:
             prepare = partial(_with_warnings, prepare)
-        yield from self.follow(ordered_map(prepare, self.chunks(), workers=workers, processes=in_processes))
+        yield from self.track(ordered_map(prepare, self.chunks(), workers=workers, processes=in_processes))
 
-    def follow(self, prepared: Iterable[PreparedGraphs]) -> Iterator[PreparedGraphs]:
+    def track(self, prepared: Iterable[PreparedGraphs]) -> Iterator[PreparedGraphs]:
         """Yield prepared chunks with their positions, update the tally, and run the final checks."""
         for found in prepared:
             for text in found.warned:

@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Unpack, get_args
@@ -17,11 +17,11 @@ from tfgw.datasets.loading import open_source
 from tfgw.datasets.typed_json import from_json
 from tfgw.nn import Encoder, Ensemble, KernelConfig, KernelModel, TFGWConfig, TFGWModel
 from tfgw.nn.ensemble import members_of
-from tfgw.train.answers import Columns, distance_columns, place_columns, prediction_columns, target_columns
 from tfgw.train.evaluate import BATCH_SIZE, Evaluation, embeddings, outputs
 from tfgw.train.graph_stream import GraphStream, PreparedGraphs, StreamOptions
 from tfgw.train.kernel_file import kernel_model_from
 from tfgw.train.metrics import classification_metrics, regression_metrics
+from tfgw.train.output_columns import Columns, distance_columns, identifying_columns, prediction_columns, target_columns
 from tfgw.train.preprocessing import Preprocessing
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import SCORE_NAMES, Task, decide, probabilities, sums
@@ -148,15 +148,15 @@ class TrainedModel:
 
         The arguments are those of :meth:`stream`. The results are bit for bit those of :meth:`predict`.
         """
-        return self._answer_stream(self.stream(source, **options), self.prediction_columns)
+        return map(self.prediction_columns, self.stream(source, **options))
 
     def embed_stream(self, source: Streamed, **options: Unpack[SourceOptions]) -> Iterator[Columns]:
         """Distances to the templates for the graphs of a source; see :meth:`predict_stream`."""
-        return self._answer_stream(self.stream(source, **options), self.distance_columns)
+        return map(self.distance_columns, self.stream(source, **options))
 
     def prediction_columns(self, graphs: PreparedGraphs) -> Columns:
         """Predictions for a chunk of :meth:`stream`."""
-        places = place_columns(graphs.positions, graphs.identifiers)
+        places = identifying_columns(graphs.positions, graphs.identifiers)
         known = target_columns(self.task, graphs.targets, len(graphs.positions))
         found = self._outputs(graphs.dataset, batch_size=graphs.num_graphs).cpu()
         return places | known | prediction_columns(self.task, self.classes, found)
@@ -164,11 +164,7 @@ class TrainedModel:
     def distance_columns(self, graphs: PreparedGraphs) -> Columns:
         """Distances for a chunk of :meth:`stream`."""
         distances = embeddings(self.model, graphs.dataset, batch_size=graphs.num_graphs).cpu()
-        return place_columns(graphs.positions, graphs.identifiers) | distance_columns(distances)
-
-    def _answer_stream(self, stream: GraphStream, answer: Callable[[PreparedGraphs], Columns]) -> Iterator[Columns]:
-        for graphs in stream:
-            yield answer(graphs)
+        return identifying_columns(graphs.positions, graphs.identifiers) | distance_columns(distances)
 
     def evaluate(self, dataset: Graphs) -> Evaluation:
         """Compute loss and score on labelled graphs; their classes must be known to the model."""

@@ -20,7 +20,7 @@ _ROUNDS = 4
 """Number of chunks per core of the cluster that are submitted at a time."""
 
 
-def answer_on_ray(
+def process_on_ray(
     stream: GraphStream, trained: TrainedModel, method: str, *, device: str, address: str | None
 ) -> Iterator[PreparedGraphs]:
     """Yield the chunks of ``stream`` with their results as ``columns``.
@@ -49,22 +49,22 @@ def answer_on_ray(
     while handed_out := list(islice(chunks, at_once)):
         items = [{"number": number, "chunk": pickle.dumps(chunk)} for number, chunk in enumerate(handed_out)]
         dataset = ray.data.from_items(items, override_num_blocks=len(items))
-        answers = dataset.map_batches(_answer, batch_size=1, fn_kwargs={"work": work}, **resources).take_all()
-        yield from _in_order(answers, len(items))
+        rows = dataset.map_batches(_process_chunk, batch_size=1, fn_kwargs={"work": work}, **resources).take_all()
+        yield from _in_order(rows, len(items))
 
 
-def _in_order(answers: Iterable[dict[str, Any]], expected: int) -> Iterator[PreparedGraphs]:
-    found = {int(row["number"]): row["answer"] for row in answers}
+def _in_order(rows: Iterable[dict[str, Any]], expected: int) -> Iterator[PreparedGraphs]:
+    found = {int(row["number"]): row["result"] for row in rows}
     if sorted(found) != list(range(expected)):
         raise RuntimeError(f"Ray returned {len(found)} of {expected} chunks")
     for number in range(expected):
-        answer = pickle.loads(found[number])
-        if isinstance(answer, ValueError):  # an input error, returned because Ray would wrap it
-            raise answer
-        yield answer
+        result = pickle.loads(found[number])
+        if isinstance(result, ValueError):  # an input error, returned because Ray would wrap it
+            raise result
+        yield result
 
 
-def _answer(batch: dict[str, np.ndarray], work: bytes) -> dict[str, list[Any]]:
+def _process_chunk(batch: dict[str, np.ndarray], work: bytes) -> dict[str, list[Any]]:
     """Compute the results of one chunk on a worker."""
     trained, prepare, method, device = _unpacked(work)
     trained.model.to(device)
@@ -72,10 +72,10 @@ def _answer(batch: dict[str, np.ndarray], work: bytes) -> dict[str, list[Any]]:
         graphs = prepare(pickle.loads(batch["chunk"][0]))
         columns = getattr(trained, method)(graphs) if graphs.num_graphs else {}
         nodes = {"x": np.empty((graphs.num_nodes, 0))}  # from here on, only the number of graphs matters
-        answer: Any = graphs._replace(arrays=nodes, columns=columns)
+        result: Any = graphs._replace(arrays=nodes, columns=columns)
     except ValueError as error:
-        answer = error
-    return {"number": [int(batch["number"][0])], "answer": [pickle.dumps(answer)]}
+        result = error
+    return {"number": [int(batch["number"][0])], "result": [pickle.dumps(result)]}
 
 
 @cache

@@ -1,11 +1,11 @@
-"""Answers as columns: what is decided, how likely it is, and what the source says."""
+"""Results as columns: the prediction, its probability, and what the source says."""
 
 import math
 
 import pytest
 import torch
 
-from tfgw.train.answers import distance_columns, place_columns, prediction_columns, target_columns
+from tfgw.train.output_columns import distance_columns, identifying_columns, prediction_columns, target_columns
 
 LOGIT = math.log(3)  # a probability of 3/4
 
@@ -43,8 +43,8 @@ def test_what_the_source_says() -> None:
     assert target_columns("regression", [2, None], 2) == {"target": [2.0, None]}
     assert target_columns("regression", [[1], [2]], 2) == {"target": [1.0, 2.0]}
     assert target_columns("multilabel", [[1, 0], [0, 1], [1, 1]], 3) == {"target_0": [1, 0, 1], "target_1": [0, 1, 1]}
-    assert place_columns(range(2, 4), None) == {"graph": [2, 3]}
-    assert place_columns([5], ["x"]) == {"graph": [5], "id": ["x"]}
+    assert identifying_columns(range(2, 4), None) == {"graph": [2, 3]}
+    assert identifying_columns([5], ["x"]) == {"graph": [5], "id": ["x"]}
     assert distance_columns(torch.tensor([[0.5, 2.0, 1.0]])) == {
         "template_0": [0.5],
         "template_1": [2.0],

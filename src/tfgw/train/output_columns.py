@@ -10,7 +10,7 @@ from tfgw.train.tasks import Task, decide, probabilities
 Columns = dict[str, list[Any]]
 
 
-def place_columns(positions: Sequence[int], identifiers: list[Any] | None) -> Columns:
+def identifying_columns(positions: Sequence[int], identifiers: list[Any] | None) -> Columns:
     """Return the columns that identify a graph in its source: its position, and its identifier if it has one."""
     return {"graph": list(positions)} | ({} if identifiers is None else {"id": identifiers})
 
