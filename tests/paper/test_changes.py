@@ -20,7 +20,7 @@ from tfgw.paper.machine import versions
 from tfgw.paper.plan import plan
 from tfgw.paper.records import Record, Records
 from tfgw.paper.run_context import RunContext
-from tfgw.paper.runner import Again, missing, run
+from tfgw.paper.runner import RerunPolicy, missing, run
 from tfgw.paper.series import Options
 from tfgw.paper.summary import summarise
 from tfgw.paper.tables import caption, table_data, table_rows
@@ -120,10 +120,10 @@ def test_older_cells_are_run_again_on_demand(tmp_path: Path, monkeypatch: pytest
         records.put(records.get(one) | {"run": old})
     records.put(records.get(cells[5]) | {"run": old, "status": "failed", "error": "none"})
     assert missing([series], records) == []
-    assert missing([series], records, Again(changed=True)) == cells[2:5]
-    assert missing([series], records, Again(failed=True, changed=True)) == cells[2:6]
-    assert run([series], context, ONE, again=Again(changed=True)).done == 3
-    assert missing([series], records, Again(changed=True)) == []
+    assert missing([series], records, RerunPolicy(changed=True)) == cells[2:5]
+    assert missing([series], records, RerunPolicy(failed=True, changed=True)) == cells[2:6]
+    assert run([series], context, ONE, rerun=RerunPolicy(changed=True)).done == 3
+    assert missing([series], records, RerunPolicy(changed=True)) == []
 
 
 def test_options_of_the_command_line(

@@ -29,7 +29,7 @@ from tfgw.paper.plan import plan
 from tfgw.paper.protocols import Fair
 from tfgw.paper.records import Records
 from tfgw.paper.run_context import RunContext
-from tfgw.paper.runner import Again, Progress, forecast, known, missing, run
+from tfgw.paper.runner import Progress, RerunPolicy, forecast, known, missing, run
 from tfgw.paper.series import Options
 from tfgw.paper.summary import summarise
 from tfgw.paper.time_estimates import TimeEstimates
@@ -138,7 +138,7 @@ def test_a_failing_cell_stops_no_other(tmp_path: Path) -> None:
     assert outcome.done == 0
     assert errors == ["ValueError: no luck", "its process was killed, possibly because it ran out of memory"]
     assert [cell.configuration["error"] for cell in missing(series, Records(tmp_path / "results"))] == ["exit"]
-    assert len(missing(series, Records(tmp_path / "results"), Again(failed=True))) == 2
+    assert len(missing(series, Records(tmp_path / "results"), RerunPolicy(failed=True))) == 2
 
 
 def test_cells_that_are_run_again(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_cells_that_are_run_again(tmp_path: Path) -> None:
     for one, outcome in zip(cells, outcomes, strict=False):
         records.put({"cell": one.as_dict(), "run": {}, **outcome})
     assert missing([series, series], records) == [cells[2], cells[3]]
-    assert missing([series], records, Again(failed=True)) == cells[1:]
+    assert missing([series], records, RerunPolicy(failed=True)) == cells[1:]
     assert [record["status"] for record in known([series, series], records)] == ["done", "failed", "failed"]
 
 
@@ -160,7 +160,7 @@ def test_failed_cells_are_told_and_not_run_again_unless_asked_for(
     wrong = f'{CYCLES}fixed = {{ error = "no luck" }}\n'
     series = plan(experiment(tmp_path, wrong, presets="folds = 2"), SMOKE)
     times = []
-    for options in ({}, {}, {"again": Again(failed=True)}):
+    for options in ({}, {}, {"rerun": RerunPolicy(failed=True)}):
         outcome = run(series, context(tmp_path), ONE, **options)
         assert (outcome.done, outcome.missing, outcome.total) == (0, 0, 8)
         assert [record["error"] for record in outcome.failed] == ["ValueError: no luck"] * 8

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> CommandResult:
     notes = [one for one in described if not isinstance(one, Statistics)]
     text = _table(found) if found else f"no dataset in {folder}"
     text += "".join(f"\n{note['path']}: {note['note']}" for note in notes)
-    missing = [name for name in CONTENT_SHA256 if not _is_at_hand(name, folder)]
+    missing = [name for name in CONTENT_SHA256 if not _is_local(name, folder)]
     if missing:
         text += f"\n\nnot in {folder}: {', '.join(missing)} (use 'tfgw datasets NAME' to download one)"
     return CommandResult([one._asdict() if isinstance(one, Statistics) else one for one in described], text)
@@ -69,5 +69,5 @@ def _table(found: list[Statistics]) -> str:
     return table([list(COLUMNS), *([getattr(one, field) for field in COLUMNS.values()] for one in found)])
 
 
-def _is_at_hand(name: str, folder: Path) -> bool:
+def _is_local(name: str, folder: Path) -> bool:
     return (folder / f"{name}.zip").is_file() or (folder / name).is_dir() or (folder / f"{name}_A.txt").is_file()

@@ -21,7 +21,7 @@ from tfgw.paper.protocols import Protocol
 from tfgw.paper.records import Records
 from tfgw.paper.repetition import draw_finished, repeat
 from tfgw.paper.run_context import RunContext
-from tfgw.paper.runner import Again, Forecast, Outcome, forecast, run
+from tfgw.paper.runner import Forecast, Outcome, RerunPolicy, forecast, run
 from tfgw.paper.series import Options, Series
 from tfgw.paper.statistics_table import statistics_data, statistics_rows
 from tfgw.paper.summary import summarise
@@ -30,7 +30,7 @@ from tfgw.paper.time_estimates import format_duration
 from tfgw.paper.trust import check_trusted
 
 
-def list_(args: argparse.Namespace) -> CommandResult:
+def list_experiments(args: argparse.Namespace) -> CommandResult:
     """List all experiments."""
     experiments = [load_experiment(name) for name in names()]
     data = [
@@ -47,14 +47,14 @@ def list_(args: argparse.Namespace) -> CommandResult:
     return CommandResult(data, table([["name", "title", "protocols"], *rows]))
 
 
-def run_(args: argparse.Namespace) -> CommandResult:
+def run_cells(args: argparse.Namespace) -> CommandResult:
     """Run the missing cells, or count them (``--dry-run``)."""
     experiment, protocol, series = _plan(args)
     if (remark := own_folds(series, _options(args))) is not None:
         print(f"tfgw: {remark}", file=sys.stderr)
     records = Records(args.results)
-    again = Again(failed=args.retry_failed, changed=args.changed)
-    ahead = forecast(series, records, machine(args.accelerator), again)
+    rerun = RerunPolicy(failed=args.retry_failed, changed=args.changed)
+    ahead = forecast(series, records, machine(args.accelerator), rerun)
     allocation = _allocation(ahead.cells, protocol, args)
     if args.dry_run:
         return _dry_run(ahead, allocation)
@@ -67,13 +67,13 @@ def run_(args: argparse.Namespace) -> CommandResult:
         allocation,
         engine=args.engine,
         address=args.address,
-        again=again,
+        rerun=rerun,
         progress_bar=sys.stderr.isatty(),
     )
     return _report(outcome, args)
 
 
-def check_(args: argparse.Namespace) -> CommandResult:
+def check_cells(args: argparse.Namespace) -> CommandResult:
     """Run random finished cells again, and compare the results with their records."""
     experiment, protocol, series = _plan(args)
     if not args.trust:
@@ -90,7 +90,7 @@ def check_(args: argparse.Namespace) -> CommandResult:
     return CommandResult(data, repetition_text(experiment, found), code=1 if is_wrong else 0)
 
 
-def show_(args: argparse.Namespace) -> CommandResult:
+def show_table(args: argparse.Namespace) -> CommandResult:
     """Print a table, as text or Markdown."""
     experiment = load_experiment(args.experiment)
     if not experiment.needs_runs:
@@ -107,7 +107,7 @@ def show_(args: argparse.Namespace) -> CommandResult:
     return _table(table_data(summaries), rows, caption(experiment, protocol, _options(args), summaries), args)
 
 
-def compare_(args: argparse.Namespace) -> CommandResult:
+def compare_models(args: argparse.Namespace) -> CommandResult:
     """Compare pairs of models on each dataset, and rank all models over the datasets."""
     args.model = args.models or None
     experiment, protocol, series = _plan(args)
@@ -132,7 +132,7 @@ def compare_(args: argparse.Namespace) -> CommandResult:
     return CommandResult(data, text)
 
 
-def plot_(args: argparse.Namespace) -> CommandResult:
+def plot_figure(args: argparse.Namespace) -> CommandResult:
     """Draw a figure."""
     experiment, _, series = _plan(args)
     if experiment.figure is None:
@@ -148,7 +148,7 @@ def plot_(args: argparse.Namespace) -> CommandResult:
     return CommandResult({"figure": str(path)}, f"{experiment.title}: {path}")
 
 
-def report_(args: argparse.Namespace) -> CommandResult:
+def write_report(args: argparse.Namespace) -> CommandResult:
     """Write all tables and figures to one HTML page."""
     from tfgw.report.paper_report import paper_report
 
@@ -157,7 +157,7 @@ def report_(args: argparse.Namespace) -> CommandResult:
     return CommandResult({"report": str(path)}, f"wrote {path}; open it in a browser")
 
 
-def pack_(args: argparse.Namespace) -> CommandResult:
+def pack_records(args: argparse.Namespace) -> CommandResult:
     """Collect the records of each dataset and model in one file."""
     records = Records(args.results)
     for folder in args.merge_from:

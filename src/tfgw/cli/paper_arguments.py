@@ -13,14 +13,21 @@ EXPERIMENT_HELP = "a table or figure (see 'tfgw paper list'), or the path of you
 def add_paper_commands(parser: argparse.ArgumentParser) -> None:
     """Add ``list``, ``run``, ``check``, ``show``, ``compare``, ``plot``, ``report`` and ``pack``."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _command(commands, "list", "list the tables and figures with their protocols")
-    _run(_command(commands, "run", "run the cells of a table or figure that have no record yet"))
-    _check(_command(commands, "check", "run random finished cells again and compare the results with their records"))
-    _show(_command(commands, "show", "print a table with the paper's results next to ours"))
-    _compare(_command(commands, "compare", "compare models with paired tests and average ranks"))
-    _plot(_command(commands, "plot", "plot a figure from its records"))
-    _report(_command(commands, "report", "write all tables and figures to one HTML page"))
-    pack = _command(commands, "pack", "collect the records of each dataset and model in one file")
+    _command(commands, "list", "list_experiments", "list the tables and figures with their protocols")
+    _run(_command(commands, "run", "run_cells", "run the cells of a table or figure that have no record yet"))
+    _check(
+        _command(
+            commands,
+            "check",
+            "check_cells",
+            "run random finished cells again and compare the results with their records",
+        )
+    )
+    _show(_command(commands, "show", "show_table", "print a table with the paper's results next to ours"))
+    _compare(_command(commands, "compare", "compare_models", "compare models with paired tests and average ranks"))
+    _plot(_command(commands, "plot", "plot_figure", "plot a figure from its records"))
+    _report(_command(commands, "report", "write_report", "write all tables and figures to one HTML page"))
+    pack = _command(commands, "pack", "pack_records", "collect the records of each dataset and model in one file")
     _results(pack)
     pack.add_argument(
         "--merge-from",
@@ -32,11 +39,11 @@ def add_paper_commands(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
+def _command(commands: Any, name: str, function: str, summary: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
     )
-    parser.set_defaults(command=lambda args: getattr(import_module("tfgw.cli.paper"), f"{name}_")(args))
+    parser.set_defaults(command=lambda args: getattr(import_module("tfgw.cli.paper"), function)(args))
     parser.add_argument("--json", action="store_true", help="print the result as JSON only")
     parser.add_argument("--debug", action="store_true", help="print the traceback of an error")
     return parser

@@ -28,13 +28,13 @@ def new_folder(args: argparse.Namespace, options: dict[str, Any]) -> Iterator[Pa
 
     An error before the first checkpoint removes the folder, so that the corrected command can use it again.
     """
-    folder, made = _empty_folder(args)
+    folder, created = _empty_folder(args)
     try:
         write_json(folder / OPTIONS_FILE, options)
         yield folder
     except Exception:
         if not (folder / FILE_NAME).exists():
-            _remove(folder, made)
+            _remove(folder, created)
         raise
 
 
@@ -44,9 +44,9 @@ def _empty_folder(args: argparse.Namespace) -> tuple[Path, list[Path]]:
         folder: Path = args.output
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise FileExistsError(f"--output {folder}: already exists; choose another folder, or use --resume")
-        made = [path for path in (folder, *folder.parents) if not path.exists()]
+        created = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
-        return folder, made
+        return folder, created
     name, number, runs = Path(args.dataset).stem, 1, Path("runs")
     outer = [] if runs.exists() else [runs]
     while True:
@@ -59,10 +59,10 @@ def _empty_folder(args: argparse.Namespace) -> tuple[Path, list[Path]]:
             return folder, [folder, *outer]
 
 
-def _remove(folder: Path, made: list[Path]) -> None:
+def _remove(folder: Path, created: list[Path]) -> None:
     for path in folder.iterdir():
         rmtree(path) if path.is_dir() else path.unlink()
-    for path in made:
+    for path in created:
         if not any(path.iterdir()):
             path.rmdir()
 

@@ -98,7 +98,7 @@ class NeuralEstimator(GraphEstimator):
         )
         self.model_ = training.model.cpu().eval()
         self.num_parameters_ = sum(parameter.numel() for parameter in self.model_.parameters())
-        self._note(training.result)
+        self._store_result(training.result)
         return training
 
     def _recipe(self) -> Recipe:
@@ -110,7 +110,7 @@ class NeuralEstimator(GraphEstimator):
         except ValueError as error:
             raise ValueError(f"validation: {error}") from None
 
-    def _note(self, result: FitResult) -> None:
+    def _store_result(self, result: FitResult) -> None:
         self.history_ = result.records
         if result.kept is not None:
             self.validation_score_ = result.kept.validation_score

@@ -101,7 +101,7 @@ def run_on_ray(cells: Sequence[Cell], context: RunContext, *, address: str | Non
 
 
 def _run_parallel(cells: list[Cell], context: RunContext, jobs: int) -> Iterator[Record]:
-    workers = {"initializer": _end_with, "initargs": (os.getpid(),)}
+    workers = {"initializer": _exit_with, "initargs": (os.getpid(),)}
     with parallel_config(backend="loky", inner_max_num_threads=context.threads, **workers):
         parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
         yield from parallel(delayed(_run_on_own_gpu)(cell, context) for cell in cells)
@@ -121,7 +121,7 @@ def _killed_record(cell: Cell, why: str) -> Record:
     return {"cell": cell.as_dict(), "status": "failed", "killed": True, "error": why, "run": {"finished": now}}
 
 
-def _end_with(parent: int) -> None:
+def _exit_with(parent: int) -> None:
     """Exit this worker soon after its parent has ended, even if the parent was killed.
 
     A thread watches the parent. Linux's ``PR_SET_PDEATHSIG`` would follow the thread that started the worker.

@@ -33,14 +33,14 @@ class Outcome(NamedTuple):
     total: int
 
 
-class Again(NamedTuple):
+class RerunPolicy(NamedTuple):
     """Which cells with a record to run again: those that failed, and those that are older than a change of the code."""
 
     failed: bool = False
     changed: bool = False
 
 
-ONLY_MISSING = Again()
+ONLY_MISSING = RerunPolicy()
 
 
 class Forecast(NamedTuple):
@@ -57,13 +57,13 @@ def run(
     *,
     engine: str = "local",
     address: str | None = None,
-    again: Again = ONLY_MISSING,
+    rerun: RerunPolicy = ONLY_MISSING,
     progress_bar: bool = False,
 ) -> Outcome:
     """Run the missing cells and write their records to ``context.results``. Safe to kill and to call again."""
     records = Records(context.results)
     total = sum(one.total for one in series)
-    check_inputs(missing(series, records, again), context)
+    check_inputs(missing(series, records, rerun), context)
 
     def start(cells: Sequence[Cell]) -> Iterator[Record]:
         if engine == "ray":
@@ -73,7 +73,7 @@ def run(
     done, tried = 0, set[str]()
     estimates = TimeEstimates(records, machine(context.accelerator))
     progress = Progress(total, estimates, allocation.jobs, visible=progress_bar)
-    while cells := [cell for cell in missing(series, records, again) if cell.key not in tried]:
+    while cells := [cell for cell in missing(series, records, rerun) if cell.key not in tried]:
         tried |= {cell.key for cell in cells}
         progress.begin(cells, recorded=len(known(series, records)))
         for record in start(cells):
@@ -84,7 +84,7 @@ def run(
     return Outcome(done, failed, total - sum(len(known([one], records)) for one in series), total)
 
 
-def missing(series: Sequence[Series], records: Records, again: Again = ONLY_MISSING) -> list[Cell]:
+def missing(series: Sequence[Series], records: Records, rerun: RerunPolicy = ONLY_MISSING) -> list[Cell]:
     """Return cells without a record, and those to run again, each once.
 
     Cells whose process was killed are always retried, because the cause may lie outside the cell.
@@ -93,15 +93,15 @@ def missing(series: Sequence[Series], records: Records, again: Again = ONLY_MISS
     for one in series:
         for cell in one.ready_cells(records):
             record = records.get(cell)
-            if record is None or record.get("killed") or _is_due(record, again):
+            if record is None or record.get("killed") or _is_due(record, rerun):
                 found[cell.key] = cell
     return list(found.values())
 
 
-def _is_due(record: Record, again: Again) -> bool:
+def _is_due(record: Record, rerun: RerunPolicy) -> bool:
     if not is_done(record):
-        return again.failed
-    return again.changed and bool(changes_since(record))
+        return rerun.failed
+    return rerun.changed and bool(changes_since(record))
 
 
 def known(series: Sequence[Series], records: Records) -> list[Record]:
@@ -111,10 +111,10 @@ def known(series: Sequence[Series], records: Records) -> list[Record]:
 
 
 def forecast(
-    series: Sequence[Series], records: Records, here: Mapping[str, Any] | None = None, again: Again = ONLY_MISSING
+    series: Sequence[Series], records: Records, here: Mapping[str, Any] | None = None, rerun: RerunPolicy = ONLY_MISSING
 ) -> Forecast:
     """Estimate the work of :func:`run` on the machine ``here``."""
-    cells = missing(series, records, again)
+    cells = missing(series, records, rerun)
     time = TimeEstimates(records, here).total(cells)
     waiting = sum(one.total - len(one.ready_cells(records)) for one in series)
     known = len(cells) - time.unknown

@@ -99,12 +99,12 @@ def fit(
     return result
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def _is_relevant(record: logging.LogRecord) -> bool:
     """Whether to show a message of Lightning; those about the precision of matrix products are not useful here."""
     return "Tensor Cores" not in record.getMessage()
 
 
-logging.getLogger("lightning_fabric.utilities.rank_zero").addFilter(_is_news)
+logging.getLogger("lightning_fabric.utilities.rank_zero").addFilter(_is_relevant)
 
 
 def _fabric(config: TrainConfig) -> Fabric:
@@ -138,8 +138,8 @@ def _train_into_file(fabric: Fabric, job: Job, path: Path) -> None:
 
 def _train(fabric: Fabric, job: Job) -> Outcome:
     is_first = fabric.is_global_zero
-    can_go_on = job.folder is not None and fabric.world_size == 1
-    with torch.random.fork_rng(), networks_on_one_thread(), finishing_epochs(can_go_on) as interruption:
+    is_resumable = job.folder is not None and fabric.world_size == 1
+    with torch.random.fork_rng(), networks_on_one_thread(), finishing_epochs(is_resumable) as interruption:
         trainer = Trainer(fabric, job)
         reporter = Reporter(
             epochs=job.config.epochs,

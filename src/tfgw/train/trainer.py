@@ -109,7 +109,7 @@ class Trainer:
             validation_score=validated.score if validated else None,
             **templates,
         )
-        self._note(record, self._selection_score(record))
+        self._store_record(record, self._selection_score(record))
         self.progress.seconds += time.monotonic() - start
         self._checkpoint()
         return record
@@ -172,7 +172,7 @@ class Trainer:
             return record.score
         return self._evaluate(self.train, self.recorded.evaluation).score
 
-    def _note(self, record: EpochRecord, score: float) -> None:
+    def _store_record(self, record: EpochRecord, score: float) -> None:
         may_keep = self.config.selection == "running" or reaches_best(record, self.progress.records)
         self.progress.epoch = record.epoch
         self.progress.records.append(record)
