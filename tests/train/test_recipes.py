@@ -172,7 +172,7 @@ def test_validation_sees_fresh_statistics() -> None:
 def test_chosen_settings_come_before_the_recipe() -> None:
     settings = complete({"lr": 0.5, "epochs": None, "alpha": None}, "default", num_graphs=1000)
     assert settings == {name: value for name, value in RECIPES["default"].items() if name not in RULES} | {"lr": 0.5}
-    assert complete({"epochs": 3}, "paper", num_graphs=100) == {"epochs": 3}
+    assert complete({"epochs": 3}, "paper", num_graphs=100) == {"epochs": 3, "n_estimators": 1}
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_templates_depend_on_the_number_of_classes(settings: dict, classes: int,
 def test_small_batches_need_fewer_epochs_for_as_many_steps() -> None:
     assert complete({"batch_size": 8}, "default", num_graphs=20)["epochs"] == 100
     assert complete({"batch_size": 8}, {"fewest_steps": 5000}, num_graphs=20)["epochs"] == 1667
-    assert complete({}, {"largest_work": 10_000}, num_graphs=100) == {"epochs": 100}
+    assert complete({}, {"largest_work": 10_000}, num_graphs=100) == {"epochs": 100, "n_estimators": 1}
 
 
 def test_only_classes_have_labels_to_smooth() -> None:

@@ -19,8 +19,7 @@ from torch_geometric.utils import degree
 from tfgw import ot
 from tfgw.baselines.classical import ClassicalBaseline
 from tfgw.baselines.stacking import graph_of_each_node
-
-BATCH_SIZE = 256
+from tfgw.train.evaluate import BATCH_SIZE
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -76,7 +76,9 @@ def _train(parser: argparse.ArgumentParser) -> None:
         "--dataset", default="SKIP-CIRCLES", metavar="NAME|PATH", help=_with_default(DATASET_HELP, "%(default)s")
     )
     _loading(data)
-    text = _with_default("share of the graphs held out to select the best epoch", "0; 0.1 with --recipe paper")
+    shares = module_constant("cli/settings.py", "VALIDATION")
+    default = f"{shares['default']:g}; {shares['paper']:g} with --recipe paper"
+    text = _with_default("share of the graphs held out to select the best epoch", default)
     data.add_argument("--validation", type=share, metavar="SHARE", help=text)
     default = default_of("test")
     text = _with_default("share of the graphs held out to test the model", default)
@@ -89,7 +91,7 @@ def _train(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--canonical-order",
         action=argparse.BooleanOptionalAction,
-        default=True,
+        default=default_of("canonical_order"),
         help=_with_default("put nodes into a canonical order, so that isomorphic graphs get the same embedding", "yes"),
     )
 
@@ -176,9 +178,9 @@ def _model(group: Any) -> None:
     _setting(
         group, "templates", "number of templates", default=f"{default_of('templates_per_class')} per class", **NUMBER
     )
-    _setting(
-        group, "template-nodes", "nodes per template", default="median of the training graphs, at most 64", **NUMBER
-    )
+    most = module_constant("train/template_size.py", "MAX_DEFAULT_NODES")
+    default = f"median of the training graphs, at most {most}"
+    _setting(group, "template-nodes", "nodes per template", default=default, **NUMBER)
     group.add_argument("--fixed-templates", action="store_true", help="do not train the templates")
     group.add_argument("--fixed-weights", action="store_true", help="do not train the node weights of the templates")
     alphas = "trade-off between features (0) and structure (1), a number or 'learned'"
@@ -272,7 +274,7 @@ def _streaming(parser: argparse.ArgumentParser) -> None:
 def _gpu(parser: argparse.ArgumentParser) -> None:
     text = "size classes to prepare, as the largest number of template nodes; fewer take less time"
     classes = (16, 32, 64, 128, 256, 512)
-    help_text = _with_default(text, "all: 16 32 64 128 256 512")
+    help_text = _with_default(text, f"all: {' '.join(map(str, classes))}")
     parser.add_argument("--classes", type=int, nargs="+", choices=classes, default=classes, help=help_text)
 
 

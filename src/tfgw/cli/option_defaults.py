@@ -9,7 +9,12 @@ from typing import Any
 FIELDS = {"layers": "num_layers", "templates": "num_templates", "starts": "n_starts", "estimators": "n_estimators"}
 """Settings whose name differs from the option."""
 
-SOURCES = {"cli/source.py": "Source", "nn/models.py": "TFGWConfig", "train/config.py": "TrainConfig"}
+SOURCES = {
+    "cli/source.py": "Source",
+    "nn/models.py": "TFGWConfig",
+    "train/config.py": "TrainConfig",
+    "train/preprocessing.py": "Preprocessing",
+}
 
 
 def default_of(option: str) -> Any:

@@ -57,7 +57,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=["local", "ray"],
         default="local",
-        help="run on this machine or on a Ray cluster (default: local)",
+        help="run on this machine or on a Ray cluster (default: %(default)s)",
     )
     resources.add_argument(
         "--address", metavar="HOST:PORT", help="address of the Ray cluster, or 'auto' (default: start a local one)"
@@ -75,8 +75,10 @@ def _check(parser: argparse.ArgumentParser) -> None:
     _selection(parser)
     _trust(parser)
     _resources(parser)
-    parser.add_argument("--cells", type=count(1), default=3, metavar="N", help="number of cells (default: 3)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed of the choice (default: 0)")
+    parser.add_argument("--cells", type=count(1), default=3, metavar="N", help="number of cells (default: %(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="random seed of the choice (default: %(default)s)"
+    )
 
 
 def _resources(parser: argparse.ArgumentParser) -> Any:
@@ -91,7 +93,7 @@ def _resources(parser: argparse.ArgumentParser) -> Any:
         "--accelerator",
         choices=["auto", "cpu", "cuda"],
         default="auto",
-        help="train on the CPU or a GPU (default: auto)",
+        help="train on the CPU or a GPU (default: %(default)s)",
     )
     resources.add_argument(
         "--per-gpu", type=count(1), metavar="N", help="let N cells share a GPU (default: as many as fit)"
@@ -172,7 +174,8 @@ def _preset(parser: argparse.ArgumentParser) -> None:
         "--preset",
         choices=["smoke", "quick", "full"],
         default="quick",
-        help="smoke takes seconds, quick has one configuration per model, full is the paper's grid (default: quick)",
+        help="smoke takes seconds, quick has one configuration per model, full is the paper's grid"
+        " (default: %(default)s)",
     )
 
 
@@ -191,5 +194,5 @@ def _results(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("results"),
         metavar="FOLDER",
-        help="folder of the records (default: results)",
+        help="folder of the records (default: %(default)s)",
     )

@@ -23,7 +23,6 @@ PAPER: dict[str, Any] = {
     **{option: getattr(TrainConfig, option) for option in TRAINING_OPTIONS},
     "alpha": LEARNED,
     "start_kinds": list(TFGWConfig.start_kinds),
-    "estimators": 1,
 }
 
 # Regular graphs without features. They need several starts, because the first is a saddle point. The templates learn

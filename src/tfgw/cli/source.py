@@ -24,7 +24,7 @@ class Source:
     dataset: str
     data_dir: str | None = None
     features: Features = "auto"
-    validation: float = 0.1
+    validation: float = 0.0
     test: float = 0.1
     seed: int = 0
     smiles: str | None = None

@@ -16,7 +16,7 @@ from tfgw.cli.output import CommandResult, announce, table
 from tfgw.cli.run_folder import new_folder, write_json
 from tfgw.cli.run_options import run_options, source_of
 from tfgw.cli.source import Source
-from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainedModel, num_outputs, save_model
+from tfgw.train import SCORE_NAMES, Parts, Preprocessing, Task, TrainConfig, TrainedModel, num_outputs, save_model
 from tfgw.train.config import device_of
 from tfgw.train.kernel_pipeline import MAX_GRAPHS, KernelTraining, kernel_config, train_kernel
 from tfgw.train.tasks import sums
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace, loaded: Parts | None, notices: list[str]) -> C
         )
     if args.class_weight is not None and task != "classification":
         raise ValueError(f"--class-weight: only for classification, but the task is {task}")
-    device = device_of(args.accelerator or "auto")
+    device = device_of(args.accelerator or TrainConfig.accelerator)
     with new_folder(args, chosen) as folder:
         announce([*notices, f"training in {folder}", f"node features: {parts.train.encoding}"])
         begin = time.perf_counter()

@@ -20,7 +20,7 @@ from tfgw.estimators.distance_table import DistanceTable, key_of
 from tfgw.estimators.saved_model import SavedModel
 from tfgw.nn.graph_distance import GraphDistance
 from tfgw.nn.kernel_model import KernelConfig, KernelModel
-from tfgw.train import Preprocessing, Task, TrainedModel, load_model, outputs
+from tfgw.train import Preprocessing, Task, TrainConfig, TrainedModel, load_model, outputs
 from tfgw.train.config import device_of
 from tfgw.train.kernel_pipeline import (
     MAX_GRAPHS,
@@ -44,7 +44,7 @@ class KernelMachine(SavedModel, GraphEstimator):
     standardize: bool | None = None
     max_graphs: int = MAX_GRAPHS
     cache: str | os.PathLike[str] | None = None
-    accelerator: str = "auto"
+    accelerator: str = TrainConfig.accelerator
     num_threads: int | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: bool = False

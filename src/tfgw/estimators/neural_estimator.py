@@ -91,7 +91,7 @@ class NeuralEstimator(GraphEstimator):
             partial(self._new_network, settings=settings),
             config,
             preprocessing=self.preprocessing_,
-            n_estimators=settings.get("n_estimators", 1),
+            n_estimators=settings["n_estimators"],
             sample_weight=None if weights is None else weights[parts.train.positions],
             balanced_classes=balanced_classes,
             progress_bar=bool(self.verbose),

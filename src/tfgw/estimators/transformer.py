@@ -16,9 +16,8 @@ from tfgw.estimators.template_parameters import TemplateParameters
 from tfgw.nn import TFGWConfig, sample_templates
 from tfgw.ot.starts import start_bits
 from tfgw.train.batches import Batch, GraphStore
+from tfgw.train.evaluate import BATCH_SIZE
 from tfgw.train.template_size import default_template_nodes
-
-BATCH_SIZE = 256
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ from tfgw.paper.classifiers import classifier_class
 from tfgw.paper.time_model import Times
 from tfgw.paper.trust import OWN_CLASSES
 from tfgw.train import TrainConfig
-from tfgw.train.recipes import complete
+from tfgw.train.recipes import N_ESTIMATORS, complete
 
 SIZES = {
     "MUTAG": (188, 17.9),
@@ -69,7 +69,7 @@ def _passes(configuration: str, graphs: int) -> int:
         settings = complete(given, recipe or "paper", num_graphs=graphs)
     except ValueError:  # the recipe of an older version
         settings = given
-    passes: int = settings.get("epochs", TrainConfig.epochs) * settings.get("n_estimators", 1)
+    passes: int = settings.get("epochs", TrainConfig.epochs) * settings.get("n_estimators", N_ESTIMATORS)
     return passes
 
 

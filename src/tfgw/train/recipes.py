@@ -53,7 +53,7 @@ each network."""
 OF_TFGW_LAYERS = ("training_tol",)
 """Settings that networks without a TFGW layer do not have."""
 FEWEST_EPOCHS = 20
-TEMPLATES_PER_CLASS = 4  # if a recipe sets none, like the paper's
+N_ESTIMATORS, TEMPLATES_PER_CLASS = 1, 4  # if a recipe sets none, like the paper's
 
 
 def recipe_of(recipe: str | Recipe) -> Recipe:
@@ -73,7 +73,7 @@ def complete(
 ) -> dict[str, Any]:
     """Return the chosen settings, with values of the recipe for those that are missing or ``None``.
 
-    Settings in neither of them are omitted and keep the defaults of their classes.
+    Settings in neither of them are omitted and keep the defaults of their classes, except the number of networks.
 
     Args:
         chosen: Settings that take precedence over the recipe.
@@ -81,7 +81,7 @@ def complete(
         num_graphs: Number of training graphs.
         task: Kind of prediction. Label smoothing applies to classification only.
     """
-    settings = dict(recipe_of(recipe))
+    settings = {"n_estimators": N_ESTIMATORS, **recipe_of(recipe)}
     given = {name: value for name, value in chosen.items() if value is not None}
     if task != "classification":
         settings.pop("label_smoothing", None)
@@ -92,9 +92,8 @@ def complete(
         settings["epochs"] = epochs = max(epochs, ceil(fewest_steps / batches))
     if largest_work is not None:
         passes = largest_work // num_graphs  # over all networks together
-        if "n_estimators" in settings:
-            settings["n_estimators"] = max(1, min(settings["n_estimators"], passes // FEWEST_EPOCHS))
-        networks = (settings | given).get("n_estimators", 1)
+        settings["n_estimators"] = max(1, min(settings["n_estimators"], passes // FEWEST_EPOCHS))
+        networks = (settings | given)["n_estimators"]
         settings["epochs"] = min(epochs, max(FEWEST_EPOCHS, passes // networks))
     return settings | given
 
