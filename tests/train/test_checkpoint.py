@@ -103,7 +103,7 @@ def test_a_resumed_run_still_has_the_weights_that_it_kept(tmp_path: Path, monkey
             lambda tensors, about: tensors.pop(next(name for name in tensors if name.startswith("kept/"))),
             "a different arch",
         ),
-        (lambda tensors, about: tensors.pop("optimizer/0/step"), "state is of another optimiser"),
+        (lambda tensors, about: tensors.pop("optimizer/0/step"), "state belongs to another optimiser"),
         (lambda tensors, about: tensors.update({"optimizer/0/exp_avg": torch.zeros(0)}), "does not fit the parameters"),
         (lambda tensors, about: tensors.update({"optimizer/x": torch.zeros(1)}), "not a valid checkpoint"),
     ],

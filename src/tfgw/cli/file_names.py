@@ -8,6 +8,6 @@ HISTORY_FILE, REPORT_FILE = "history.json", "report.html"
 
 
 def model_path(args: argparse.Namespace) -> Path:
-    """The file of the model that a command names by its file or by the folder of its run."""
+    """Return the model file of a command, whose option is this file or the folder of its run."""
     path: Path = args.model
     return path / MODEL_FILE if path.is_dir() else path

@@ -25,7 +25,7 @@ def positive(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """A duration."""
+    """Parse a duration, which must not be negative."""
     value = float(text)
     if not value >= 0:
         raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
@@ -41,7 +41,7 @@ def share(text: str) -> float:
 
 
 def alpha(text: str) -> float | str:
-    """A trade-off."""
+    """Parse a trade-off: ``learned``, or a number in [0, 1]."""
     if text == "learned":
         return text
     value = float(text)

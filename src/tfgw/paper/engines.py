@@ -122,7 +122,7 @@ def _killed_record(cell: Cell, why: str) -> Record:
 
 
 def _exit_with(parent: int) -> None:
-    """Exit this worker soon after its parent has ended, even if the parent was killed.
+    """Exit this worker when its parent has ended, even if the parent was killed.
 
     A thread watches the parent. Linux's ``PR_SET_PDEATHSIG`` would follow the thread that started the worker.
     """
@@ -147,5 +147,5 @@ def _run_on_own_gpu(cell: Cell, context: RunContext) -> Record:
 
 
 def _gpus() -> list[int]:
-    """Free memory of each GPU in bytes."""
+    """Return the free memory of each GPU in bytes."""
     return [torch.cuda.mem_get_info(number)[0] for number in range(torch.cuda.device_count())]

@@ -90,7 +90,7 @@ def _progress(protocol: Protocol, options: Options, summaries: Summaries) -> str
 
 
 def other_protocols(protocol: Protocol, series: Sequence[Series]) -> list[str]:
-    """Explain the rows that are measured under other protocols than the others."""
+    """Explain the rows that are measured under a protocol of their own."""
     titles: dict[Protocol, dict[str, None]] = {}
     for one in series:
         if one.protocol is not protocol:

@@ -99,7 +99,7 @@ def _optimizer_state(tensors: dict[str, Tensor], optimizer: torch.optim.Optimize
         number, name = key.split("/")
         state.setdefault(int(number), {})[name] = tensor
     if len({frozenset(names) for names in state.values()}) > 1 or not all(0 <= n < len(parameters) for n in state):
-        raise ValueError("the optimiser state is of another optimiser")
+        raise ValueError("the optimiser state belongs to another optimiser")
     for index, entries in state.items():
         if not all(tensor.shape in ((), parameters[index].shape) for tensor in entries.values()):
             raise ValueError("the optimiser state does not fit the parameters")

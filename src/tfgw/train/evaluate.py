@@ -23,7 +23,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(model: nn.Module, dataset: InMemoryDataset, *, task: Task, batch_size: int = BATCH_SIZE) -> Evaluation:
-    """Loss and score of ``model`` on ``dataset``."""
+    """Compute the mean loss and score of ``model`` on ``dataset``."""
     store = store_for(model, dataset)
     if store.y is None:
         raise ValueError("dataset: the graphs have no targets y")
@@ -32,7 +32,7 @@ def evaluate(model: nn.Module, dataset: InMemoryDataset, *, task: Task, batch_si
 
 
 def outputs(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
-    """Outputs of ``model`` for each graph, ``(num_graphs, out_channels)``."""
+    """Compute the outputs of ``model`` for each graph, ``(num_graphs, out_channels)``."""
     return _over_batches(model, model, dataset, batch_size)
 
 
@@ -42,7 +42,7 @@ def embeddings(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = 
 
 
 def readouts(model: nn.Module, dataset: InMemoryDataset, *, batch_size: int = BATCH_SIZE) -> Tensor:
-    """Input of the head of a TFGW model for each graph, ``(num_graphs, channels)``."""
+    """Compute the input of the head of a TFGW model for each graph, ``(num_graphs, channels)``."""
     return _over_batches(model, cast(Callable[..., Tensor], model.readout), dataset, batch_size)
 
 

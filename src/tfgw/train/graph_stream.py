@@ -116,7 +116,7 @@ class StreamTally:
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, Any]) -> "StreamTally":
-        """Undo :meth:`as_dict`."""
+        """Create the progress from the data of :meth:`as_dict`."""
         if not entries:
             return cls()
         found, rows = entries["found"], entries["rows"]

@@ -40,7 +40,7 @@ def is_worth_keeping(record: EpochRecord, kept: Kept | None) -> bool:
 
 
 def reaches_best(record: EpochRecord, earlier: Sequence[EpochRecord]) -> bool:
-    """Whether no earlier epoch has a better validation score, be it kept or not."""
+    """Whether the validation score is at least that of every earlier epoch, kept or not."""
     best = max((past.validation_score for past in earlier if past.validation_score is not None), default=None)
     return record.validation_score is not None and (best is None or record.validation_score >= best)
 
@@ -51,7 +51,7 @@ def describe_records(records: list[EpochRecord], kept: Kept | None) -> dict[str,
 
 
 def read_records(description: dict[str, Any]) -> tuple[list[EpochRecord], Kept | None]:
-    """Invert :func:`describe_records`."""
+    """Return the records and the kept epoch from data of :func:`describe_records`."""
     kept = description["kept"]
     records = [from_json(EpochRecord, record, may_be_nan=True) for record in description["records"]]
     return records, from_json(Kept, kept, may_be_nan=True) if kept else None

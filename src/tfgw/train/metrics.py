@@ -15,7 +15,7 @@ def classification_metrics(y: np.ndarray, probabilities: np.ndarray) -> dict[str
     ``balanced_accuracy``   mean of the accuracies on the graphs of each class
     ``macro_f1``            mean of the F1 scores of the classes
     ``roc_auc``             area under the ROC curve; for several classes the mean of one-vs-rest; ``None`` if all
-                            graphs are of one class
+                            graphs belong to one class
     ``confusion_matrix``    number of graphs of each true class (row) and predicted class (column)
     ======================  ====================================================================================
 

@@ -1,7 +1,7 @@
 """From loaded graphs to a trained model. The command line and all estimators use this pipeline.
 
 loaded parts ─ weights, scaled targets, preprocessing, once ─▶ prepared parts ─ build ─▶ network, templates drawn
-             ─ fit ─▶ weights worth keeping
+             ─ fit ─▶ selected weights
 
 The settings are data: :class:`Preprocessing`, :class:`tfgw.nn.TFGWConfig` and :class:`TrainConfig`, which define all
 defaults.

@@ -32,7 +32,7 @@ class TargetScaler:
         return cls.fit(train.y.double().reshape(len(train), -1).numpy())
 
     def transform(self, y: np.ndarray) -> np.ndarray:
-        """Scaled targets."""
+        """Scale targets."""
         return (y - np.array(self.mean)) / np.array(self.scale)
 
     def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str,
     """Read tensors and description from a file written by :func:`write_tensors`.
 
     Raises:
-        FileError: If the file does not exist, or is of another kind, truncated, damaged, or from a later version.
+        FileError: If the file is missing, truncated, damaged, of another kind, or from a later version.
     """
     if not path.is_file():
         raise FileError(f"{path}: no such file")

@@ -211,7 +211,7 @@ class Trainer:
 
     @torch.no_grad()
     def _raise_input_errors(self, store: GraphStore, batches: list[Tensor]) -> None:
-        """Raise the error for an invalid graph, which a CUDA graph cannot do."""
+        """Raise the error of an invalid graph, because the replay of a CUDA graph cannot."""
         for graphs in batches:
             self._forward(store, graphs)
 

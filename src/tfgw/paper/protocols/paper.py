@@ -66,7 +66,7 @@ class Paper(DividedProtocol):
         return groups
 
     def unit(self, cell: dict[str, Any]) -> tuple[int, ...]:
-        """The hold-out."""
+        """Return the number of the hold-out."""
         return (cell["split_seed"],)
 
     def holdout_cells(self, series: Series, number: int) -> list[Cell]:
