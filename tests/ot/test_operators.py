@@ -65,9 +65,21 @@ def test_forward_operator_with_given_costs_passes_opcheck(family: str) -> None:
     cost, h, h_bar = (torch.from_numpy(a) for a in (problems.cost, problems.h, problems.h_bar))
     (nodes, count, columns), no_features = cost.shape, torch.empty(0, dtype=cost.dtype)
     problem = Problem(
-        no_features.view(nodes, 0), batch, len(problems.sizes), h, None, None, None, None,
-        no_features.view(count, columns, 0), h_bar, cost.new_zeros(count), cost=cost, max_iter=2, tol=0.0,
-    )  # fmt: skip
+        x=no_features.view(nodes, 0),
+        batch=batch,
+        batch_size=len(problems.sizes),
+        node_weights=h,
+        edge_index=None,
+        edge_weight=None,
+        structure=None,
+        template_structure=None,
+        template_features=no_features.view(count, columns, 0),
+        template_weights=h_bar,
+        alpha=cost.new_zeros(count),
+        cost=cost,
+        max_iter=2,
+        tol=0.0,
+    )
     torch.library.opcheck(fgw_op, arguments_of(problem))
     expected = linear_transport(cost, batch=batch, node_weights=h, template_weights=h_bar).distances
     assert torch.equal(fgw_op(*arguments_of(problem))[0], expected)

@@ -43,17 +43,17 @@ def test_a_problem_is_the_same_with_matrices() -> None:
     given = random_problem(0, "weighted", templates=2, template_nodes=3)
     is_free = torch.tensor([0.0, 1, 1, 1, 0, 1, 1, 1, 0], dtype=torch.float64)
     sparse = Problem(
-        given.graphs.x,
-        given.graphs.batch,
-        len(given.sizes),
-        given.graphs.node_weights,
-        given.graphs.edge_index,
-        given.graphs.edge_weight,
-        None,
-        ENTRIES.double() / 6,
-        given.templates.features,
-        given.templates.weights,
-        torch.tensor(0.5, dtype=torch.float64),
+        x=given.graphs.x,
+        batch=given.graphs.batch,
+        batch_size=len(given.sizes),
+        node_weights=given.graphs.node_weights,
+        edge_index=given.graphs.edge_index,
+        edge_weight=given.graphs.edge_weight,
+        structure=None,
+        template_structure=ENTRIES.double() / 6,
+        template_features=given.templates.features,
+        template_weights=given.templates.weights,
+        alpha=torch.tensor(0.5, dtype=torch.float64),
         pattern=StructurePattern(ABOVE.contiguous(), is_free, PLACES),
     )
     dense = sparse.dense()

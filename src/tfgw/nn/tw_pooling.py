@@ -61,10 +61,10 @@ class TWPooling(TemplateLayer):
         features_only = self.template_weights.new_zeros(self.num_templates)
         return distances(
             Problem(
-                x,
-                batch,
-                batch_size,
-                node_weights,
+                x=x,
+                batch=batch,
+                batch_size=batch_size,
+                node_weights=node_weights,
                 edge_index=None,
                 edge_weight=None,
                 structure=None,

@@ -31,17 +31,17 @@ def problem_of(
 ) -> Problem:
     """Return the problem of comparing graphs with templates; ``options`` are other fields of :class:`Problem`."""
     problem = Problem(
-        graphs.x,
-        graphs.batch,
-        graphs.batch_size,
-        graphs.node_weights,
-        graphs.edge_index,
-        graphs.edge_weight,
-        graphs.structure,
-        templates.structure,
-        templates.features,
-        uniform_weights(templates.features) if templates.weights is None else templates.weights,
-        _as_tensor(alpha, templates.features),
+        x=graphs.x,
+        batch=graphs.batch,
+        batch_size=graphs.batch_size,
+        node_weights=graphs.node_weights,
+        edge_index=graphs.edge_index,
+        edge_weight=graphs.edge_weight,
+        structure=graphs.structure,
+        template_structure=templates.structure,
+        template_features=templates.features,
+        template_weights=uniform_weights(templates.features) if templates.weights is None else templates.weights,
+        alpha=_as_tensor(alpha, templates.features),
         **options,  # type: ignore[arg-type]
     )
     _check_pair(problem)
@@ -69,11 +69,16 @@ def _count_graphs(batch: Tensor | None) -> int:
 def _checked_slowly(problem: Problem) -> Problem:
     check_options(problem)
     graphs = GraphBatch(
-        problem.x, problem.batch, problem.batch_size, problem.edge_index, problem.edge_weight, problem.structure,
-        problem.node_weights,
-    )  # fmt: skip
+        problem.x,
+        batch=problem.batch,
+        batch_size=problem.batch_size,
+        edge_index=problem.edge_index,
+        edge_weight=problem.edge_weight,
+        structure=problem.structure,
+        node_weights=problem.node_weights,
+    )
     structure = problem.template_structure if problem.pattern is None else None
-    Templates(problem.template_features, structure, problem.template_weights)
+    Templates(problem.template_features, structure=structure, weights=problem.template_weights)
     _check_pair(problem)
     _check_alpha(problem)
     return problem._replace(batch_size=graphs.num_graphs)

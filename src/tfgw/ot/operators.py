@@ -13,7 +13,6 @@ mode: tangents would silently be zero.
 """
 
 import warnings
-from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn, get_type_hints
 
@@ -141,14 +140,9 @@ def _schema(last: str, returns: str, first: str = "") -> str:
     return f"({first}{', '.join(f'{kinds[hint]} {name}' for name, hint in fields)}, {last}) -> {returns}"
 
 
-def problem_of_fields(fields: Sequence[Any]) -> Problem:
-    """Return the problem that an operator was called with."""
-    return Problem(*fields)
-
-
 def _forward(*arguments: Any) -> tuple[Tensor, ...]:
     *fields, with_plans = arguments
-    problem = problem_of_fields(fields)
+    problem = Problem(*fields)
     backend, device = backend_of(problem.x), problem.x.device
     wanted = RESULTS | PLANS if with_plans else RESULTS
     reason = backend.unsupported_reason(problem)
@@ -180,7 +174,7 @@ fgw_op = torch.library.custom_op(
 @fgw_op.register_fake
 def _(*arguments: Any) -> tuple[Tensor, ...]:
     *fields, with_plans = arguments
-    problem = problem_of_fields(fields)
+    problem = Problem(*fields)
     x, graphs, (count, columns) = problem.x, problem.num_graphs, problem.template_weights.shape
     nodes = x.shape[0]
     of_pairs = [x.new_empty((graphs, count), dtype=problem.dtype) for _ in range(4)]
@@ -192,10 +186,8 @@ def _(*arguments: Any) -> tuple[Tensor, ...]:
 
 def _backward(grad: Tensor, *arguments: Any) -> list[Tensor]:
     *fields, structure_costs, feature_costs, plans, graph_potentials, template_potentials, needs = arguments
-    problem, saved = (
-        problem_of_fields(fields),
-        (structure_costs, feature_costs, plans, graph_potentials, template_potentials),
-    )
+    problem = Problem(*fields)
+    saved = (structure_costs, feature_costs, plans, graph_potentials, template_potentials)
     backend = backend_of(problem.x)
     if backend.unsupported_reason(problem) is None:
         found = backend.backward(problem, grad, needs, state=None, saved=saved)
@@ -222,7 +214,7 @@ fgw_backward_op = torch.library.custom_op(
 @fgw_backward_op.register_fake
 def _(grad: Tensor, *arguments: Any) -> list[Tensor]:
     *fields, _, _, _, _, _, needs = arguments
-    problem = problem_of_fields(fields)
+    problem = Problem(*fields)
     return [
         torch.empty_like(t, memory_format=torch.contiguous_format) if need and t is not None else grad.new_empty(0)
         for t, need in zip(problem.differentiable, needs, strict=True)

@@ -168,10 +168,22 @@ def linear_transport(
     templates = Templates(cost.new_zeros(count, columns, 1), weights=template_weights)
     weights = uniform_weights(templates.features) if template_weights is None else template_weights
     detached = Problem(
-        cost.new_empty(nodes, 0), batch, graphs.num_graphs, node_weights, None, None, None, None,
-        cost.new_empty(count, columns, 0), weights, cost.new_zeros(count), cost=cost, max_iter=2, tol=0.0,
+        x=cost.new_empty(nodes, 0),
+        batch=batch,
+        batch_size=graphs.num_graphs,
+        node_weights=node_weights,
+        edge_index=None,
+        edge_weight=None,
+        structure=None,
+        template_structure=None,
+        template_features=cost.new_empty(count, columns, 0),
+        template_weights=weights,
+        alpha=cost.new_zeros(count),
+        cost=cost,
+        max_iter=2,
+        tol=0.0,
         num_threads=thread_count(num_threads),
-    ).map_tensors(Tensor.detach)  # fmt: skip
+    ).map_tensors(Tensor.detach)
     found = _transport(solve(detached, RESULTS | PLANS), "dense")
     index = torch.zeros(len(cost), dtype=torch.int64, device=cost.device) if batch is None else batch
     solution = (found.plans, found.graph_potentials, found.template_potentials)

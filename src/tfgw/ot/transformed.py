@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.derivative import directional_derivative, raise_second_derivatives, refuse_second_derivatives
-from tfgw.ot.operators import fgw_backward_op, fgw_op, problem_of_fields
+from tfgw.ot.operators import fgw_backward_op, fgw_op
 from tfgw.ot.problem import DIFFERENTIABLE, NUM_OPERATOR_FIELDS, Problem, Results
 
 
@@ -75,7 +75,7 @@ solve_transformed = torch.compiler.disable(_Transformed.apply)  # it cannot be t
 def _saved(ctx: Any) -> tuple[Problem, Results]:
     tensors, results = ctx.saved_tensors[:NUM_OPERATOR_FIELDS], ctx.saved_tensors[NUM_OPERATOR_FIELDS:]
     fields = (number if tensor is None else tensor for tensor, number in zip(tensors, ctx.numbers, strict=True))
-    return problem_of_fields(tuple(fields)), Results._make(results)
+    return Problem(*fields), Results._make(results)
 
 
 class _Gradients(torch.autograd.Function):

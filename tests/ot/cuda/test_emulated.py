@@ -44,9 +44,19 @@ def as_input(problem: RandomProblem, start: Tensor | None = None) -> Problem:
         templates.weights if templates.weights is not None else templates.features.new_full((count, nodes), 1 / nodes)
     )
     return Problem(
-        graphs.x, graphs.batch, graphs.num_graphs, graphs.node_weights, graphs.edge_index, graphs.edge_weight,
-        graphs.structure, templates.structure, templates.features, weights, problem.alpha, initial_plans=start,
-    )  # fmt: skip
+        x=graphs.x,
+        batch=graphs.batch,
+        batch_size=graphs.num_graphs,
+        node_weights=graphs.node_weights,
+        edge_index=graphs.edge_index,
+        edge_weight=graphs.edge_weight,
+        structure=graphs.structure,
+        template_structure=templates.structure,
+        template_features=templates.features,
+        template_weights=weights,
+        alpha=problem.alpha,
+        initial_plans=start,
+    )
 
 
 def assert_same(found: tuple[dict[str, Tensor], Tensor] | None, core: Transport) -> None:
@@ -342,9 +352,19 @@ def test_linear_transport() -> None:
     batch = torch.tensor([0] * 4 + [1] * 7)
     weights = torch.softmax(torch.randn(3, 5, generator=torch.Generator().manual_seed(1)).double(), 1)
     given = Problem(
-        cost.new_empty(11, 0), batch, 2, None, None, None, None, None, cost.new_empty(3, 5, 0), weights,
-        cost.new_zeros(3), cost=cost,
-    )  # fmt: skip
+        x=cost.new_empty(11, 0),
+        batch=batch,
+        batch_size=2,
+        node_weights=None,
+        edge_index=None,
+        edge_weight=None,
+        structure=None,
+        template_structure=None,
+        template_features=cost.new_empty(3, 5, 0),
+        template_weights=weights,
+        alpha=cost.new_zeros(3),
+        cost=cost,
+    )
     assert_same(emulation.solve(given), linear_transport(cost, batch=batch, template_weights=weights))
 
 

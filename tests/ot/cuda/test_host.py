@@ -45,11 +45,19 @@ class Listener(EmulatedDriver):
 def problem(**changes: Any) -> Problem:
     graphs, nodes, features, edges, templates, columns = COUNTS.values()
     given = Problem(
-        torch.randn(nodes, features).double(), torch.zeros(nodes).long(), graphs, None, torch.zeros(2, edges).long(),
-        None, None, torch.zeros(templates, columns, columns).double(),
-        torch.zeros(templates, columns, features).double(), torch.full((templates, columns), 1 / columns).double(),
-        torch.full((templates,), 0.5).double(), max_iter=10,
-    )  # fmt: skip
+        x=torch.randn(nodes, features).double(),
+        batch=torch.zeros(nodes).long(),
+        batch_size=graphs,
+        node_weights=None,
+        edge_index=torch.zeros(2, edges).long(),
+        edge_weight=None,
+        structure=None,
+        template_structure=torch.zeros(templates, columns, columns).double(),
+        template_features=torch.zeros(templates, columns, features).double(),
+        template_weights=torch.full((templates, columns), 1 / columns).double(),
+        alpha=torch.full((templates,), 0.5).double(),
+        max_iter=10,
+    )
     return given._replace(**changes)
 
 

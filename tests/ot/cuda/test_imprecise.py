@@ -21,10 +21,19 @@ pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compi
 def solve(h: np.ndarray, h_bar: np.ndarray, cost: np.ndarray) -> dict[str, torch.Tensor]:
     n, m = cost.shape
     given = Problem(
-        torch.empty(n, 0, dtype=torch.float64), torch.zeros(n, dtype=torch.int64), 1, torch.from_numpy(h), None, None,
-        None, None, torch.empty(1, m, 0, dtype=torch.float64), torch.from_numpy(h_bar)[None],
-        torch.zeros(1, dtype=torch.float64), cost=torch.from_numpy(cost)[:, None],
-    )  # fmt: skip
+        x=torch.empty(n, 0, dtype=torch.float64),
+        batch=torch.zeros(n, dtype=torch.int64),
+        batch_size=1,
+        node_weights=torch.from_numpy(h),
+        edge_index=None,
+        edge_weight=None,
+        structure=None,
+        template_structure=None,
+        template_features=torch.empty(1, m, 0, dtype=torch.float64),
+        template_weights=torch.from_numpy(h_bar)[None],
+        alpha=torch.zeros(1, dtype=torch.float64),
+        cost=torch.from_numpy(cost)[:, None],
+    )
     found = emulation.solve(given)
     assert found is not None
     return found[0]

@@ -52,12 +52,18 @@ def graphs_of(sizes: tuple[int, ...], template_nodes: int, listed: str) -> tuple
     edge_index, edge_weight = edge_index[:, order], edge_weight[order]
     batch = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     given = Problem(
-        torch.randn(len(batch), 3, dtype=torch.float64), batch, len(sizes), None, torch.from_numpy(edge_index),
-        torch.from_numpy(edge_weight), None, torch.zeros(2, template_nodes, template_nodes, dtype=torch.float64),
-        torch.randn(2, template_nodes, 3, dtype=torch.float64),
-        torch.full((2, template_nodes), 1 / template_nodes, dtype=torch.float64),
-        torch.full((2,), 0.5, dtype=torch.float64),
-    )  # fmt: skip
+        x=torch.randn(len(batch), 3, dtype=torch.float64),
+        batch=batch,
+        batch_size=len(sizes),
+        node_weights=None,
+        edge_index=torch.from_numpy(edge_index),
+        edge_weight=torch.from_numpy(edge_weight),
+        structure=None,
+        template_structure=torch.zeros(2, template_nodes, template_nodes, dtype=torch.float64),
+        template_features=torch.randn(2, template_nodes, 3, dtype=torch.float64),
+        template_weights=torch.full((2, template_nodes), 1 / template_nodes, dtype=torch.float64),
+        alpha=torch.full((2,), 0.5, dtype=torch.float64),
+    )
     return given, structures
 
 

@@ -32,10 +32,18 @@ def ordered(structure: np.ndarray, features: np.ndarray, weights: np.ndarray) ->
     edge_index = torch.tensor([[0, 1, 1, 2, 2, 3, 1, 3], [1, 0, 2, 1, 3, 2, 3, 1]])
     count, columns, width = features.shape
     given = Problem(
-        torch.from_numpy(rng.normal(size=(6, width))), torch.zeros(6, dtype=torch.int64), 1, None, edge_index, None,
-        None, *(torch.from_numpy(array) for array in (structure, features, weights)),
-        torch.full((count,), 0.4, dtype=torch.float64),
-    )  # fmt: skip
+        x=torch.from_numpy(rng.normal(size=(6, width))),
+        batch=torch.zeros(6, dtype=torch.int64),
+        batch_size=1,
+        node_weights=None,
+        edge_index=edge_index,
+        edge_weight=None,
+        structure=None,
+        template_structure=torch.from_numpy(structure),
+        template_features=torch.from_numpy(features),
+        template_weights=torch.from_numpy(weights),
+        alpha=torch.full((count,), 0.4, dtype=torch.float64),
+    )
     found = EmulatedGpu().host.solve(given._replace(max_iter=3), 1e-6, Wanted.PAIRS)
     assert found is not None
     places = _core.gpu_prepared(
