@@ -10,7 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.ot.problems import STRUCTURES, linear_problems, random_problem
 from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import GraphBatch, Templates, fgw, linear_transport
-from tfgw.ot.operators import fgw_backward_op, fgw_op, solve
+from tfgw.ot.dispatch import solve
+from tfgw.ot.operators import fgw_backward_op, fgw_op
 from tfgw.ot.problem import DIFFERENTIABLE, NUM_OPERATOR_FIELDS, Problem, Results
 
 KINDS = ("none", *STRUCTURES)

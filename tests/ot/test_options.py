@@ -9,7 +9,7 @@ from tests.ot.problems import Problem as RandomProblem
 from tests.ot.problems import random_problem
 from tfgw.ot import START_KINDS, GraphBatch, Templates, diagnose, fgw, linear_transport, wasserstein
 from tfgw.ot.backends import cpu
-from tfgw.ot.operators import solve
+from tfgw.ot.dispatch import solve
 from tfgw.ot.problem import DIAGNOSIS, PLANS, RESULTS, Problem, Solution
 from tfgw.ot.starts import start_bits
 

@@ -9,15 +9,16 @@ import torch
 
 from tests.ot.problems import random_problem
 from tests.ot.test_operators import Watching, arguments_of, operator_arguments
-from tfgw.ot import operators
-from tfgw.ot.operators import fgw_op, solve
+from tfgw.ot import backends, cpu_fallback
+from tfgw.ot.dispatch import solve
+from tfgw.ot.operators import fgw_op
 from tfgw.ot.problem import PLANS, RESULTS
 
 
 def use_backend(monkeypatch: pytest.MonkeyPatch, **functions: Any) -> None:
     """Solve all problems by a backend of these functions from now on."""
-    monkeypatch.setattr(operators, "backend_of", lambda tensor: SimpleNamespace(**functions))
-    monkeypatch.setattr(operators, "_warned", set())
+    monkeypatch.setattr(backends, "backend_of", lambda tensor: SimpleNamespace(**functions))
+    monkeypatch.setattr(cpu_fallback, "_warned", set())
 
 
 @pytest.mark.parametrize("eager", [True, False])

@@ -3,7 +3,7 @@
 import torch
 
 from tests.ot.problems import random_problem
-from tfgw.ot.operators import solve
+from tfgw.ot.dispatch import solve
 from tfgw.ot.problem import Problem, StructurePattern, expanded
 
 ENTRIES = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])  # of two templates

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.checks import problem_of, thread_count
+from tfgw.ot.dispatch import solve_and_assess
 from tfgw.ot.inputs import GraphBatch, Templates
-from tfgw.ot.operators import solve_and_assess
 from tfgw.ot.starts import START_KINDS, start_bits
 
 

@@ -1,136 +1,14 @@
-"""The solver as a PyTorch operator for all devices: its schema, shapes for tracing, and gradient.
+"""The solver as a PyTorch operator for all devices: its schema, shapes for tracing, and gradient."""
 
-                 eager        ┌▶ backend.forward ─▶ native code
-solve(problem) ───────────────┤   └ autograd: backend.backward, with what the forward prepared
-                 traced, or   │
-                 unsupported  ├▶ tfgw::fgw ─▶ backend.forward
-                              │   └ autograd: tfgw::fgw_backward ─▶ backend.backward
-                 torch.func,  │
-                 forward mode └▶ transformed.solve_transformed ─▶ tfgw::fgw
-
-An operator takes longer than the solve of a small batch, so eager calls bypass it. Operators do not support forward
-mode: tangents would silently be zero.
-"""
-
-import warnings
-from types import ModuleType
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, get_type_hints
 
 import torch
 from torch import Tensor
 
 from tfgw.ot import backends
-from tfgw.ot.backends import backend_of
-from tfgw.ot.derivative import raise_second_derivatives, refuse_second_derivatives
-from tfgw.ot.problem import (
-    DIAGNOSIS,
-    DIFFERENTIABLE,
-    GRADIENTS,
-    NUM_OPERATOR_FIELDS,
-    PLANS,
-    RESULTS,
-    Problem,
-    Results,
-    Solution,
-)
-from tfgw.ot.tracing import is_eager, is_transformed
-
-
-def solve(problem: Problem, wanted: int) -> Solution:
-    """Solve a checked problem on the device of its tensors, eagerly or traced. The distances are differentiable."""
-    if not is_eager():
-        return _solve_by_operator(problem, wanted)
-    backend = backend_of(problem.x)
-    if backend.unsupported_reason(problem) is not None:
-        return _solve_by_operator(problem, wanted)
-    needs_grad = problem.needs_grad()
-    solution = backend.forward(problem, wanted | GRADIENTS if needs_grad else wanted)
-    if solution is None:
-        _raise_error_of(problem)
-    if problem.x.dtype is not torch.float64:
-        solution = _in_precision(solution, problem.dtype)
-    if not needs_grad:
-        return solution
-    return Solution(_apply(solution, problem, backend, *problem.differentiable), *solution[1:])
-
-
-def solve_and_assess(problem: Problem) -> Solution:
-    """Solve a checked problem, with results in float64 and a complete diagnosis, both on the CPU."""
-    backend = backend_of(problem.x)
-    reason = backend.unsupported_reason(problem)
-    if reason is not None:
-        warn_once(reason)
-    on_cpu = _on_cpu(problem)
-    if backend is backends.cpu or reason is not None:
-        return backends.cpu.forward(on_cpu, RESULTS | DIAGNOSIS)
-    solution = backend.forward(problem.map_tensors(Tensor.detach), RESULTS | PLANS | DIAGNOSIS)
-    if solution is None:
-        _raise_error_of(problem)
-    assert solution.results is not None
-    assert solution.diagnosis is not None
-    distances, results = solution.distances.cpu(), Results._make(tensor.cpu() for tensor in solution.results)
-    assessed = backends.cpu.assess(on_cpu, results.plans, distances, results.status)
-    return Solution(distances, results, (solution.diagnosis[0].cpu(), *assessed))
-
-
-def _in_precision(solution: Solution, dtype: torch.dtype) -> Solution:
-    """Convert distances, costs and gaps to the precision of the input."""
-    results = solution.results
-    if results is not None:
-        results = Results._make((*(values.to(dtype) for values in results[:3]), *results[3:]))
-    return solution._replace(distances=solution.distances.to(dtype), results=results)
-
-
-class _Differentiable(torch.autograd.Function):
-    """The distances of a solution, with their gradients."""
-
-    @staticmethod
-    def forward(ctx: Any, solution: Solution, problem: Problem, backend: ModuleType, *_: Tensor | None) -> Tensor:
-        ctx.set_materialize_grads(False)
-        ctx.problem, ctx.backend, ctx.state, ctx.num_saved = problem, backend, solution.state, len(solution.saved)
-        # The problem's tensors are saved so that autograd detects in-place changes.
-        ctx.save_for_backward(*solution.saved, *problem.tensors)
-        return solution.distances
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        (grad,), needs = grads, ctx.needs_input_grad[3:]
-        if grad is None:
-            return (None,) * (3 + len(needs))
-        saved = ctx.saved_tensors[: ctx.num_saved]
-        found = ctx.backend.backward(ctx.problem, grad, needs, state=ctx.state, saved=saved)
-        if torch.is_grad_enabled():  # create_graph=True
-            found = refuse_second_derivatives(found, [grad, *ctx.problem.differentiable])
-        return (None, None, None, *found)
-
-
-# Bypasses Function.apply's search for leftovers of functorch transforms in every argument; native code rejects them.
-_apply = super(torch.autograd.Function, _Differentiable).apply
-
-
-def _raise_error_of(problem: Problem) -> NoReturn:
-    """Raise the CPU's error for a problem that the GPU found invalid; the GPU does not report the reason."""
-    backends.cpu.forward(_on_cpu(problem.unpadded()), 0)
-    raise AssertionError("the GPU's checks found an error that the CPU's did not")
-
-
-def _on_cpu(problem: Problem) -> Problem:
-    return problem.dense().map_tensors(lambda tensor: tensor.detach().cpu())
-
-
-def _solve_by_operator(problem: Problem, wanted: int) -> Solution:
-    if problem.padded_nodes:
-        raise ValueError("batch: padded nodes need the solver on a GPU, called eagerly")
-    with_plans = bool(wanted & PLANS) or problem.needs_grad()
-    fields = problem.dense()[:NUM_OPERATOR_FIELDS]
-    if is_transformed():
-        # Imported here because it loads PyTorch's compiler, which takes as long as the rest of PyTorch.
-        from tfgw.ot.transformed import solve_transformed
-
-        distances, *results = solve_transformed(*fields)
-    else:
-        distances, *results = fgw_op(*fields, with_plans)
-    return Solution(distances, Results._make(results))
+from tfgw.ot.cpu_fallback import on_cpu, raise_input_error, warn_once
+from tfgw.ot.derivative import raise_second_derivatives
+from tfgw.ot.problem import DIFFERENTIABLE, NUM_OPERATOR_FIELDS, PLANS, RESULTS, Problem, Results
 
 
 def _schema(last: str, returns: str, first: str = "") -> str:
@@ -143,16 +21,16 @@ def _schema(last: str, returns: str, first: str = "") -> str:
 def _forward(*arguments: Any) -> tuple[Tensor, ...]:
     *fields, with_plans = arguments
     problem = Problem(*fields)
-    backend, device = backend_of(problem.x), problem.x.device
+    backend, device = backends.backend_of(problem.x), problem.x.device
     wanted = RESULTS | PLANS if with_plans else RESULTS
     reason = backend.unsupported_reason(problem)
     if reason is not None:
         warn_once(reason)
-        problem, backend = _on_cpu(problem), backends.cpu
+        problem, backend = on_cpu(problem), backends.cpu
     solution = backend.forward(problem, wanted)
     if solution is None:
-        _raise_error_of(problem)
-    found = _in_precision(solution, problem.dtype)
+        raise_input_error(problem)
+    found = solution.in_precision(problem.dtype)
     assert found.results is not None
     return (found.distances.to(device), *(_alone(tensor).to(device) for tensor in found.results))
 
@@ -188,12 +66,12 @@ def _backward(grad: Tensor, *arguments: Any) -> list[Tensor]:
     *fields, structure_costs, feature_costs, plans, graph_potentials, template_potentials, needs = arguments
     problem = Problem(*fields)
     saved = (structure_costs, feature_costs, plans, graph_potentials, template_potentials)
-    backend = backend_of(problem.x)
+    backend = backends.backend_of(problem.x)
     if backend.unsupported_reason(problem) is None:
         found = backend.backward(problem, grad, needs, state=None, saved=saved)
     else:
         saved = tuple(tensor.cpu() for tensor in saved)
-        found = backends.cpu.backward(_on_cpu(problem), grad.cpu(), needs, state=None, saved=saved)
+        found = backends.cpu.backward(on_cpu(problem), grad.cpu(), needs, state=None, saved=saved)
     return [problem.x.new_empty(0) if g is None else g.to(problem.x.device) for g in found]
 
 
@@ -247,13 +125,3 @@ def _backward_of_operator(ctx: Any, grad: Tensor | None, *_: Tensor | None) -> t
 
 fgw_op.register_autograd(_backward_of_operator, setup_context=_setup_context)
 fgw_backward_op.register_autograd(raise_second_derivatives)
-
-
-def warn_once(reason: str) -> None:
-    """Warn once per reason that the CPU solves instead."""
-    if reason not in _warned:
-        _warned.add(reason)
-        warnings.warn(f"tfgw: solving on the CPU: {reason}", stacklevel=2)
-
-
-_warned: set[str] = set()

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from tfgw.ot.backends import cuda
 from tfgw.ot.checks import problem_of
+from tfgw.ot.cpu_fallback import warn_once
+from tfgw.ot.dispatch import solve
 from tfgw.ot.inputs import GraphBatch, Templates
-from tfgw.ot.operators import solve, warn_once
 from tfgw.ot.pair_solver import PairGrid, PairOptions
 from tfgw.ot.ragged import Part, RaggedSet, stacked
 from tfgw.ot.starts import UNIFORM

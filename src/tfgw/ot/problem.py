@@ -1,6 +1,6 @@
 """The data types that the public functions and the backends exchange.
 
-solve (public) ─▶ checks ─▶ Problem ─▶ operators ─▶ backends/cpu | backends/cuda ─▶ native code ─▶ Solution
+solve (public) ─▶ checks ─▶ Problem ─▶ dispatch ─▶ backends/cpu | backends/cuda ─▶ native code ─▶ Solution
 """
 
 from collections.abc import Callable
@@ -190,6 +190,13 @@ class Solution(NamedTuple):
     """Data other than tensors that the backend's backward pass needs in addition to the problem."""
     saved: tuple[Tensor | None, ...] = ()
     """Tensors that the backend's backward pass needs in addition to the problem."""
+
+    def in_precision(self, dtype: torch.dtype) -> "Solution":
+        """Convert distances, costs and gaps to the precision of the input."""
+        results = self.results
+        if results is not None:
+            results = Results._make((*(values.to(dtype) for values in results[:3]), *results[3:]))
+        return self._replace(distances=self.distances.to(dtype), results=results)
 
 
 @cache

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from tfgw.ot.checks import checked, problem_of, thread_count, uniform_weights
 from tfgw.ot.derivative import linear_distances
+from tfgw.ot.dispatch import solve
 from tfgw.ot.inputs import GraphBatch, Templates
-from tfgw.ot.operators import solve
 from tfgw.ot.problem import MAX_ITER, PLANS, RESULTS, TOL, Problem, Results, Solution
 from tfgw.ot.starts import START_KINDS, start_bits
 

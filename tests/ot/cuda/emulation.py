@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from torch import Tensor
 
-from tfgw.ot import _core, operators
+from tfgw.ot import _core, backends
 from tfgw.ot.backends import cuda
 from tfgw.ot.backends.cuda.compile import SOURCES
 from tfgw.ot.backends.cuda.driver import NAMES
@@ -150,7 +150,7 @@ def emulated_for_eager_calls(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
         pytest.skip("no C++ compiler")
     emulated = EmulatedGpu()
     monkeypatch.setattr(cuda, "gpu_of", lambda device: emulated)
-    monkeypatch.setattr(operators, "backend_of", lambda tensor: cuda)
+    monkeypatch.setattr(backends, "backend_of", lambda tensor: cuda)
     return emulated
 
 

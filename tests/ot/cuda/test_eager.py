@@ -15,6 +15,7 @@ from tests.ot.problems import STRUCTURES, Problem, random_problem
 from tests.ot.ragged_graphs import random_graphs
 from tfgw.nn import TFGWPooling
 from tfgw.ot import START_KINDS, GraphBatch, Templates, Transport, backends, fgw, operators, pair_blocks, pairwise
+from tfgw.ot.backends import cpu, cuda
 from tfgw.ot.graph_lists import read_lists
 from tfgw.ot.pair_blocks import PairBlocks
 from tfgw.ot.pair_solver import PairGrid, PairOptions
@@ -67,7 +68,7 @@ def test_results_and_gradients_of_the_operator(kind: str, monkeypatch: pytest.Mo
     ours, grads = solved_with_gradients(problem, parts(problem))
     assert gpu.launched[:4] == FORWARD
     assert not {"tfgw_index", "tfgw_prepare"} & set(gpu.launched[4:])  # the forward's are used
-    monkeypatch.setattr(operators, "backend_of", backends.backend_of)
+    monkeypatch.setattr(backends, "backend_of", lambda tensor: cpu)
     core, core_grads = solved_with_gradients(problem, parts(problem))
     for name in Transport._fields:
         torch.testing.assert_close(getattr(ours, name), getattr(core, name), rtol=1e-10, atol=1e-12, msg=name)
@@ -247,7 +248,7 @@ class Calls(TorchDispatchMode):
 
 def test_a_layer_asks_little_of_the_host(gpu: EmulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call costs it some microseconds, of which a step has a few hundred."""
-    for module in ("checks", "operators"):  # which see that somebody listens
+    for module in ("checks", "dispatch"):  # which see that somebody listens
         monkeypatch.setattr(f"tfgw.ot.{module}.is_eager", lambda: True)
     problem = random_problem(11, "sparse")
     graphs = problem.graphs
@@ -308,7 +309,7 @@ def test_layers(options: dict[str, Any], dtype: torch.dtype, monkeypatch: pytest
     layer = TFGWPooling(problem.graphs.x.shape[1], 4, **{"template_nodes": 5, **options}).to(dtype)
     ours, grads = layer_step(layer, problem, dtype)
     assert gpu.launched[:4] == ["tfgw_index", "tfgw_prepare", "tfgw_start", "tfgw_solve"]
-    monkeypatch.setattr(operators, "backend_of", backends.backend_of)
+    monkeypatch.setattr(backends, "backend_of", lambda tensor: cpu)
     core, core_grads = layer_step(layer, problem, dtype)
     close = {"rtol": 1e-9, "atol": 1e-11} if dtype == torch.float64 else {"rtol": 1e-4, "atol": 1e-5}
     torch.testing.assert_close(ours, core, **close)  # type: ignore[arg-type]
@@ -462,8 +463,8 @@ def test_a_layer_with_several_starts(monkeypatch: pytest.MonkeyPatch, gpu: Emula
     problem = random_problem(17, "sparse")
     layer = TFGWPooling(problem.graphs.x.shape[1], 4, 6, n_starts=9).double()
     found = []
-    for backend in (operators.backend_of, backends.backend_of):
-        monkeypatch.setattr(operators, "backend_of", backend)
+    for backend in (cuda, cpu):
+        monkeypatch.setattr(backends, "backend_of", lambda tensor, backend=backend: backend)
         layer.zero_grad()
         distances = layer(problem.graphs.x, problem.graphs.edge_index, problem.graphs.batch)
         (distances * torch.arange(1.0, 1 + distances.numel()).view_as(distances)).sum().backward()

@@ -6,7 +6,7 @@ import torch
 
 from tests.ot.cuda.emulation import COMPILER, EmulatedGpu, emulated_for_eager_calls
 from tests.ot.problems import STRUCTURES, random_problem
-from tfgw.ot import Diagnosis, GraphBatch, Status, Templates, diagnose, operators
+from tfgw.ot import Diagnosis, GraphBatch, Status, Templates, backends, diagnose
 from tfgw.ot.backends import cpu, cuda
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -19,7 +19,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> EmulatedGpu:
 
 def on_cpu(graphs: GraphBatch, templates: Templates, alpha: object, **options: object) -> Diagnosis:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(operators, "backend_of", lambda tensor: cpu)
+        patch.setattr(backends, "backend_of", lambda tensor: cpu)
         return diagnose(graphs, templates, alpha, **options)
 
 

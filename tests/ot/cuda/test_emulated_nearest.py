@@ -7,7 +7,7 @@ import torch
 from tests.ot.cuda.emulation import COMPILER, EmulatedGpu, emulated_for_eager_calls
 from tests.ot.gpu_stand_in import StandIn
 from tests.ot.ragged_graphs import random_graphs
-from tfgw.ot import nearest, operators, pair_blocks, pairwise
+from tfgw.ot import cpu_fallback, nearest, pair_blocks, pairwise
 from tfgw.ot.backends import cuda
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -45,7 +45,7 @@ def test_the_cpu_solves_what_an_old_gpu_cannot(monkeypatch: pytest.MonkeyPatch) 
     old = EmulatedGpu(generation=7)
     asked: list[torch.device] = []
     monkeypatch.setattr(cuda, "gpu_of", lambda device: asked.append(device) or old)
-    monkeypatch.setattr(operators, "_warned", set())
+    monkeypatch.setattr(cpu_fallback, "_warned", set())
     with pytest.warns(UserWarning, match="solving on the CPU: the GPU is older than compute capability 8.0"):
         assert torch.equal(pairwise(graphs, **options, device="cuda"), distances)
     found = nearest(graphs, top=2, **options, device="cuda")

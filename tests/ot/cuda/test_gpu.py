@@ -24,10 +24,10 @@ from tfgw.ot import (
     fgw,
     linear_transport,
     nearest,
-    operators,
     pairwise,
 )
 from tfgw.ot.checks import problem_of
+from tfgw.ot.dispatch import solve as solve_problem
 from tfgw.ot.starts import start_bits
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -479,8 +479,8 @@ def test_some_pairs_are_not_solved(n_starts: int) -> None:
         start_kinds=start_bits(START_KINDS),
     )
     skipped = torch.rand(300, 6, generator=torch.Generator().manual_seed(0)) < 0.9
-    every = operators.solve(given, wanted=0).distances.cpu()
-    some = operators.solve(given._replace(skipped=skipped.byte().cuda()), wanted=0).distances.cpu()
+    every = solve_problem(given, wanted=0).distances.cpu()
+    some = solve_problem(given._replace(skipped=skipped.byte().cuda()), wanted=0).distances.cpu()
     assert torch.equal(some[~skipped], every[~skipped])
     assert not some[skipped].any()
 

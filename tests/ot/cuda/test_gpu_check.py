@@ -12,7 +12,7 @@ from torch import Tensor
 from tests.ot.cuda.emulation import COMPILER, emulated_for_eager_calls
 from tfgw.cli import main
 from tfgw.nn.layer_check import CheckedLayers
-from tfgw.ot import gpu_check, operators
+from tfgw.ot import backends, gpu_check
 from tfgw.ot.backends import cpu, cuda
 from tfgw.ot.backends.cuda.compile import MISSING, Architecture
 from tfgw.ot.backends.cuda.units import LAYERS
@@ -33,7 +33,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     solved = gpu_check._solved
 
     def on_either(example: Any, device: str, starts: int) -> list[Tensor]:
-        monkeypatch.setattr(operators, "backend_of", lambda tensor: cuda if device == "cuda" else cpu)
+        monkeypatch.setattr(backends, "backend_of", lambda tensor: cuda if device == "cuda" else cpu)
         return solved(example, "cpu", starts)
 
     monkeypatch.setattr(gpu_check, "_solved", on_either)
