@@ -77,7 +77,7 @@ def test_import_rule(part: str) -> None:
 
 BACKENDS = {
     "cpu.py": {"tfgw.ot.problem", "tfgw.ot._core"},
-    "cuda": {"tfgw.ot.problem", "tfgw.ot.starts", "tfgw.ot._core", "tfgw.ot.backends.cuda"},
+    "cuda": {"tfgw.ot.problem", "tfgw.ot._core", "tfgw.ot.backends.cuda"},
 }
 
 

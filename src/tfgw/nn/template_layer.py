@@ -13,7 +13,7 @@ from tfgw.nn.constraints import Constraint
 from tfgw.nn.padding import PaddedShape
 from tfgw.nn.projections import project_
 from tfgw.ot.backends import cuda
-from tfgw.ot.problem import weight_tolerance
+from tfgw.ot.problem import ProblemSize, weight_tolerance
 
 
 class TemplateLayer(nn.Module):
@@ -73,7 +73,16 @@ class TemplateLayer(nn.Module):
 
     def unsupported_reason(self, shape: PaddedShape) -> str | None:
         """Return why the GPU cannot solve a batch padded to this shape, or ``None`` (:mod:`tfgw.train.cuda_graph`)."""
-        return cuda.unsupported_size(shape.device, shape.graphs, shape.nodes, self.num_templates, self.template_nodes)
+        return cuda.unsupported_size(shape.device, self._problem_size(shape))
+
+    def _problem_size(self, shape: PaddedShape) -> ProblemSize:
+        """Return the size of the solver's problem for a batch padded to this shape."""
+        return ProblemSize(
+            num_graphs=shape.graphs,
+            num_nodes=shape.nodes,
+            num_templates=self.num_templates,
+            template_nodes=self.template_nodes,
+        )
 
     @property
     def live_nodes(self) -> Tensor:

@@ -13,9 +13,8 @@ from tfgw.nn.constraints import NON_NEGATIVE, UNIT_INTERVAL, Constraint
 from tfgw.nn.padding import PaddedShape, current_padding
 from tfgw.nn.template_layer import TemplateLayer, checked, checked_weights
 from tfgw.nn.threads import solver_threads
-from tfgw.ot.backends import cuda
 from tfgw.ot.checks import check_accuracy, check_tolerance, thread_count
-from tfgw.ot.problem import MAX_ITER, TOL, Problem, StructurePattern
+from tfgw.ot.problem import MAX_ITER, TOL, Problem, ProblemSize, StructurePattern
 from tfgw.ot.solve import distances
 from tfgw.ot.starts import start_bits
 
@@ -181,18 +180,15 @@ class TFGWPooling(TemplateLayer):
         return found
 
     def unsupported_reason(self, shape: PaddedShape) -> str | None:
-        """Extend :meth:`TemplateLayer.unsupported_reason` by the structure and the starts."""
+        """Extend :meth:`TemplateLayer.unsupported_reason` by the structure."""
         if self.structure != "adjacency":
             return f"structure={self.structure!r} uses matrices, which cannot be padded"
-        return cuda.unsupported_size(
-            shape.device,
-            shape.graphs,
-            shape.nodes,
-            self.num_templates,
-            self.template_nodes,
-            n_starts=self.n_starts,
-            start_kinds=start_bits(self.start_kinds),
-        )
+        return super().unsupported_reason(shape)
+
+    def _problem_size(self, shape: PaddedShape) -> ProblemSize:
+        """Extend :meth:`TemplateLayer._problem_size` by the starts."""
+        size = super()._problem_size(shape)
+        return size._replace(n_starts=self.n_starts, start_kinds=start_bits(self.start_kinds))
 
     def forward(
         self,

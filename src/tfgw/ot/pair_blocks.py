@@ -20,6 +20,7 @@ from tfgw.ot.cpu_fallback import warn_once
 from tfgw.ot.dispatch import solve
 from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.pair_solver import PairGrid, PairOptions
+from tfgw.ot.problem import ProblemSize
 from tfgw.ot.ragged import Part, RaggedSet, stacked
 from tfgw.ot.starts import UNIFORM
 
@@ -40,7 +41,8 @@ def solves_on_gpu(device: torch.device) -> bool:
     if device.type == "cpu":
         return False
     index = torch.cuda.current_device() if device.index is None else device.index
-    reason = cuda.unsupported_size(torch.device(device.type, index), 1, 1, 1, 1)
+    smallest = ProblemSize(num_graphs=1, num_nodes=1, num_templates=1, template_nodes=1)
+    reason = cuda.unsupported_size(torch.device(device.type, index), smallest)
     if reason is not None:
         warn_once(reason)
     return reason is None

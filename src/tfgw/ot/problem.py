@@ -42,6 +42,20 @@ class StructurePattern(NamedTuple):
         return (entries.gather(1, self.entry_at) * self.is_free).view(count, nodes, nodes)
 
 
+class ProblemSize(NamedTuple):
+    """What decides whether a GPU has room and kernels for a problem."""
+
+    num_graphs: int
+    num_nodes: int
+    """Number of nodes of all graphs."""
+    num_templates: int
+    template_nodes: int
+    has_initial_plans: bool = False
+    n_starts: int = 1
+    start_kinds: int = 1
+    """As in :class:`Problem`."""
+
+
 class Problem(NamedTuple):
     """B graphs with N nodes in total, K templates of m nodes, and the options to compare them.
 
@@ -100,6 +114,20 @@ class Problem(NamedTuple):
         """``batch_size`` of a checked problem."""
         assert self.batch_size is not None
         return self.batch_size
+
+    @property
+    def size(self) -> ProblemSize:
+        """The size of a checked problem."""
+        num_templates, template_nodes = self.template_weights.shape
+        return ProblemSize(
+            num_graphs=self.num_graphs,
+            num_nodes=self.x.shape[0],
+            num_templates=num_templates,
+            template_nodes=template_nodes,
+            has_initial_plans=self.initial_plans is not None,
+            n_starts=self.n_starts,
+            start_kinds=self.start_kinds,
+        )
 
     def needs_grad(self) -> bool:
         """Whether a gradient may be requested."""

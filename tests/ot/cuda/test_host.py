@@ -17,13 +17,14 @@ from tests.ot.cuda.emulation import EmulatedDriver, EmulatedGpu, Launch
 from tfgw.ot import _core
 from tfgw.ot.backends import cuda
 from tfgw.ot.backends.cuda.results import Wanted
-from tfgw.ot.problem import Problem, StructurePattern
+from tfgw.ot.problem import Problem, ProblemSize, StructurePattern
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11}
 INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "packed_row": 20, "packed_begin": 24,
             "live_count": 7, "live": 7 * 16, "queue": 7}  # fmt: skip
 DOUBLES = {"packed": 2 * (41 + 8 * 20), "dense_at": 4, "value": 41, "h": 20, "supply": 20, "constant": 3, "t_h": 7 * 16,
            "C": 7 * 16 * 16, "ft": 7 * 5 * 16, "t_square": 7 * 11, "t_constant": 7}  # fmt: skip
+SIZE = ProblemSize(num_graphs=5, num_nodes=100, num_templates=3, template_nodes=20, start_kinds=7)
 
 
 class Listener(EmulatedDriver):
@@ -113,18 +114,21 @@ def test_unsupported_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cuda.unsupported_reason(problem()) is None
     assert cuda.unsupported_reason(problem(n_starts=2)) is None
     assert cuda.unsupported_reason(problem(start_kinds=2)) is None
-    why = gpu.host.unsupported_reason
-    assert why(5, 100, 3, 20, False, 1, 7) is None
-    assert why(5, 100, 4, 20, False, 1, 7) == "its memory has no room for 100 nodes and 4 templates at a time"
-    assert why(5, 100, 3, 20, True, 1, 7) == "its memory has no room for 100 nodes and 3 templates at a time"
-    assert why(5, 120, 3, 20, False, 1, 7) == "a batch of 120 nodes may hold a graph too large for its memory"
-    assert why(1, 1, 1, 513, False, 1, 7) == "templates have 513 nodes, more than 512"
-    assert why(1, 1, 1, 129, False, 1, 7) is None
-    assert why(1, 1, 1, 129, False, 2, 7) == "templates have 129 nodes, and several starts are limited to 128"
+    why, size = gpu.host.unsupported_reason, SIZE
+    assert why(size) is None
+    no_room = "its memory has no room for 100 nodes and {} templates at a time"
+    assert why(size._replace(num_templates=4)) == no_room.format(4)
+    assert why(size._replace(has_initial_plans=True)) == no_room.format(3)
+    assert why(size._replace(num_nodes=120)) == "a batch of 120 nodes may hold a graph too large for its memory"
+    one = ProblemSize(num_graphs=1, num_nodes=1, num_templates=1, template_nodes=129, start_kinds=7)
+    assert why(one._replace(template_nodes=513)) == "templates have 513 nodes, more than 512"
+    assert why(one) is None
+    assert why(one._replace(n_starts=2)) == "templates have 129 nodes, and several starts are limited to 128"
     large = EmulatedGpu(driver=Listener()).host.unsupported_reason
-    assert large(5, 100, 3, 20, False, 2**31 - 1, 1) == "15 pairs have too many starts for its queue"
+    many = size._replace(n_starts=2**31 - 1, start_kinds=1)
+    assert large(many) == "15 pairs have too many starts for its queue"
     old = EmulatedGpu(driver=Listener(), generation=7).host
-    assert old.unsupported_reason(1, 1, 1, 2, False, 1, 7) == "the GPU is older than compute capability 8.0"
+    assert old.unsupported_reason(one) == "the GPU is older than compute capability 8.0"
 
 
 @pytest.mark.parametrize(
@@ -149,8 +153,9 @@ def test_memory_of_several_starts(starts: int, kinds: int, given: bool, doubles:
     beginning = (4 if given else 2) * 300 * 32 + 2 * (300 + 15 * 32) + 2 * 15
     needed = _core.gpu_workspace_size(100, 32, several=doubles > 0) + beginning + doubles
     enough, too_little = (EmulatedGpu(driver=Listener(), memory=16 * (needed + more)).host for more in (0, -1))
-    assert enough.unsupported_reason(5, 100, 3, 20, given, starts, kinds) is None
-    reason = too_little.unsupported_reason(5, 100, 3, 20, given, starts, kinds)
+    size = SIZE._replace(has_initial_plans=given, n_starts=starts, start_kinds=kinds)
+    assert enough.unsupported_reason(size) is None
+    reason = too_little.unsupported_reason(size)
     assert reason is not None
     assert reason.endswith(f", with {starts} starts" if doubles else "at a time")
 

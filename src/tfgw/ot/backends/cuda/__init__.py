@@ -19,8 +19,7 @@ from torch import Tensor
 
 from tfgw.ot.backends.cuda.gpu import Gpu, gpu_at
 from tfgw.ot.backends.cuda.results import Wanted, unpacked
-from tfgw.ot.problem import DIAGNOSIS, PLANS, RESULTS, Problem, Solution
-from tfgw.ot.starts import UNIFORM
+from tfgw.ot.problem import DIAGNOSIS, PLANS, RESULTS, Problem, ProblemSize, Solution
 
 
 def gpu_of(device: torch.device) -> Gpu:
@@ -30,29 +29,12 @@ def gpu_of(device: torch.device) -> Gpu:
 
 def unsupported_reason(problem: Problem) -> str | None:
     """Return why the kernels cannot solve a problem, or ``None`` if they can."""
-    x, (templates, columns), given = problem.x, problem.template_weights.shape, problem.initial_plans is not None
-    reason: str | None = gpu_of(x.device).host.unsupported_reason(
-        problem.num_graphs, x.shape[0], templates, columns, given, problem.n_starts, problem.start_kinds
-    )
-    return reason
+    return unsupported_size(problem.x.device, problem.size)
 
 
-def unsupported_size(
-    device: torch.device,
-    graphs: int,
-    nodes: int,
-    templates: int,
-    template_nodes: int,
-    *,
-    initial_plans: bool = False,
-    n_starts: int = 1,
-    start_kinds: int = UNIFORM,
-) -> str | None:
+def unsupported_size(device: torch.device, size: ProblemSize) -> str | None:
     """Return why the kernels cannot solve problems of this size on a device, or ``None`` if they can."""
-    host = gpu_of(device).host
-    reason: str | None = host.unsupported_reason(
-        graphs, nodes, templates, template_nodes, initial_plans, n_starts, start_kinds
-    )
+    reason: str | None = gpu_of(device).host.unsupported_reason(size)
     return reason
 
 

@@ -65,8 +65,9 @@ void bind(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("driver"), nb::arg("processors"), nb::arg("shared"), nb::arg("memory"),
           nb::arg("generation"), nb::arg("kernel"), nb::arg("stream"))
-      .def("unsupported_reason", &Gpu::unsupported_reason, nb::arg("graphs"), nb::arg("nodes"), nb::arg("templates"),
-           nb::arg("columns"), nb::arg("start"), nb::arg("starts"), nb::arg("kinds"))
+      .def(
+          "unsupported_reason",
+          [](const Gpu& self, nb::handle size) { return self.unsupported_reason(ProblemSize(size)); }, nb::arg("size"))
       .def(
           "solve",
           [](Gpu& self, nb::tuple given, double weight_tolerance, int wanted) {

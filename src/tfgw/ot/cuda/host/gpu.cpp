@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <type_traits>
 
 #include "start_rules.cuh"
 
@@ -99,8 +100,17 @@ struct Gpu::Launches {
   i64 blocks(i64 items) const { return std::min(pairs * items, shape.per_processor * processors); }
 };
 
-std::optional<std::string> Gpu::unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start,
-                                                   i64 starts, i64 kinds) const {
+ProblemSize::ProblemSize(nb::handle given) {
+  const auto read = [&](auto& member, const char* name) {
+    member = nb::cast<std::decay_t<decltype(member)>>(given.attr(name));
+  };
+  read(graphs, "num_graphs"), read(nodes, "num_nodes");
+  read(templates, "num_templates"), read(columns, "template_nodes");
+  read(start, "has_initial_plans"), read(starts, "n_starts"), read(kinds, "start_kinds");
+}
+
+std::optional<std::string> Gpu::unsupported_reason(const ProblemSize& size) const {
+  const auto& [graphs, nodes, templates, columns, start, starts, kinds] = size;
   const std::optional<int> padded = size_class(columns);
   if (!padded)
     return "templates have " + std::to_string(columns) + " nodes, more than " + std::to_string(kSizeClasses.back());

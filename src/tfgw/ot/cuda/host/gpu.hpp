@@ -26,6 +26,15 @@ struct Properties {
   int generation;  // major version of the compute capability
 };
 
+// `ProblemSize` of problem.py.
+struct ProblemSize {
+  explicit ProblemSize(nb::handle given);
+
+  i64 graphs, nodes, templates, columns;
+  bool start;         // whether there are plans to start from
+  i64 starts, kinds;  // how many starts, and of which kinds
+};
+
 // A word of host memory that the kernels set to 1 if the input is invalid. The event recorded after the checking
 // kernels lets the host read it while the GPU is already solving.
 struct Check {
@@ -56,10 +65,8 @@ class Gpu {
   Gpu(const Driver& driver, const Properties& properties, nb::object kernel, nb::object stream)
       : driver_(driver), properties_(properties), kernel_(std::move(kernel)), stream_(std::move(stream)) {}
 
-  // Why the kernels cannot solve a problem of this many graphs, nodes, templates and nodes per template, with or
-  // without plans to start from, and this many starts of these kinds; no value if they can.
-  std::optional<std::string> unsupported_reason(i64 graphs, i64 nodes, i64 templates, i64 columns, bool start,
-                                                i64 starts, i64 kinds) const;
+  // Why the kernels cannot solve a problem of this size; no value if they can.
+  std::optional<std::string> unsupported_reason(const ProblemSize& size) const;
 
   // Solves all pairs. Returns the distances and, as requested, pairs and plans (results.py) with the prepared memory, and
   // spreads; None if the input is invalid. While a CUDA graph is captured, validity cannot be checked.
