@@ -8,7 +8,7 @@ from torch import Tensor
 from tfgw.ot import backends
 from tfgw.ot.cpu_fallback import on_cpu, raise_input_error, warn_once
 from tfgw.ot.derivative import raise_second_derivatives
-from tfgw.ot.problem import DIFFERENTIABLE, NUM_OPERATOR_FIELDS, PLANS, RESULTS, Problem, Results
+from tfgw.ot.problem import DIFFERENTIABLE, NUM_OPERATOR_FIELDS, PLANS, RESULTS, Problem, Results, SolvedPairs
 
 
 def _schema(last: str, returns: str, first: str = "") -> str:
@@ -63,15 +63,14 @@ def _(*arguments: Any) -> tuple[Tensor, ...]:
 
 
 def _backward(grad: Tensor, *arguments: Any) -> list[Tensor]:
-    *fields, structure_costs, feature_costs, plans, graph_potentials, template_potentials, needs = arguments
-    problem = Problem(*fields)
-    saved = (structure_costs, feature_costs, plans, graph_potentials, template_potentials)
+    *given, needs = arguments
+    problem, solved = Problem(*given[:NUM_OPERATOR_FIELDS]), SolvedPairs(*given[NUM_OPERATOR_FIELDS:])
     backend = backends.backend_of(problem.x)
     if backend.unsupported_reason(problem) is None:
-        found = backend.backward(problem, grad, needs, state=None, saved=saved)
+        found = backend.backward_of_solved(problem, grad, needs, solved)
     else:
-        saved = tuple(tensor.cpu() for tensor in saved)
-        found = backends.cpu.backward(on_cpu(problem), grad.cpu(), needs, state=None, saved=saved)
+        solved = SolvedPairs._make(tensor.cpu() for tensor in solved)
+        found = backends.cpu.backward_of_solved(on_cpu(problem), grad.cpu(), needs, solved)
     return [problem.x.new_empty(0) if g is None else g.to(problem.x.device) for g in found]
 
 
@@ -81,8 +80,7 @@ fgw_backward_op = torch.library.custom_op(
     mutates_args=(),
     device_types=("cpu", "cuda"),
     schema=_schema(
-        "Tensor structure_costs, Tensor feature_costs, Tensor plans, Tensor graph_potentials, "
-        "Tensor template_potentials, bool[] needs",
+        ", ".join([*(f"Tensor {name}" for name in SolvedPairs._fields), "bool[] needs"]),
         "Tensor[]",
         first="Tensor grad, ",
     ),
@@ -91,8 +89,7 @@ fgw_backward_op = torch.library.custom_op(
 
 @fgw_backward_op.register_fake
 def _(grad: Tensor, *arguments: Any) -> list[Tensor]:
-    *fields, _, _, _, _, _, needs = arguments
-    problem = Problem(*fields)
+    problem, needs = Problem(*arguments[:NUM_OPERATOR_FIELDS]), arguments[-1]
     return [
         torch.empty_like(t, memory_format=torch.contiguous_format) if need and t is not None else grad.new_empty(0)
         for t, need in zip(problem.differentiable, needs, strict=True)

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from tfgw.ot import _core  # the C++ extension
+
 MAX_ITER = 1000
 """Maximum number of Frank–Wolfe iterations per start."""
 TOL = 1e-9
 """Gap, relative to the value, at which a start has converged."""
 
-RESULTS, PLANS, GRADIENTS, DIAGNOSIS = 1, 2, 4, 8
+RESULTS, PLANS, GRADIENTS, DIAGNOSIS = _core.RESULTS, _core.PLANS, _core.GRADIENTS, _core.DIAGNOSIS
 """Flags for what a backend returns in addition to distances: the results of each pair, their plans and potentials, the
 data for the backward pass, and a diagnosis."""
 
@@ -189,6 +191,16 @@ _SIZE_PLACE = Problem._fields.index("batch_size")
 NUM_OPERATOR_FIELDS = Problem._fields.index("pattern")
 
 
+class SolvedPairs(NamedTuple):
+    """The results that a backward pass reads."""
+
+    structure_costs: Tensor
+    feature_costs: Tensor
+    plans: Tensor
+    graph_potentials: Tensor
+    template_potentials: Tensor
+
+
 class Results(NamedTuple):
     """The fields of :class:`tfgw.ot.Transport` except for the distances. Without plans, the last three are empty."""
 
@@ -202,9 +214,15 @@ class Results(NamedTuple):
     template_potentials: Tensor
 
     @property
-    def for_backward(self) -> tuple[Tensor, ...]:
+    def for_backward(self) -> SolvedPairs:
         """The results that a backward pass reads."""
-        return (*self[:2], *self[5:])
+        return SolvedPairs(
+            structure_costs=self.structure_costs,
+            feature_costs=self.feature_costs,
+            plans=self.plans,
+            graph_potentials=self.graph_potentials,
+            template_potentials=self.template_potentials,
+        )
 
 
 class Solution(NamedTuple):
@@ -223,7 +241,11 @@ class Solution(NamedTuple):
         """Convert distances, costs and gaps to the precision of the input."""
         results = self.results
         if results is not None:
-            results = Results._make((*(values.to(dtype) for values in results[:3]), *results[3:]))
+            results = results._replace(
+                structure_costs=results.structure_costs.to(dtype),
+                feature_costs=results.feature_costs.to(dtype),
+                gaps=results.gaps.to(dtype),
+            )
         return self._replace(distances=self.distances.to(dtype), results=results)
 
 

@@ -19,9 +19,9 @@ from tfgw.ot.backends import cuda
 from tfgw.ot.backends.cuda.compile import SOURCES
 from tfgw.ot.backends.cuda.driver import NAMES
 from tfgw.ot.backends.cuda.gpu import Gpu
-from tfgw.ot.backends.cuda.results import Wanted, unpacked
+from tfgw.ot.backends.cuda.results import HostSolution, Saved, unpacked
 from tfgw.ot.problem import DIFFERENTIABLE as FIELDS
-from tfgw.ot.problem import Problem
+from tfgw.ot.problem import PLANS, Problem, SolvedPairs
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")
@@ -170,16 +170,17 @@ DIFFERENTIABLE = (
 assert len(DIFFERENTIABLE) == len(FIELDS)
 
 
-def solve(problem: Problem, *, gpu: EmulatedGpu | None = None) -> tuple[dict[str, Tensor], Tensor] | None:
-    """Every result of a solve by name, and the prepared problem; ``None`` where the input was found invalid."""
+def solve(problem: Problem, *, gpu: EmulatedGpu | None = None) -> tuple[dict[str, Tensor], Saved] | None:
+    """Every result of a solve by name, and what its backward pass reads; ``None`` where the input was found invalid."""
     gpu = gpu or EmulatedGpu()
-    found = gpu.host.solve(problem, 1e-6, Wanted.PLANS)
+    found = gpu.host.solve(problem, 1e-6, PLANS)
     assert not gpu.driver.beyond
     if found is None:
         return None
-    distances, pairs, plans, prepared, _ = found
-    others = unpacked(pairs, plans, problem.x.shape[0], problem.template_weights.shape[1])
-    return dict(zip(RESULTS, (distances, *others), strict=True)), prepared
+    host = HostSolution._make(found)
+    others = unpacked(host.pairs, host.plans, problem.x.shape[0], problem.template_weights.shape[1])
+    saved = Saved(prepared=host.prepared, pairs=host.pairs, plans=host.plans)
+    return dict(zip(RESULTS, (host.distances, *others), strict=True)), saved
 
 
 def differentiable(problem: Problem) -> dict[str, Tensor]:
@@ -189,12 +190,22 @@ def differentiable(problem: Problem) -> dict[str, Tensor]:
 
 
 def backward(
-    problem: Problem, solved: dict[str, Tensor], grad: Tensor, prepared: Tensor | None, needed: set[str] | None = None
+    problem: Problem, solved: Saved | dict[str, Tensor], grad: Tensor, needed: set[str] | None = None
 ) -> dict[str, Tensor]:
-    """Gradients with respect to what is needed, by default everything that the problem has, by name."""
-    values = tuple(
-        solved[name] for name in ("structure_cost", "feature_cost", "plan", "row_potential", "col_potential")
-    )
-    needs = [needed is None or name in needed for name in DIFFERENTIABLE]
-    grads = EmulatedGpu().host.backward(problem, grad, values, needs, 1e-6, prepared)
+    """Gradients with respect to what is needed, by default everything that the problem has, by name.
+
+    ``solved`` is what the solve has saved, or its results: then the problem is prepared again.
+    """
+    needs, host = [needed is None or name in needed for name in DIFFERENTIABLE], EmulatedGpu().host
+    if isinstance(solved, Saved):
+        grads = host.backward(problem, grad, needs, **solved._asdict())
+    else:
+        pairs = SolvedPairs(
+            structure_costs=solved["structure_cost"],
+            feature_costs=solved["feature_cost"],
+            plans=solved["plan"],
+            graph_potentials=solved["row_potential"],
+            template_potentials=solved["col_potential"],
+        )
+        grads = host.backward_of_solved(problem, grad, needs, pairs, 1e-6)
     return {name: g for name, g in zip(DIFFERENTIABLE, grads, strict=True) if g is not None}

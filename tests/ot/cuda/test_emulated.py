@@ -20,6 +20,7 @@ from tests.ot.problems import STRUCTURES, random_problem, with_near_neighbours
 from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import GraphBatch, Status, Templates, Transport, _core, fgw, linear_transport
 from tfgw.ot.backends.cuda.compile import SOURCES
+from tfgw.ot.backends.cuda.results import Saved
 from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, UNITS, Unit
 from tfgw.ot.problem import Problem
 
@@ -59,7 +60,7 @@ def as_input(problem: RandomProblem, start: Tensor | None = None) -> Problem:
     )
 
 
-def assert_same(found: tuple[dict[str, Tensor], Tensor] | None, core: Transport) -> None:
+def assert_same(found: tuple[dict[str, Tensor], Saved] | None, core: Transport) -> None:
     assert found is not None
     ours, _ = found
     for name, attribute in NAMES.items():
@@ -403,9 +404,9 @@ def test_padding_counts_for_nothing(empty: int, is_sorted: bool) -> None:
     for one in (given, padded):
         found = emulation.solve(one)
         assert found is not None
-        solved, prepared = found
+        solved, saved = found
         up = torch.randn(one.batch_size, len(problem.alpha), generator=torch.Generator().manual_seed(0)).double()
-        results.append((solved, emulation.backward(one, solved, up, prepared)))
+        results.append((solved, emulation.backward(one, saved, up)))
     (expected, expected_grads), (ours, grads) = results
     for name, value in expected.items():
         assert torch.equal(ours[name][: len(value)], value), name
@@ -447,9 +448,11 @@ def test_invalid_problems_have_no_distances(many: bool) -> None:
     assert found is not None
     assert ("tfgw_start_many" in gpu.launched) == many
     assert found[0]["distance"].isnan().all()
-    before = {name: torch.full_like(t, 3.0) for name, t in found[0].items()}
+    for results in (found[1].pairs, found[1].plans):
+        assert results is not None
+        results.fill_(3.0)
     up = torch.ones(given.batch_size, len(problem.alpha), dtype=torch.float64)
-    emulation.backward(given, before, up, found[1])  # reads nothing beyond its memory
+    emulation.backward(given, found[1], up)  # reads nothing beyond its memory
 
 
 def test_repeated_and_unsorted_edges() -> None:
@@ -496,7 +499,7 @@ def test_gradients_that_are_asked_for(needed: set[str]) -> None:
     found = emulation.solve(given)
     assert found is not None
     up = torch.ones(len(problem.sizes), len(problem.alpha), dtype=torch.float64)
-    every, some = (emulation.backward(given, found[0], up, found[1], names) for names in (None, needed))
+    every, some = (emulation.backward(given, found[1], up, names) for names in (None, needed))
     assert set(some) == needed
     for name, gradient in some.items():
         torch.testing.assert_close(gradient, every[name], rtol=0, atol=0)
@@ -507,8 +510,8 @@ def assert_same_gradients(problem: RandomProblem, *, again: bool = False) -> Non
     up = torch.randn(len(problem.sizes), len(problem.alpha), generator=torch.Generator().manual_seed(0)).double()
     found = emulation.solve(given)
     assert found is not None
-    solved, prepared = found
-    ours = emulation.backward(given, solved, up, None if again else prepared)
+    solved, saved = found
+    ours = emulation.backward(given, solved if again else saved, up)
     leaves = {name: tensor.clone().requires_grad_() for name, tensor in emulation.differentiable(given).items()}
     graphs = GraphBatch(
         leaves["x"], batch=given.batch, edge_index=given.edge_index, edge_weight=leaves.get("edge_weight"),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, c_double, c_int64, c_void_p, cast
 from threading import Barrier, Event
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
@@ -16,8 +16,8 @@ import torch
 from tests.ot.cuda.emulation import EmulatedDriver, EmulatedGpu, Launch
 from tfgw.ot import _core
 from tfgw.ot.backends import cuda
-from tfgw.ot.backends.cuda.results import Wanted
-from tfgw.ot.problem import Problem, ProblemSize, StructurePattern
+from tfgw.ot.backends.cuda.results import HostSolution
+from tfgw.ot.problem import PLANS, Problem, ProblemSize, StructurePattern
 
 COUNTS = {"graphs": 3, "nodes": 20, "features": 5, "edges": 41, "templates": 7, "columns": 11}
 INTEGERS = {"ptr": 4, "graph_of": 20, "order": 3, "row_start": 21, "column": 41, "packed_row": 20, "packed_begin": 24,
@@ -62,28 +62,17 @@ def problem(**changes: Any) -> Problem:
     return given._replace(**changes)
 
 
-class Solution(NamedTuple):
-    """What the host returns."""
-
-    distances: torch.Tensor
-    pairs: torch.Tensor
-    plans: torch.Tensor
-    prepared: torch.Tensor
-    spreads: torch.Tensor | None
+def solve(gpu: EmulatedGpu, given: Problem | None = None) -> HostSolution | None:
+    found = gpu.host.solve(given or problem(), 1e-6, PLANS)
+    return None if found is None else HostSolution(*found)
 
 
-def solve(gpu: EmulatedGpu, given: Problem | None = None) -> Solution | None:
-    found = gpu.host.solve(given or problem(), 1e-6, Wanted.PLANS)
-    return None if found is None else Solution(*found)
-
-
-def gradients(gpu: EmulatedGpu, given: Problem, solution: Solution, *needs: int) -> list[torch.Tensor | None]:
+def gradients(gpu: EmulatedGpu, given: Problem, solution: HostSolution, *needs: int) -> list[torch.Tensor | None]:
     """Of what is at these places."""
     assert given.batch_size is not None
     up = torch.ones(given.batch_size, given.template_weights.shape[0]).double()
-    return gpu.host.backward(
-        given, up, (solution.pairs, solution.plans), [i in needs for i in range(8)], 1e-6, solution.prepared
-    )
+    wanted = [i in needs for i in range(8)]
+    return gpu.host.backward(given, up, wanted, prepared=solution.prepared, pairs=solution.pairs, plans=solution.plans)
 
 
 def test_prepared_members_have_room_and_do_not_overlap() -> None:

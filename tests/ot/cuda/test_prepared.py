@@ -7,8 +7,7 @@ import torch
 from tests.ot.cuda import emulation
 from tests.ot.cuda.emulation import EmulatedGpu
 from tfgw.ot import _core
-from tfgw.ot.backends.cuda.results import Wanted
-from tfgw.ot.problem import Problem
+from tfgw.ot.problem import RESULTS, Problem
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
 
@@ -18,7 +17,7 @@ ENTRY = np.dtype([("weight", "f8"), ("row", "i4"), ("col", "i4")])
 
 def prepared(given: Problem) -> dict[str, np.ndarray]:
     """The prepared members by name, as bytes."""
-    found = EmulatedGpu().host.solve(given._replace(max_iter=1, tol=1.0), 1e-6, Wanted.PAIRS)
+    found = EmulatedGpu().host.solve(given._replace(max_iter=1, tol=1.0), 1e-6, RESULTS)
     assert found is not None
     assert given.edge_index is not None
     (nodes, features), (templates, columns) = given.x.shape, given.template_weights.shape

@@ -11,8 +11,7 @@ from tests.ot.cuda import emulation
 from tests.ot.cuda.emulation import EmulatedGpu
 from tests.ot.symmetric_graphs import SYMMETRIC
 from tfgw.ot import _core
-from tfgw.ot.backends.cuda.results import Wanted
-from tfgw.ot.problem import Problem
+from tfgw.ot.problem import RESULTS, Problem
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")
 
@@ -44,7 +43,7 @@ def ordered(structure: np.ndarray, features: np.ndarray, weights: np.ndarray) ->
         template_weights=torch.from_numpy(weights),
         alpha=torch.full((count,), 0.4, dtype=torch.float64),
     )
-    found = EmulatedGpu().host.solve(given._replace(max_iter=3), 1e-6, Wanted.PAIRS)
+    found = EmulatedGpu().host.solve(given._replace(max_iter=3), 1e-6, RESULTS)
     assert found is not None
     places = _core.gpu_prepared(
         graphs=1, nodes=6, features=width, edges=edge_index.shape[1], templates=count, columns=columns

@@ -1,7 +1,7 @@
 """Backends: one module per kind of device. Backends depend only on the problem types of the package.
 
-Each implements ``forward(problem, wanted)``, ``backward(problem, grad, solution…)`` and
-``unsupported_reason(problem)``.
+Each implements ``unsupported_reason(problem)``, ``forward(problem, wanted)``, ``backward(problem, grad, needs, …)`` for
+its own solutions, and ``backward_of_solved(problem, grad, needs, solved)`` for given results.
 """
 
 from types import ModuleType

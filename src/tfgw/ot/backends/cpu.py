@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot import _core  # the C++ extension
-from tfgw.ot.problem import Problem, Results, Solution
+from tfgw.ot.problem import Problem, Results, Solution, SolvedPairs
 
 
 def unsupported_reason(problem: Problem) -> str | None:
@@ -38,10 +38,13 @@ def backward(
 ) -> list[Tensor | None]:
     """Return the gradients of ``sum(grad * distances)``, in the order of ``problem.differentiable``.
 
-    The plan is held fixed (envelope theorem). ``state`` and ``saved`` are those of the solution; without a state,
-    ``saved`` is ``Results.for_backward``.
+    The plan is held fixed (envelope theorem). ``state`` and ``saved`` are those of the solution.
     """
-    threads = problem.num_threads or torch.get_num_threads()
-    if state is None:
-        return _core.backward(problem, grad, saved, needs, threads)
-    return state.backward(grad, needs, threads)
+    return state.backward(grad, needs, problem.num_threads or torch.get_num_threads())
+
+
+def backward_of_solved(
+    problem: Problem, grad: Tensor, needs: Sequence[bool], solved: SolvedPairs
+) -> list[Tensor | None]:
+    """Return the same gradients as :func:`backward`, for given results."""
+    return _core.backward_of_solved(problem, grad, needs, solved, problem.num_threads or torch.get_num_threads())

@@ -20,9 +20,6 @@
 namespace tfgw {
 namespace {
 
-// The results requested besides the distances, as in problem.py.
-enum Wanted { kResults = 1, kPlans = 2, kGradients = 4, kDiagnosis = 8 };
-
 template <class T>
 T* pointer(const Torch::Facts& facts) {
   return reinterpret_cast<T*>(facts.address);
@@ -63,6 +60,7 @@ class CpuProblem {
   const double* start() const { return pointer<double>(given_.facts[kInitialPlans]); }
   nb::object device() const { return torch().device(given_.read[kX]); }
   bool has(Field field) const { return given_.has(field); }
+  const GivenTensors& tensors() const { return given_; }
 
   // Zeros for the gradient of a tensor, in its shape. A single α gets one per template, to be summed later.
   nb::object zeros_like(Field field) const {
@@ -74,7 +72,6 @@ class CpuProblem {
   // A gradient in the shape and precision of its tensor. For a single α it is summed by PyTorch, as for an expanded
   // tensor.
   nb::object as_given(nb::object gradient, Field field) const {
-    if (gradient.is_none()) return gradient;
     if (field == kAlpha && has_single_alpha()) gradient = torch().summed(gradient, given_.read[kAlpha]);
     return torch().in_precision_of(gradient, fields_[field]);
   }
@@ -193,21 +190,32 @@ class Upstream {
   Torch::Facts facts_;
 };
 
+double*& member_of(GradientOutput& out, Field field) {
+  switch (field) {
+    case kX: return out.x;
+    case kNodeWeights: return out.weights;
+    case kEdgeWeight:
+    case kStructure: return out.structure;
+    case kTemplateStructure: return out.template_structure;
+    case kTemplateFeatures: return out.template_x;
+    case kTemplateWeights: return out.template_weights;
+    case kAlpha: return out.alpha;
+    default: throw std::logic_error(std::string(kFieldNames[field]) + " is not differentiable");
+  }
+}
+
 // Gradients of sum(grad · distances) for the tensors that need one, in their precision; None for the others.
 nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::handle grad, nb::sequence needs,
                    int threads) {
   const Upstream up(grad);
   GradientOutput out{};
-  double** const members[] = {&out.x,         &out.weights,    &out.structure,        &out.structure, &out.template_structure,
-                              &out.template_x, &out.template_weights, &out.alpha};
-  std::array<nb::object, kDifferentiable.size()> found;
+  FieldGradients found(problem.tensors(), needs);
+  found.for_each_wanted([&](Field field, const nb::object&) {
+    const nb::object zeros = problem.zeros_like(field);
+    member_of(out, field) = memory<double>(zeros);
+    return zeros;
+  });
   std::vector<double> structure;  // the gradient of full matrices, if the problem has free entries
-  for (size_t i = 0; i < found.size(); ++i) {
-    const Field field = kDifferentiable[i];
-    const bool needed = problem.has(field) && PyObject_IsTrue(nb::object(needs[i]).ptr()) == 1;
-    found[i] = needed ? problem.zeros_like(field) : nb::none();
-    if (needed) *members[i] = memory<double>(found[i]);
-  }
   const TemplatesInput& templates = problem.batch().templates_input;
   double* const entries = problem.has_pattern() ? out.template_structure : nullptr;
   if (entries) {
@@ -219,9 +227,8 @@ nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::han
     backward_batch(problem.batch(), solved, up.values(), threads, out);
     if (entries) problem.fold(structure, entries);
   }
-  nb::list grads;
-  for (size_t i = 0; i < found.size(); ++i) grads.append(problem.as_given(found[i], kDifferentiable[i]));
-  return grads;
+  found.for_each_wanted([&](Field field, const nb::object& gradient) { return problem.as_given(gradient, field); });
+  return found.list();
 }
 
 // A problem and its solution: everything that results and the backward pass are computed from.
@@ -375,20 +382,14 @@ nb::tuple assess(nb::tuple given, nb::handle plans, nb::handle distances, nb::ha
   return nb::make_tuple(bounds, minima);
 }
 
-// Gradients of a problem whose results are given as tensors: both costs, plan, and the potentials of graphs and
-// templates. Repeats the solve's preparation.
-nb::list backward(nb::tuple given, nb::handle grad, nb::tuple results, nb::sequence needs, int threads) {
+// Gradients of a problem that was solved elsewhere. Repeats the solve's preparation.
+nb::list backward_of_solved(nb::tuple given, nb::handle grad, nb::sequence needs, nb::handle solved, int threads) {
   CpuProblem problem(given);
   problem.prepare(threads);
-  std::array<nb::object, 5> read;
-  std::array<const double*, 5> values;
-  for (size_t i = 0; i < read.size(); ++i) {
-    const auto [tensor, facts] = torch().as_read(results[i], "results");
-    read[i] = tensor, values[i] = pointer<double>(facts);
-  }
-  const auto [structure_cost, feature_cost, plan, row_potential, col_potential] = values;
-  return gradients(problem, {structure_cost, feature_cost, row_potential, col_potential, nullptr, plan}, grad, needs,
-                   threads);
+  const SolvedTensors tensors(torch(), solved);
+  const SolvedPairs pairs{tensors.structure_costs,     tensors.feature_costs, tensors.graph_potentials,
+                          tensors.template_potentials, nullptr,               tensors.plans};
+  return gradients(problem, pairs, grad, needs, threads);
 }
 
 // The index of the last graph of a sorted batch; of an unsorted one, its largest entry.
@@ -404,8 +405,12 @@ void bind_cpu(nb::module_& module) {
   nb::class_<SolvedProblem>(module, "SolvedProblem")
       .def("backward", &SolvedProblem::backward, nb::arg("grad"), nb::arg("needs"), nb::arg("threads"));
   module.def("solve", &solve, nb::arg("problem"), nb::arg("wanted"), nb::arg("weight_tolerance"), nb::arg("threads"));
-  module.def("backward", &backward, nb::arg("problem"), nb::arg("grad"), nb::arg("results"), nb::arg("needs"),
-             nb::arg("threads"));
+  module.def("backward_of_solved", &backward_of_solved, nb::arg("problem"), nb::arg("grad"), nb::arg("needs"),
+             nb::arg("solved"), nb::arg("threads"));
+  module.attr("RESULTS") = int(kResults);
+  module.attr("PLANS") = int(kPlans);
+  module.attr("GRADIENTS") = int(kGradients);
+  module.attr("DIAGNOSIS") = int(kDiagnosis);
   module.def("assess", &assess, nb::arg("problem"), nb::arg("plans"), nb::arg("distances"), nb::arg("status"),
              nb::arg("threads"));
   module.def("last_graph", &last_graph, nb::arg("batch"));

@@ -1,8 +1,11 @@
 #include "given_problem.hpp"
 
+#include <nanobind/stl/string.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <string>
 
 namespace tfgw {
 namespace {
@@ -40,6 +43,39 @@ int Fields::place_of_places() {
 GivenTensors::GivenTensors(const Torch& torch, const Fields& fields) {
   for (int field = 0; field < kTensors; ++field)
     std::tie(read[field], facts[field]) = torch.as_read(fields[Field(field)], kFieldNames[field]);
+}
+
+SolvedTensors::SolvedTensors(const Torch& torch, nb::handle solved) {
+  const auto read = [&](const double*& values, const char* name) {
+    const auto [tensor, facts] = torch.as_read(nb::object(solved.attr(name)), name);
+    values = reinterpret_cast<const double*>(facts.address);
+    kept_.push_back(tensor);
+  };
+  read(structure_costs, "structure_costs"), read(feature_costs, "feature_costs"), read(plans, "plans");
+  read(graph_potentials, "graph_potentials"), read(template_potentials, "template_potentials");
+}
+
+FieldGradients::FieldGradients(const GivenTensors& tensors, nb::sequence needs)
+    : gradients_(differentiable().size(), nb::none()) {
+  for (size_t i = 0; i < gradients_.size(); ++i)
+    wanted_.push_back(tensors.has(differentiable()[i]) && PyObject_IsTrue(nb::object(needs[i]).ptr()) == 1);
+}
+
+nb::list FieldGradients::list() const {
+  nb::list list;
+  for (const nb::object& gradient : gradients_) list.append(gradient);
+  return list;
+}
+
+const std::vector<Field>& FieldGradients::differentiable() {
+  static const std::vector<Field> found = [] {
+    std::vector<Field> fields;
+    for (const nb::handle name : nb::object(problem_module().attr("DIFFERENTIABLE")))
+      for (int field = 0; field < kTensors; ++field)
+        if (nb::cast<std::string>(name) == kFieldNames[field]) fields.push_back(Field(field));
+    return fields;
+  }();
+  return found;
 }
 
 bool is_plain(const Torch& torch, nb::handle problem) {

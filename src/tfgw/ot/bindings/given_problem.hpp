@@ -6,6 +6,7 @@
 
 #include <array>
 #include <tuple>
+#include <vector>
 
 #include "torch.hpp"
 
@@ -28,9 +29,8 @@ constexpr const char* kFieldNames[kFields] = {
     "template_weights", "alpha", "cost", "initial_plans", "batch_size", "max_iter", "tol", "n_starts", "start_kinds",
     "pattern", "padded_nodes", "concurrent_solves", "skipped"};
 
-// The differentiable fields, in the order of `Problem.differentiable`.
-constexpr std::array<Field, 8> kDifferentiable = {kX,                 kNodeWeights,      kEdgeWeight,      kStructure,
-                                                  kTemplateStructure, kTemplateFeatures, kTemplateWeights, kAlpha};
+// Flags for what to return in addition to distances; problem.py describes them.
+enum Wanted { kResults = 1, kPlans = 2, kGradients = 4, kDiagnosis = 8 };
 
 // The fields of one problem.
 class Fields {
@@ -63,6 +63,39 @@ struct GivenTensors {
 
   std::array<nb::object, kTensors> read;
   std::array<Torch::Facts, kTensors> facts;
+};
+
+// `SolvedPairs` of problem.py in the format of native code, kept alive.
+class SolvedTensors {
+ public:
+  SolvedTensors(const Torch& torch, nb::handle solved);
+
+  const double *structure_costs, *feature_costs, *plans, *graph_potentials, *template_potentials;
+
+ private:
+  std::vector<nb::object> kept_;
+};
+
+// The gradients of the differentiable fields, in the order of `DIFFERENTIABLE` in problem.py. Wanted are those that
+// `needs` asks for, in the same order, of tensors that the problem has. The others are None.
+class FieldGradients {
+ public:
+  FieldGradients(const GivenTensors& tensors, nb::sequence needs);
+
+  // Replaces each wanted gradient, None at first, by make(field, gradient).
+  template <class Make>
+  void for_each_wanted(Make make) {
+    for (size_t i = 0; i < wanted_.size(); ++i)
+      if (wanted_[i]) gradients_[i] = make(differentiable()[i], gradients_[i]);
+  }
+
+  nb::list list() const;
+
+ private:
+  static const std::vector<Field>& differentiable();
+
+  std::vector<bool> wanted_;
+  std::vector<nb::object> gradients_;
 };
 
 // Whether the checks of options, shapes, dtypes and devices (checks.py) are certain to pass. Those report what is wrong, and

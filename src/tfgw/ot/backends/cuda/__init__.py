@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.backends.cuda.gpu import Gpu, gpu_at
-from tfgw.ot.backends.cuda.results import Wanted, unpacked
-from tfgw.ot.problem import DIAGNOSIS, PLANS, RESULTS, Problem, ProblemSize, Solution
+from tfgw.ot.backends.cuda.results import HostSolution, Saved, unpacked
+from tfgw.ot.problem import DIAGNOSIS, PLANS, RESULTS, Problem, ProblemSize, Solution, SolvedPairs
 
 
 def gpu_of(device: torch.device) -> Gpu:
@@ -47,16 +47,19 @@ def forward(problem: Problem, wanted: int) -> Solution | None:
     """
     device = gpu_of(problem.x.device)
     with device.as_current():
-        found = device.host.solve(problem, problem.weight_tolerance, Wanted.of(wanted))
+        found = device.host.solve(problem, problem.weight_tolerance, wanted)
     if found is None:
         return None
-    distances, pairs, plans, prepared, spreads = found
-    results = None
+    found = HostSolution._make(found)
+    results = diagnosis = None
     if wanted & RESULTS:
+        assert found.pairs is not None
         columns = problem.template_weights.shape[1]
-        results = unpacked(pairs, plans if wanted & PLANS else None, problem.x.shape[0], columns)
-    diagnosis = (torch.zeros_like(distances) if spreads is None else spreads,) if wanted & DIAGNOSIS else None
-    return Solution(distances, results, diagnosis, saved=(prepared, pairs, plans))
+        results = unpacked(found.pairs, found.plans if wanted & PLANS else None, problem.x.shape[0], columns)
+    if wanted & DIAGNOSIS:
+        diagnosis = (torch.zeros_like(found.distances) if found.spreads is None else found.spreads,)
+    saved = Saved(prepared=found.prepared, pairs=found.pairs, plans=found.plans)
+    return Solution(found.distances, results, diagnosis, saved=saved)
 
 
 def backward(
@@ -64,12 +67,17 @@ def backward(
 ) -> list[Tensor | None]:
     """Return the gradients of ``sum(grad * distances)``, in the order of ``problem.differentiable``.
 
-    The plan is held fixed (envelope theorem). ``saved`` is that of the solution, or ``Results.for_backward``.
+    The plan is held fixed (envelope theorem). ``state`` and ``saved`` are those of the solution.
     """
-    prepared, solved = None, saved
-    if len(saved) == 3:
-        prepared, *others = saved
-        solved = () if others[0] is None else tuple(others)
     device = gpu_of(problem.x.device)
     with device.as_current():
-        return device.host.backward(problem, grad, solved, needs, problem.weight_tolerance, prepared)
+        return device.host.backward(problem, grad, needs, **Saved._make(saved)._asdict())
+
+
+def backward_of_solved(
+    problem: Problem, grad: Tensor, needs: Sequence[bool], solved: SolvedPairs
+) -> list[Tensor | None]:
+    """Return the same gradients as :func:`backward`, for given results."""
+    device = gpu_of(problem.x.device)
+    with device.as_current():
+        return device.host.backward_of_solved(problem, grad, needs, solved, problem.weight_tolerance)

@@ -3,35 +3,32 @@
 `place_results` in host/layout.cpp defines the same layout for the kernels.
 """
 
-from enum import IntEnum
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from tfgw.ot.problem import DIAGNOSIS, GRADIENTS, PLANS, RESULTS, Results
+from tfgw.ot.problem import Results
 
 
-class Wanted(IntEnum):
-    """Results to keep (the same values as in host/gpu.hpp)."""
+class HostSolution(NamedTuple):
+    """What the host code returns; ``None`` for parts that were not requested."""
 
-    DISTANCES = 0
-    PAIRS = 1
-    """Distances, ``pairs`` (see :func:`unpacked`) and the prepared problem."""
-    PLANS = 2
-    """Everything in ``PAIRS``, and ``plans``."""
-    GRADIENTS = 3
-    """The same as ``PLANS``, for the backward pass only: pairs and plans follow the prepared problem in memory."""
-    DIAGNOSIS = 4
-    """The same as ``PLANS``, and the spreads of several starts."""
+    distances: Tensor
+    pairs: Tensor | None
+    """See :func:`unpacked`. If only the backward pass reads pairs and plans, they are in the memory of ``prepared``."""
+    plans: Tensor | None
+    prepared: Tensor | None
+    """The prepared problem, which the backward pass reads."""
+    spreads: Tensor | None
 
-    @classmethod
-    def of(cls, wanted: int) -> "Wanted":
-        """Return the results to keep for the flags of a backend call."""
-        if wanted & DIAGNOSIS:
-            return cls.DIAGNOSIS
-        if wanted & PLANS or (wanted & RESULTS and wanted & GRADIENTS):
-            return cls.PLANS
-        return cls.PAIRS if wanted & RESULTS else cls.GRADIENTS if wanted & GRADIENTS else cls.DISTANCES
+
+class Saved(NamedTuple):
+    """The fields of a :class:`HostSolution` that the backward pass reads."""
+
+    prepared: Tensor | None
+    pairs: Tensor | None
+    plans: Tensor | None
 
 
 def unpacked(pairs: Tensor, plans: Tensor | None, nodes: int, columns: int) -> Results:

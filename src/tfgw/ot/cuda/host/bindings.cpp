@@ -68,15 +68,13 @@ void bind(nb::module_& module) {
       .def(
           "unsupported_reason",
           [](const Gpu& self, nb::handle size) { return self.unsupported_reason(ProblemSize(size)); }, nb::arg("size"))
-      .def(
-          "solve",
-          [](Gpu& self, nb::tuple given, double weight_tolerance, int wanted) {
-            return self.solve(given, weight_tolerance, Wanted(wanted));
-          },
-          nb::sig("def solve(self, given: tuple, weight_tolerance: float, wanted: int) -> tuple | None"),
-          nb::arg("given"), nb::arg("weight_tolerance"), nb::arg("wanted"))
-      .def("backward", &Gpu::backward, nb::arg("given"), nb::arg("grad"), nb::arg("solved"), nb::arg("needs"),
-           nb::arg("weight_tolerance"), nb::arg("prepared").none());
+      .def("solve", &Gpu::solve,
+           nb::sig("def solve(self, problem: tuple, weight_tolerance: float, wanted: int) -> tuple | None"),
+           nb::arg("problem"), nb::arg("weight_tolerance"), nb::arg("wanted"))
+      .def("backward", &Gpu::backward, nb::arg("problem"), nb::arg("grad"), nb::arg("needs"), nb::kw_only(),
+           nb::arg("prepared"), nb::arg("pairs").none(), nb::arg("plans").none())
+      .def("backward_of_solved", &Gpu::backward_of_solved, nb::arg("problem"), nb::arg("grad"), nb::arg("needs"),
+           nb::arg("solved"), nb::arg("weight_tolerance"));
   // For the tests.
   module.def("gpu_workspace_size", &workspace_size, nb::arg("rows"), nb::arg("padded"), nb::arg("several") = false);
   module.def("gpu_size_class", &size_class, nb::arg("columns"));

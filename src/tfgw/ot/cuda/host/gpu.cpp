@@ -41,6 +41,20 @@ void point(T*& member, i64 address) {
   member = reinterpret_cast<T*>(address);
 }
 
+double*& member_of(Gradients& g, Field field) {
+  switch (field) {
+    case kX: return g.x;
+    case kNodeWeights: return g.weights;
+    case kEdgeWeight: return g.edge_weight;
+    case kStructure: return g.dense;
+    case kTemplateStructure: return g.template_structure;
+    case kTemplateFeatures: return g.template_x;
+    case kTemplateWeights: return g.template_weights;
+    case kAlpha: return g.alpha;
+    default: throw std::logic_error(std::string(kFieldNames[field]) + " is not differentiable");
+  }
+}
+
 }  // namespace
 
 // Holds a check for the duration of one solve.
@@ -134,7 +148,7 @@ std::optional<std::string> Gpu::unsupported_reason(const ProblemSize& size) cons
   return std::nullopt;
 }
 
-nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
+nb::object Gpu::solve(nb::tuple given, double weight_tolerance, int wanted) {
   const Fields fields(given);
   Described d = describe(fields);
   Problem& p = d.problem;
@@ -142,7 +156,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   const bool structured = d.given.has(kEdgeIndex) || d.given.has(kStructure);
   const StartCounts counts(structured ? fields.as<i64>(kNumStarts) : 1,
                            structured ? fields.as<i64>(kStartKinds) : i64(kUniform), p.start != nullptr,
-                           wanted == kDiagnosis);
+                           wanted & kDiagnosis);
   const i64 processors = std::max(i64(1), properties_.processors / fields.as<i64>(kConcurrentSolves));
   const SolveShape shape = solve_shape(p, properties_.shared, processors, counts);
   const i64 count = p.graphs * p.templates;
@@ -159,9 +173,11 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   const i64 working = 8 * (beginning + p.scratch_size) + of_starts, of_pairs = 8 * kPairWords * count;
   // Each allocation takes as long as a launch, so memory that is internal or only read by the backward pass is one
   // allocation.
-  const bool plans_apart = wanted == kPlans || wanted == kDiagnosis, apart = wanted == kPairs || plans_apart;
+  const bool results_for_gradients = wanted & kResults && wanted & kGradients;
+  const bool plans_apart = wanted & (kPlans | kDiagnosis) || results_for_gradients;
+  const bool apart = wanted & kResults || plans_apart, only_gradients = wanted & kGradients && !apart;
   const i64 words = plan_words(p);
-  const i64 behind = wanted == kDistances ? working + of_pairs : wanted == kGradients ? of_pairs + 8 * words : 0;
+  const i64 behind = !wanted ? working + of_pairs : only_gradients ? of_pairs + 8 * words : 0;
   place(d, torch_.bytes(d.prepared_size + behind, d.device));
   const Handle stream = current_stream();
   int capturing = 0;
@@ -179,15 +195,15 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
   const nb::object plans = plans_apart ? torch_.doubles(d.device, words) : nb::none();
   const bool has_spreads = counts.several() && counts.spreads;
   const nb::object spreads = has_spreads ? torch_.doubles(d.device, p.graphs, p.templates) : nb::none();
-  const nb::object scratch = wanted == kDistances ? nb::none() : torch_.bytes(working, d.device);
+  const nb::object scratch = wanted ? torch_.bytes(working, d.device) : nb::none();
   point(p.distance, torch_.address(distance));
-  point(p.initial_state, wanted == kDistances ? d.prepared_end : torch_.address(scratch));
+  point(p.initial_state, wanted ? torch_.address(scratch) : d.prepared_end);
   const i64 starts_at = reinterpret_cast<i64>(p.initial_state + beginning);
   launches.placed = place_starts(p, counts, starts_at);
   point(launches.placed.starts.spread, torch_.address(spreads));
   point(p.scratch, starts_at + of_starts);
-  const i64 pairs_at = apart ? torch_.address(pairs) : d.prepared_end + (wanted == kDistances ? working : 0);
-  place_results(p, pairs_at, wanted == kGradients ? pairs_at + of_pairs : torch_.address(plans));
+  const i64 pairs_at = apart ? torch_.address(pairs) : d.prepared_end + (wanted ? 0 : working);
+  place_results(p, pairs_at, only_gradients ? pairs_at + of_pairs : torch_.address(plans));
   bool valid;
   {
     nb::gil_scoped_release other_threads;
@@ -196,7 +212,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, Wanted wanted) {
     valid = !check || check->passed();
   }
   if (!valid) return nb::none();
-  return nb::make_tuple(distance, pairs, plans, wanted == kDistances ? nb::none() : d.prepared, spreads);
+  return nb::make_tuple(distance, pairs, plans, wanted ? d.prepared : nb::none(), spreads);
 }
 
 void Gpu::launch_solve(const Problem& p, const Launches& to, Handle stream) {
@@ -246,47 +262,51 @@ void Gpu::launch_starts(const Problem& p, const Launches& to, Handle stream) {
     launch(kStartsSpread, p.padded, std::min(ceil_div(to.pairs, kBeginThreads), begin_blocks), 0, stream, p, starts);
 }
 
-nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs,
-                       double weight_tolerance, nb::object prepared) {
-  const bool again = prepared.is_none();
+nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::sequence needs, nb::object prepared, nb::handle pairs,
+                       nb::handle plans) {
   const Fields fields(given);
   Described d = describe(fields);
-  place(d, again ? torch_.bytes(d.prepared_size, d.device) : std::move(prepared));
+  place(d, std::move(prepared));
   Problem& p = d.problem;
-  p.weight_tolerance = weight_tolerance;
+  const i64 pairs_at = pairs.is_none() ? d.prepared_end : torch_.address(pairs);
+  const i64 behind = pairs_at + 8 * kPairWords * p.graphs * p.templates;
+  place_results(p, pairs_at, plans.is_none() ? behind : torch_.address(plans));
+  Gradients g{};
+  g.structure_cost = p.structure_cost, g.feature_cost = p.feature_cost, g.plan = p.plan;
+  g.row_potential = p.row_potential, g.col_potential = p.col_potential;
+  return gradients(d, fields, g, grad, needs);
+}
+
+nb::list Gpu::backward_of_solved(nb::tuple given, nb::handle grad, nb::sequence needs, nb::handle solved,
+                                 double weight_tolerance) {
+  const Fields fields(given);
+  Described d = describe(fields);
+  place(d, torch_.bytes(d.prepared_size, d.device));
+  d.problem.weight_tolerance = weight_tolerance;
   const Handle stream = current_stream();
-  if (again) {
+  {
     nb::gil_scoped_release other_threads;
     prepare(d, stream);
   }
+  const SolvedTensors tensors(torch_, solved);
   Gradients g{};
+  g.structure_cost = tensors.structure_costs, g.feature_cost = tensors.feature_costs, g.plan = tensors.plans;
+  g.row_potential = tensors.graph_potentials, g.col_potential = tensors.template_potentials;
+  return gradients(d, fields, g, grad, needs);
+}
+
+// `g` holds the results that the gradients are computed from.
+nb::list Gpu::gradients(const Described& d, const Fields& fields, Gradients g, nb::handle grad, nb::sequence needs) {
+  const Problem& p = d.problem;
+  const Handle stream = current_stream();
   const auto [up, of_up] = torch_.as_read(grad, "gradient of the distances");
   point(g.grad, of_up.address);
-  std::array<nb::object, 5> values;
-  if (const size_t given_apart = nb::len(solved); given_apart <= 2) {
-    const i64 pairs_at = given_apart ? torch_.address(solved[0]) : d.prepared_end;
-    const i64 behind = pairs_at + 8 * kPairWords * p.graphs * p.templates;
-    place_results(p, pairs_at, given_apart ? torch_.address(solved[1]) : behind);
-    g.structure_cost = p.structure_cost, g.feature_cost = p.feature_cost, g.plan = p.plan;
-    g.row_potential = p.row_potential, g.col_potential = p.col_potential;
-  } else {
-    int next = 0;
-    for (const double** member : {&g.structure_cost, &g.feature_cost, &g.plan, &g.row_potential, &g.col_potential}) {
-      const auto [value, facts] = torch_.as_read(solved[next], "solved");
-      point(*member, facts.address);
-      values[next++] = value;
-    }
-  }
-  double** const members[] = {&g.x,                  &g.weights,    &g.edge_weight,      &g.dense,
-                              &g.template_structure, &g.template_x, &g.template_weights, &g.alpha};
-  nb::list grads;
-  for (int i = 0; i < 8; ++i) {
-    const nb::object& tensor = d.given.read[kDifferentiable[i]];
-    const bool wanted = !tensor.is_none() && PyObject_IsTrue(nb::object(needs[i]).ptr()) == 1;
-    nb::object found = wanted ? torch_.like(tensor) : nb::none();
-    point(*members[i], torch_.address(found));
-    grads.append(std::move(found));
-  }
+  FieldGradients found(d.given, needs);
+  found.for_each_wanted([&](Field field, const nb::object&) {
+    const nb::object gradient = torch_.like(d.given.read[field]);
+    point(member_of(g, field), torch_.address(gradient));
+    return gradient;
+  });
   // In one allocation: C T, if needed for the gradient of the templates' structure, and gradients yet to be folded.
   const i64 of_plans = g.template_structure ? p.nodes * p.templates * p.columns : 0;
   const i64 of_structures = p.templates * p.columns * p.columns;
@@ -311,9 +331,10 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::s
     }
     if (folded) launch(kFold, p.padded, p.templates, 0, stream, fold);
   }
-  for (int i = 0; i < 8; ++i)
-    if (!grads[i].is_none()) grads[i] = torch_.in_precision_of(grads[i], fields[kDifferentiable[i]]);
-  return grads;
+  found.for_each_wanted([&](Field field, const nb::object& gradient) {
+    return torch_.in_precision_of(gradient, fields[field]);
+  });
+  return found.list();
 }
 
 Described Gpu::describe(const Fields& fields) const {

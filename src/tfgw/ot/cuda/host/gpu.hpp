@@ -56,9 +56,6 @@ struct Described {
   nb::object device;
 };
 
-// The requested results of a solve, as in results.py.
-enum Wanted { kDistances, kPairs, kPlans, kGradients, kDiagnosis };
-
 class Gpu {
  public:
   // `kernel(name, columns)` returns the driver's handle of a kernel, `stream()` that of PyTorch's current stream.
@@ -68,15 +65,19 @@ class Gpu {
   // Why the kernels cannot solve a problem of this size; no value if they can.
   std::optional<std::string> unsupported_reason(const ProblemSize& size) const;
 
-  // Solves all pairs. Returns the distances and, as requested, pairs and plans (results.py) with the prepared memory, and
-  // spreads; None if the input is invalid. While a CUDA graph is captured, validity cannot be checked.
-  nb::object solve(nb::tuple given, double weight_tolerance, Wanted wanted);
+  // Solves all pairs. Returns the fields of `HostSolution` (results.py), or None if the input is invalid. While a CUDA
+  // graph is captured, validity cannot be checked. `wanted` combines flags `Wanted`.
+  nb::object solve(nb::tuple given, double weight_tolerance, int wanted);
 
-  // Gradients of the differentiable inputs that need one, from the gradient of the distances. `solved` holds pairs and
-  // plans, or nothing if they follow the prepared memory, or the separate tensors returned by the operators. `prepared`
-  // is that of the solve; if None, the problem is prepared again.
-  nb::list backward(nb::tuple given, nb::handle grad, nb::tuple solved, nb::sequence needs, double weight_tolerance,
-                    nb::object prepared);
+  // Gradients of the differentiable inputs that need one, from the gradient of the distances, `grad`, and from the
+  // fields of the `HostSolution` of a solve that wanted gradients.
+  nb::list backward(nb::tuple given, nb::handle grad, nb::sequence needs, nb::object prepared, nb::handle pairs,
+                    nb::handle plans);
+
+  // The same for a problem that was solved elsewhere; `solved` is a `SolvedPairs` of problem.py. Repeats the solve's
+  // preparation.
+  nb::list backward_of_solved(nb::tuple given, nb::handle grad, nb::sequence needs, nb::handle solved,
+                              double weight_tolerance);
 
   // Members that may refer back to this object.
   std::array<nb::object*, 2> references() { return {&kernel_, &stream_}; }
@@ -88,6 +89,7 @@ class Gpu {
   Described describe(const Fields& fields) const;
   void place(Described& d, nb::object memory) const;  // the prepared memory
   void prepare(const Described& d, Handle stream);
+  nb::list gradients(const Described& d, const Fields& fields, Gradients g, nb::handle grad, nb::sequence needs);
   void launch_solve(const Problem& p, const Launches& launches, Handle stream);
   void launch_starts(const Problem& p, const Launches& launches, Handle stream);
   template <class... Structs>
