@@ -18,8 +18,8 @@ from torch_geometric.data import Data
 
 from tfgw import ot
 from tfgw.datasets import CanonicalOrder
+from tfgw.ot.backends.cuda.kernel_limits import SIZE_CLASSES
 from tfgw.ot.graph_lists import read_lists
-from tfgw.ot.pair_blocks import CLASSES
 from tfgw.ot.pair_solver import PairGrid, PairOptions, PairSolver
 from tfgw.ot.ragged import ragged_set
 
@@ -154,7 +154,7 @@ def measure_on_gpu(name: str, args: Any) -> tuple[list[str], list[str]]:
         name,
         f"{len(graphs):,}",
         f"{pairs:,}",
-        f"{(sizes > CLASSES[-1]).sum()}",
+        f"{(sizes > SIZE_CLASSES[-1]).sum()}",
         f"{first:.1f}",
         f"{wall:.1f}",
         f"{reading:.1f}",
@@ -194,7 +194,7 @@ def main() -> None:
     p.add_argument("--max-nodes", type=int, help="leave larger graphs out (on a GPU)")
     args = p.parse_args()
     if args.device != "cpu":
-        header = f"dataset, graphs, pairs, of more than {CLASSES[-1]} nodes, first run, seconds, of it reading"
+        header = f"dataset, graphs, pairs, of more than {SIZE_CLASSES[-1]} nodes, first run, seconds, of it reading"
         header = [*header.split(", "), "million pairs/s", "equal to the CPU's", "value/CPU"]
         print(f"{torch.cuda.get_device_name()}, α = {args.alpha}, {args.starts} starts, {args.threads} threads\n")
         rows, near = zip(*(measure_on_gpu(name, args) for name in args.datasets), strict=True)

@@ -103,7 +103,8 @@ def test_continued_from_a_checkpoint(tmp_path: Path) -> None:
 def on_gpu(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """A GPU that compares five templates at a time, with up to six nodes."""
     monkeypatch.setattr(pair_blocks, "TEMPLATES", 5)
-    monkeypatch.setattr(pair_blocks, "CLASSES", (4, 6))
+    monkeypatch.setattr(pair_blocks, "SIZE_CLASSES", (4, 6))
+    monkeypatch.setattr(pair_blocks, "LARGEST_FOR_STARTS", 6)
     return StandIn(monkeypatch)
 
 
@@ -139,7 +140,7 @@ def test_neighbours_in_another_list_on_a_gpu(kind: str, on_gpu: StandIn) -> None
 
 def test_most_pairs_are_not_solved_on_a_gpu(on_gpu: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     """Radii shrink one block later than on the CPU, which matters little."""
-    monkeypatch.setattr(pair_blocks, "CLASSES", (4, 16))
+    monkeypatch.setattr(pair_blocks, "SIZE_CLASSES", (4, 16))
     graphs = labelled(150)
     found = nearest(graphs, top=1, alpha=0.5, device="meta")
     assert on_gpu.solved == found.num_solved < 0.2 * found.num_pairs

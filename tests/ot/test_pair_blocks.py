@@ -30,7 +30,7 @@ def test_each_pair_is_in_one_block(
 ) -> None:
     monkeypatch.setattr(pair_blocks, "TEMPLATES", templates)
     monkeypatch.setattr(pair_blocks, "ENTRIES", entries)
-    monkeypatch.setattr(pair_blocks, "CLASSES", (8, 16, 32))  # so that some pairs of large graphs are left
+    monkeypatch.setattr(pair_blocks, "SIZE_CLASSES", (8, 16, 32))  # so that some pairs of large graphs are left
     graphs = random_graphs(kind, sizes=SIZES)
     others = None if second is None else graphs[second]
     found = ragged_set(read_lists(graphs[:8], others, features_only=False), canonical=True)
@@ -120,7 +120,7 @@ def test_a_device_is_asked_for(on_cpu: StandIn) -> None:
 @pytest.mark.parametrize("second", [None, slice(4, None), slice(0, 5), slice(2, 12, 3)])
 def test_blocks_fill_the_matrix(on_cpu: StandIn, second: slice | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """With copies, with graphs in one list or in both, and with pairs that are left to the CPU."""
-    monkeypatch.setattr(pair_blocks, "CLASSES", (8, 16, 32))
+    monkeypatch.setattr(pair_blocks, "SIZE_CLASSES", (8, 16, 32))
     graphs = random_graphs("weighted", sizes=SIZES)
     first, others = [*graphs[:8], graphs[3]], None if second is None else graphs[second]
     expected = pairwise(first, others, alpha=0.4)
@@ -130,7 +130,7 @@ def test_blocks_fill_the_matrix(on_cpu: StandIn, second: slice | None, monkeypat
 
 def test_several_starts(on_cpu: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     """Templates beyond a size are left to the CPU, and blocks have fewer graphs."""
-    monkeypatch.setattr(pair_blocks, "LARGEST_WITH_STARTS", 16)
+    monkeypatch.setattr(pair_blocks, "LARGEST_FOR_STARTS", 16)
     graphs = random_graphs("sparse", sizes=(5, 17, 3, 12, 20, 7))
     options: dict[str, Any] = {"alpha": 0.4, "n_starts": 3, "start_kinds": ("uniform", "anchored")}
     expected = pairwise(graphs, **options)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tfgw import __version__
-from tfgw.cli.number_arguments import alpha, count, positive, seconds, share
+from tfgw.cli.number_arguments import alpha, count, positive, seconds, share, size_class
 from tfgw.cli.option_defaults import default_of, module_constant, recipes, stream_default
 from tfgw.cli.paper_arguments import add_paper_commands
 
@@ -272,10 +272,8 @@ def _streaming(parser: argparse.ArgumentParser) -> None:
 
 
 def _gpu(parser: argparse.ArgumentParser) -> None:
-    text = "size classes to prepare, as the largest number of template nodes; fewer take less time"
-    classes = (16, 32, 64, 128, 256, 512)
-    help_text = _with_default(text, f"all: {' '.join(map(str, classes))}")
-    parser.add_argument("--classes", type=int, nargs="+", choices=classes, default=classes, help=help_text)
+    text = _with_default("size classes to prepare, as maximum numbers of template nodes; fewer take less time", "all")
+    parser.add_argument("--classes", type=size_class, nargs="+", metavar="NODES", help=text)
 
 
 def _datasets(parser: argparse.ArgumentParser) -> None:

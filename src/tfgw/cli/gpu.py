@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from tfgw.cli.output import CommandResult, table
 from tfgw.nn.layer_check import CheckedLayers, check_layer_kernels
+from tfgw.ot.backends.cuda.kernel_limits import SIZE_CLASSES
 from tfgw.ot.gpu_check import CheckedKernels, Setup, check_kernels, find_setup
 
 ORIGINS = {"package": "came with tfgw", "cache": "compiled earlier", "compiler": "compiled"}
@@ -18,7 +19,7 @@ def run(args: argparse.Namespace) -> CommandResult:
     checked: list[CheckedKernels] = []
     layers: CheckedLayers | None = None
     if setup.missing is None:
-        for kernels in check_kernels(args.classes):
+        for kernels in check_kernels(args.classes or SIZE_CLASSES):
             checked.append(kernels)
             print(_progress(kernels), file=sys.stderr, flush=True)
         layers = check_layer_kernels()

@@ -40,6 +40,16 @@ def share(text: str) -> float:
     return value
 
 
+def size_class(text: str) -> int:
+    """Parse a size class of the GPU kernels."""
+    from tfgw.ot.backends.cuda.kernel_limits import SIZE_CLASSES  # loads PyTorch, which help should not wait for
+
+    value = int(text)
+    if value not in SIZE_CLASSES:
+        raise argparse.ArgumentTypeError(f"must be one of {', '.join(map(str, SIZE_CLASSES))}, got {value}")
+    return value
+
+
 def alpha(text: str) -> float | str:
     """Parse a trade-off: ``learned``, or a number in [0, 1]."""
     if text == "learned":

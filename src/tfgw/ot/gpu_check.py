@@ -15,11 +15,13 @@ from torch import Tensor
 
 from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.compile import MISSING, compiler_version
-from tfgw.ot.backends.cuda.kernels import RESERVED, architecture_of, shared_memory
+from tfgw.ot.backends.cuda.kernel_limits import OLDEST, RESERVED_BYTES, SIZE_CLASSES
+from tfgw.ot.backends.cuda.kernels import architecture_of, shared_memory
 from tfgw.ot.backends.cuda.machine_code import compile_ahead, origin
-from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, units_of
+from tfgw.ot.backends.cuda.units import LAYERS, units_of
 from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.solve import fgw
+from tfgw.ot.starts import FRESH
 
 VALUE_TOLERANCE = 1e-10
 """Maximum relative difference of a distance."""
@@ -27,10 +29,8 @@ GRADIENT_TOLERANCE = 1e-8
 """Maximum difference of a gradient, relative to its largest entry."""
 SIZES = (5, 11, 23, 41, 90, 150)
 """Numbers of nodes of the test graphs. Together, they use all kinds of kernels of a size class."""
-STARTS = 9
+STARTS = FRESH + 1
 """Number of starts: one of them depends on the others."""
-OLDEST = (8, 0)
-"""Minimum compute capability that the kernels support."""
 
 
 class Device(NamedTuple):
@@ -84,8 +84,11 @@ def _missing(found: Setup) -> str | None:
         return f"PyTorch finds no GPU that its CUDA {found.torch_cuda} can use: see what nvidia-smi says"
     first = found.devices[0]
     if first.capability < OLDEST:
-        version = ".".join(map(str, first.capability))
-        return f"{first.name} has compute capability {version}, and the kernels need 8.0: tfgw solves on the CPU"
+        found_version, oldest = (".".join(map(str, version)) for version in (first.capability, OLDEST))
+        return (
+            f"{first.name} has compute capability {found_version}, and the kernels need {oldest}: "
+            "tfgw solves on the CPU"
+        )
     architecture = architecture_of(first.ordinal)
     groups = [(units_of(each, several=several), each) for each in SIZE_CLASSES for several in _units_exist(each)]
     groups.append(([LAYERS], SIZE_CLASSES[0]))
@@ -122,7 +125,7 @@ def _device(index: int) -> Device:
         name=properties.name,
         capability=(properties.major, properties.minor),
         memory=properties.total_memory,
-        shared_memory=shared_memory(index) - RESERVED,
+        shared_memory=shared_memory(index) - RESERVED_BYTES,
         multiprocessors=properties.multi_processor_count,
     )
 
@@ -152,10 +155,10 @@ class CheckedKernels(NamedTuple):
 def check_kernels(columns: Sequence[int] = SIZE_CLASSES, *, device: str = "cuda") -> Iterator[CheckedKernels]:
     """Load or compile the kernels of each size class, one at a time, and compare them with the CPU core.
 
-    The kernels of several starts, which exist for up to 128 template nodes, come after the others of their size class.
+    The kernels of several starts, which only the smaller size classes have, come after the others of their size class.
 
     Args:
-        columns: Size classes: 16, 32, 64, 128, 256 or 512 template nodes.
+        columns: Size classes, each given by its maximum number of template nodes.
         device: PyTorch's name of the GPU.
     """
     index = torch.device(device).index or 0

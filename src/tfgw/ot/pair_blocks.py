@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.backends import cuda
+from tfgw.ot.backends.cuda.kernel_limits import LARGEST_FOR_STARTS, SIZE_CLASSES
 from tfgw.ot.checks import problem_of
 from tfgw.ot.cpu_fallback import warn_once
 from tfgw.ot.dispatch import solve
@@ -22,18 +23,12 @@ from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.pair_solver import PairGrid, PairOptions
 from tfgw.ot.problem import ProblemSize
 from tfgw.ot.ragged import Part, RaggedSet, stacked
-from tfgw.ot.starts import UNIFORM
+from tfgw.ot.starts import FRESH, KEPT, ROUND, UNIFORM
 
 TEMPLATES = 64
 """Maximum number of templates per block."""
 ENTRIES = 2**27
 """Maximum number of cost matrix entries per block, 16 bytes each. A single graph may exceed it."""
-CLASSES = (16, 32, 64, 128, 256, 512)
-"""Numbers of nodes to which the kernels pad templates. Larger templates are solved on the CPU."""
-LARGEST_WITH_STARTS = 128
-"""The largest of them for several starts."""
-FRESH, ROUND, KEPT = 8, 64, 8
-"""Starts that are solved at the same time, starts in a round, and minima stored per round (``start_rules.cuh``)."""
 
 
 def solves_on_gpu(device: torch.device) -> bool:
@@ -122,7 +117,7 @@ class PairBlocks:
         self._parts, self._sizes, self._grid = graphs.parts, graphs.sizes, grid
         self._options, self._device = options, device
         is_single = options.n_starts == 1 and bool(options.start_kinds & UNIFORM)
-        self._largest = CLASSES[-1] if is_single else min(CLASSES[-1], LARGEST_WITH_STARTS)
+        self._largest = SIZE_CLASSES[-1] if is_single else LARGEST_FOR_STARTS
         rounds = 0 if is_single else -(-options.n_starts // ROUND)
         # Numbers per entry: cost and gradient at first, then costs and walks of fresh starts, and gradients at minima.
         self._entries = ENTRIES * 2 // (2 + 2 * min(options.n_starts, FRESH * rounds) + KEPT * rounds)
@@ -176,11 +171,11 @@ class PairBlocks:
         return begin
 
     def _ranges(self, templates: np.ndarray, graphs: np.ndarray) -> Iterator[_Range]:
-        classes, ends = np.searchsorted(CLASSES, self._sizes[templates]), np.cumsum(self._sizes[graphs])
+        classes, ends = np.searchsorted(SIZE_CLASSES, self._sizes[templates]), np.cumsum(self._sizes[graphs])
         first = 0
         while first < len(templates):
             last = min(first + TEMPLATES, int(np.searchsorted(classes, classes[first], side="right")))
-            nodes = self._entries // ((last - first) * CLASSES[classes[first]])
+            nodes = self._entries // ((last - first) * SIZE_CLASSES[classes[first]])
             begin = int(np.searchsorted(graphs, templates[first], side="right"))
             while begin < len(graphs):
                 before = ends[begin - 1] if begin else 0

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 
+from tfgw.ot import _core  # the C++ extension
+
 START_KINDS = ("uniform", "anchored", "perturbed")
 """``"uniform"``: hh̄ᵀ; later starts of this kind also break ties at random. ``"anchored"``: a link of the graph is
 matched with a link of the template, and random walks from there distinguish all other nodes. ``"perturbed"``: near the
 best minima so far, with a few linked nodes moved elsewhere."""
 
-UNIFORM = 1  # the core's bit for the first kind; the others follow
+UNIFORM = _core.UNIFORM  # the bit of the first kind; the others follow
+FRESH, ROUND, KEPT = _core.FRESH_STARTS, _core.STARTS_PER_ROUND, _core.KEPT_MINIMA
+"""Starts of a round that depend on no other, starts in a round, and minima stored per round (start_rules.cuh)."""
+
 _ALL = (UNIFORM << len(START_KINDS)) - 1
 
 

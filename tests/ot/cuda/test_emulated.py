@@ -20,8 +20,9 @@ from tests.ot.problems import STRUCTURES, random_problem, with_near_neighbours
 from tests.ot.problems import Problem as RandomProblem
 from tfgw.ot import GraphBatch, Status, Templates, Transport, _core, fgw, linear_transport
 from tfgw.ot.backends.cuda.compile import SOURCES
+from tfgw.ot.backends.cuda.kernel_limits import SIZE_CLASSES
 from tfgw.ot.backends.cuda.results import Saved
-from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, UNITS, Unit
+from tfgw.ot.backends.cuda.units import LAYERS, UNITS, Unit
 from tfgw.ot.problem import Problem
 
 pytestmark = pytest.mark.skipif(emulation.COMPILER is None, reason="no C++ compiler")

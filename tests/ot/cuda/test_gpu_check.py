@@ -166,3 +166,9 @@ def test_the_command_says_whether_results_agree(
     assert data["devices"][0]["capability"] == [9, 0]
     assert [kernels["seconds"] for kernels in data["kernels"]] == [0.31, 3.9]
     assert data["layers"]["agrees"] is norm
+
+
+def test_a_size_class_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["gpu", "--classes", "33"])
+    assert "must be one of 16, 32, 64, 128, 256, 512, got 33" in capsys.readouterr().err

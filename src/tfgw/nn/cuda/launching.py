@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tfgw.ot.backends.cuda import driver
+from tfgw.ot.backends.cuda.kernel_limits import OLDEST
 from tfgw.ot.backends.cuda.kernels import layer_kernel, load_layers
 
 NAMES = {torch.float64: "float64", torch.float32: "float32"}
@@ -21,7 +22,7 @@ def is_supported(x: Tensor) -> bool:
 @cache
 def _has_kernels(device: int) -> bool:
     """Whether the package has machine code for a GPU, or CuPy can compile it."""
-    if torch.cuda.get_device_capability(device) < (8, 0):
+    if torch.cuda.get_device_capability(device) < OLDEST:
         return False
     try:
         load_layers(device)  # all of them: a kernel should not be loaded while a step is recorded

@@ -12,6 +12,7 @@
 #include "host/bindings.hpp"
 #include "pairs.hpp"
 #include "python_signals.hpp"
+#include "start_rules.cuh"
 #include "validate.hpp"
 
 namespace nb = nanobind;
@@ -68,6 +69,10 @@ NB_MODULE(_core, module) {
              nb::arg("edge_rows").none(), nb::arg("dense").none(), nb::arg("effort"), nb::arg("order"),
              nb::arg("exact"));
   module.def("offsets", &offsets, nb::arg("batch"), nb::arg("out"));
+  module.attr("UNIFORM") = int(kUniform);
+  module.attr("STARTS_PER_ROUND") = kRound;
+  module.attr("FRESH_STARTS") = kFresh;
+  module.attr("KEPT_MINIMA") = kKept;
   bind_cpu(module);
   bind_pairs(module);
   gpu::bind(module);

@@ -10,13 +10,12 @@ import torch
 
 from tfgw.ot.backends.cuda import driver
 from tfgw.ot.backends.cuda.compile import Architecture
+from tfgw.ot.backends.cuda.kernel_limits import RESERVED_BYTES, SIZE_CLASSES
 from tfgw.ot.backends.cuda.machine_code import compile_ahead, find, machine_code, origin
-from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, Unit, unit_of, units_of
+from tfgw.ot.backends.cuda.units import LAYERS, Unit, unit_of, units_of
 
 PATIENCE = 2.0
 """Seconds after which a message announces the compilation. Loading existing machine code takes less time."""
-RESERVED = 1024
-"""Bytes of shared memory that each block reserves."""
 
 
 @cache
@@ -25,7 +24,7 @@ def kernel(device: int, name: str, columns: int) -> int:
     with driver.current_context(device):
         found = driver.function(_module(device, unit_of(name), columns), name)
         if name.startswith(("tfgw_start", "tfgw_solve")):
-            driver.allow_shared_memory(found, shared_memory(device) - RESERVED)
+            driver.allow_shared_memory(found, shared_memory(device) - RESERVED_BYTES)
         return found
 
 
@@ -101,4 +100,4 @@ def architecture_of(device: int) -> Architecture:
 @cache
 def shared_memory(device: int) -> int:
     """Return the shared memory per multiprocessor in bytes, including the part that each block reserves."""
-    return driver.shared_memory_of_block(device) + RESERVED
+    return driver.shared_memory_of_block(device) + RESERVED_BYTES

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tfgw.ot.backends.cuda.compile import Architecture, compile_unit, compiler_version
+from tfgw.ot.backends.cuda.kernel_limits import SIZE_CLASSES
 from tfgw.ot.backends.cuda.machine_code import SHIPPED, SHIPPED_VERSION, shipped_name
-from tfgw.ot.backends.cuda.units import LAYERS, SIZE_CLASSES, Unit, units_of
+from tfgw.ot.backends.cuda.units import LAYERS, Unit, units_of
 
 ARCHITECTURES = (80, 86, 89, 90, 100, 120)
 

@@ -5,8 +5,7 @@ A new file of kernels needs an entry here.
 
 from typing import NamedTuple
 
-SIZE_CLASSES = (16, 32, 64, 128, 256, 512)
-"""Padded numbers of template nodes for which kernels are compiled (`size_class` in host/layout.cpp)."""
+from tfgw.ot.backends.cuda.kernel_limits import LARGEST_FOR_SMALL_GRAPHS, LARGEST_FOR_STARTS, SIZE_CLASSES
 
 
 class Unit(NamedTuple):
@@ -26,18 +25,18 @@ class Unit(NamedTuple):
 
 # Units that take longest to compile come first.
 UNITS = (
-    Unit("starts", ("tfgw_starts",), largest=128, several=True),
-    Unit("starts_small", ("tfgw_starts_small",), largest=32, several=True),
+    Unit("starts", ("tfgw_starts",), largest=LARGEST_FOR_STARTS, several=True),
+    Unit("starts_small", ("tfgw_starts_small",), largest=LARGEST_FOR_SMALL_GRAPHS, several=True),
     Unit(
         "starts_begin",
         ("tfgw_starts_begin", "tfgw_starts_pin", "tfgw_starts_walk", "tfgw_starts_product", "tfgw_starts_spread"),
-        largest=128,
+        largest=LARGEST_FOR_STARTS,
         several=True,
     ),
     Unit("solve", ("tfgw_solve",)),
-    Unit("solve_small", ("tfgw_solve_small",), largest=32),
+    Unit("solve_small", ("tfgw_solve_small",), largest=LARGEST_FOR_SMALL_GRAPHS),
     Unit("start", ("tfgw_start",)),
-    Unit("start_many", ("tfgw_start_many",), largest=32),
+    Unit("start_many", ("tfgw_start_many",), largest=LARGEST_FOR_SMALL_GRAPHS),
     Unit("prepare", ("tfgw_index", "tfgw_prepare")),
     Unit(
         "backward",

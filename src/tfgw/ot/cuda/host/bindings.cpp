@@ -75,6 +75,11 @@ void bind(nb::module_& module) {
            nb::arg("prepared"), nb::arg("pairs").none(), nb::arg("plans").none())
       .def("backward_of_solved", &Gpu::backward_of_solved, nb::arg("problem"), nb::arg("grad"), nb::arg("needs"),
            nb::arg("solved"), nb::arg("weight_tolerance"));
+  module.attr("GPU_SIZE_CLASSES") = nb::tuple(nb::cast(kSizeClasses));
+  module.attr("GPU_LARGEST_FOR_STARTS") = kLargestForStarts;
+  module.attr("GPU_LARGEST_FOR_SMALL_GRAPHS") = kLargestForSmallGraphs;
+  module.attr("GPU_OLDEST_GENERATION") = kOldestGeneration;
+  module.attr("GPU_RESERVED_BYTES") = kReservedBytes;
   // For the tests.
   module.def("gpu_workspace_size", &workspace_size, nb::arg("rows"), nb::arg("padded"), nb::arg("several") = false);
   module.def("gpu_size_class", &size_class, nb::arg("columns"));

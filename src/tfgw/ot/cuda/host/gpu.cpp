@@ -128,11 +128,12 @@ std::optional<std::string> Gpu::unsupported_reason(const ProblemSize& size) cons
   const std::optional<int> padded = size_class(columns);
   if (!padded)
     return "templates have " + std::to_string(columns) + " nodes, more than " + std::to_string(kSizeClasses.back());
-  if (properties_.generation < 8) return "the GPU is older than compute capability 8.0";
+  if (properties_.generation < kOldestGeneration)
+    return "the GPU is older than compute capability " + std::to_string(kOldestGeneration) + ".0";
   const StartCounts counts(starts, kinds, start);
-  if (counts.several() && *padded > kLargestWithStarts)
+  if (counts.several() && *padded > kLargestForStarts)
     return "templates have " + std::to_string(columns) + " nodes, and several starts are limited to " +
-           std::to_string(kLargestWithStarts);
+           std::to_string(kLargestForStarts);
   const i64 room = properties_.memory / 16;  // half the memory, in doubles
   const i64 workspace = workspace_size(nodes, *padded, counts.several());
   if (workspace > room)

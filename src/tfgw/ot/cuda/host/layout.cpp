@@ -7,7 +7,6 @@
 namespace tfgw::gpu {
 namespace {
 
-constexpr i64 kReserved = 1 << 10;  // bytes of shared memory reserved per block
 // Bytes of a block besides its pairs, and of a basis with this many nodes (flat_tree.cuh).
 constexpr i64 kBlock = 4 << 10, kSmallTree = 66 * 20 + 128, kMediumTree = 98 * 24 + 160, kHugeTree = 162 * 32 + 496;
 constexpr i64 kWalkStatic = 6 << 10;  // of `starts_walk`: WalkMemory and a number per column
@@ -43,8 +42,8 @@ i64 workspace_size(i64 rows, i64 padded, bool several) {
 SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const StartCounts& counted) {
   const i64 items = p.graphs * p.templates * std::max(i64(1), counted.fresh);
   const i64 of_starts = counted.several() ? sizeof(StartsBlock) : 0;
-  const auto share = [&](i64 blocks) { return (shared / blocks - kReserved - of_starts) / 16 * 16; };
-  if (p.padded > 32) {  // only the most used arrays fit
+  const auto share = [&](i64 blocks) { return (shared / blocks - kReservedBytes - of_starts) / 16 * 16; };
+  if (p.padded > kLargestForSmallGraphs) {  // only the most used arrays fit
     const i64 solves = p.padded > 256 ? 1 : kSolveBlocks;  // the basis alone takes 164 KiB
     return {solves, share(solves), {0, 0, 0}, kStartBlocks, share(kStartBlocks), false, -1, 0};
   }
@@ -52,7 +51,7 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const Start
   const i64 per_row = 64 + 20 * p.edges / p.nodes + 16 * p.padded;  // plan or first basis, structure, two matrices
   const auto fixed_of = [&](i64 atoms) { return 1536 + 16 * atoms * atoms + 16 * p.padded + table; };  // workspace.cuh
   const i64 fixed = fixed_of(counted.several() ? kStartsSharedAtoms : kSharedAtoms);
-  const auto blocks = [&](i64 bytes, i64 most) { return std::clamp(shared / (bytes + kReserved), i64(1), most); };
+  const auto blocks = [&](i64 bytes, i64 most) { return std::clamp(shared / (bytes + kReservedBytes), i64(1), most); };
   const i64 solves = blocks(kBlock + fixed + kHugeTree + 3 * average * per_row, kSolveBlocks);
   const auto start_bytes = [&](i64 rows) { return 1024 + table + rows * per_row; };  // start.cuh
   const i64 alone = blocks(start_bytes(2 * average), kStartWarps * kStartBlocks);  // pairs started by one warp each
@@ -148,9 +147,9 @@ PlacedStarts place_starts(const Problem& p, const StartCounts& starts, i64 addre
   return {s, product, arena.end() - address};
 }
 
-i64 begin_shared(i64 shared) { return (shared / kBeginBlocks - kReserved) / 16 * 16; }
+i64 begin_shared(i64 shared) { return (shared / kBeginBlocks - kReservedBytes) / 16 * 16; }
 i64 walk_shared(i64 shared) {
-  return std::max(i64(0), (shared / kWalkBlocks - kReserved - kWalkStatic) / 16 * 16);
+  return std::max(i64(0), (shared / kWalkBlocks - kReservedBytes - kWalkStatic) / 16 * 16);
 }
 
 i64 place_prepared(Problem& p, i64 address) {

@@ -10,9 +10,12 @@ namespace tfgw::gpu {
 
 constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
-// Padded numbers of template nodes for which kernels exist (`SIZE_CLASSES` in backends/cuda/units.py).
-constexpr std::array<int, 6> kSizeClasses = {16, 32, 64, 128, 256, 512};
-constexpr int kLargestWithStarts = 128;  // the largest size class with kernels for several starts
+// Limits of the kernels. Python reads them from the extension module (backends/cuda/kernel_limits.py).
+constexpr std::array<int, 6> kSizeClasses = {16, 32, 64, 128, 256, 512};  // padded numbers of template nodes
+constexpr int kLargestForStarts = 128;      // the largest size class with kernels for several starts
+constexpr int kLargestForSmallGraphs = 32;  // the largest size class with kernels for many small graphs
+constexpr int kOldestGeneration = 8;        // the lowest major version of the compute capability
+constexpr i64 kReservedBytes = 1 << 10;     // of shared memory, per block
 
 // The size class of a template; no value if it has too many nodes.
 std::optional<int> size_class(i64 columns);
