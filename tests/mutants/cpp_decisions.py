@@ -34,7 +34,7 @@ MUTANTS = {
         _rules("alpha >= 0 && alpha <= 1", "alpha <= 1"),
         _rules("magnitude(total - 1) <= tolerance", "magnitude(total - 1) <= 100 * tolerance"),
         _rules("magnitude(total - 1) <= tolerance", "total - 1 <= tolerance"),
-        _core("validate.cpp", "return std::abs(value) <= kLargest", "return value <= kLargest"),
+        _rules("return magnitude(value) <= kLargest", "return value <= kLargest"),
     ],
     "fgw": [
         _rules("max_iter = 1, empty = 2", "max_iter = 2, empty = 1"),

@@ -1,4 +1,4 @@
-"""The rules that both cores share are written once, in rules.cuh, and Python's status codes are those of the header."""
+"""The rules of both cores are written once, in two headers, and Python's status codes are those of the header."""
 
 import re
 from pathlib import Path
@@ -9,20 +9,22 @@ from tfgw import ot
 from tfgw.ot import Status
 from tfgw.ot.backends.cuda.compile import SOURCES
 
-RULES = SOURCES / "rules.cuh"
-CONSTANTS = re.findall(r"^constexpr \w+ (k\w+) =", RULES.read_text(), re.MULTILINE)
-FUNCTIONS = re.findall(r"^TFGW_HD \w+ (\w+)\(", RULES.read_text(), re.MULTILINE)
+HEADERS = [SOURCES / "rules.cuh", SOURCES / "start_rules.cuh"]
+RULES = "".join(header.read_text() for header in HEADERS)
+CONSTANTS = re.findall(r"^constexpr [\w ]+ (k\w+) =", RULES, re.MULTILINE)
+FUNCTIONS = re.findall(r"^TFGW_HD [\w ]+ (\w+)\(", RULES, re.MULTILINE)
+HELPERS = {"larger", "smaller", "magnitude", "scramble", "draw", "draw_below"}
 
 
 def sources() -> list[Path]:
-    """The C++ core, the kernels and their host code, without the header."""
+    """The C++ core, the kernels and their host code, without the headers."""
     core = Path(ot.__file__).parent / "cpp"
     suffixes = {".cpp", ".hpp", ".cu", ".cuh"}
-    return [f for folder in (core, SOURCES) for f in folder.rglob("*") if f.suffix in suffixes and f != RULES]
+    return [f for folder in (core, SOURCES) for f in folder.rglob("*") if f.suffix in suffixes and f not in HEADERS]
 
 
 def test_status_codes_are_those_of_the_header() -> None:
-    [body] = re.findall(r"enum class Status : int \{(.*?)\}", RULES.read_text())
+    [body] = re.findall(r"enum class Status : int \{(.*?)\}", RULES)
     codes = {name: int(code) for name, code in re.findall(r"(\w+) = (\d+)", body)}
     assert codes == {status.name.lower(): status.value for status in Status}
 
@@ -33,10 +35,10 @@ def test_a_constant_is_defined_once_and_used_by_a_core(name: str) -> None:
     defined = re.compile(rf"(constexpr [\w:]+|enum class) {name}\b")
     assert [file.name for file, text in texts.items() if defined.search(text)] == []
     used = re.compile(rf"\b{name}\b")
-    assert any(used.search(text) for text in texts.values()) or len(used.findall(RULES.read_text())) > 1
+    assert any(used.search(text) for text in texts.values()) or len(used.findall(RULES)) > 1
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"larger", "smaller", "magnitude"}))
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - HELPERS))
 def test_a_decision_is_used_by_both_cores(name: str) -> None:
     used = {file.parent.name for file in sources() if re.search(rf"\b{name}\(", file.read_text())}
     assert {"cpp", "cuda"} <= used

@@ -14,6 +14,11 @@ namespace {
 constexpr int kNoTies = -1;          // the start is not hh̄ᵀ
 constexpr double kBoundRounding = 1e-12;  // safety margin of a lower bound, relative to the terms of its sum
 
+// Whether to discard all minima found before start number s.
+bool begins_round(int s, int kinds) {
+  return s == 0 || (s % kRound == 0 && kind_of_start(s, kinds) != kPerturbed);
+}
+
 // ⟨plan, matrix⟩. Four partial sums, so that an addition does not wait for the previous one.
 double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
   const auto term = [&](int e) { return plan.mass[e] * matrix[int64_t(plan.row[e]) * ld + plan.col[e]]; };

@@ -11,10 +11,10 @@ namespace {
 
 // Linked nodes, breadth first: a random node, its neighbours in random order, their neighbours, …
 std::vector<int> patch(const Graph& graph, const std::vector<int32_t>& places, int index) {
-  const size_t size = std::min(graph.n, kPatch);
-  std::vector<double> turn(graph.n);
-  for (int i = 0; i < graph.n; ++i) turn[i] = draw(index, kNode, places[i]);
-  const auto earlier = [&](int a, int b) { return turn[a] < turn[b]; };
+  const size_t size = patch_size(graph.n);
+  std::vector<double> turns(graph.n);
+  for (int i = 0; i < graph.n; ++i) turns[i] = turn(index, places[i]);
+  const auto earlier = [&](int a, int b) { return turns[a] < turns[b]; };
   std::vector<char> taken(graph.n, 0);
   std::vector<int> nodes, fresh;
   for (size_t next = 0; nodes.size() < size;) {
@@ -67,9 +67,9 @@ void add_noise(const std::vector<int32_t>& places, int index, double scale, int 
 
 void perturbed_cost(const Graph& graph, const Template& tmpl, const LowestMinima& minima,
                     const std::vector<int32_t>& places, int index, Matrix& cost) {
-  cost = minima.gradient(draw_below(std::min(minima.count(), kLowest), index, kMinimum));
-  if (index % 2) {
-    const Matrix& other = minima.gradient(draw_below(minima.count(), index, kOther));
+  cost = minima.gradient(near_minimum(minima.count(), index));
+  if (is_between_minima(index)) {
+    const Matrix& other = minima.gradient(other_minimum(minima.count(), index));
     for (size_t e = 0; e < cost.size(); ++e) cost[e] = 0.5 * (cost[e] + other[e]);
   }
   const double largest = kernels().largest_magnitude(graph.n, tmpl.m, tmpl.ld, cost.data());

@@ -28,8 +28,6 @@ template <class... Parts>
 
 constexpr const char* kUnusable = " that is not finite or beyond 1e100";
 
-bool usable(double value) { return std::abs(value) <= kLargest; }
-
 // Index of the first value that is not finite or too large, or `count`.
 int64_t first_unusable(const double* values, int64_t count) {
   int found = 0;  // a loop without a branch, because invalid values are rare

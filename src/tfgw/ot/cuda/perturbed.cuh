@@ -24,11 +24,11 @@ class PerturbedCost {
   TFGW_DEVICE void write(const LowestValues& lowest, const double* gradients, double* cost) const {
     find_places();
     const auto gradient = [&](int place) { return gradients + i64(lowest.slot[place]) * n_ * P; };
-    const double* const one = gradient(draw_below(lowest.count < kLowest ? lowest.count : kLowest, start_, kMinimum));
-    const double* const two = start_ % 2 ? gradient(draw_below(lowest.count, start_, kOther)) : one;
+    const double* const one = gradient(near_minimum(lowest.count, start_));
+    const double* const two = is_between_minima(start_) ? gradient(other_minimum(lowest.count, start_)) : one;
     double largest = 0;
     each_entry<P, Team<1>>(n_, [&](int e, int, int k) {
-      cost[e] = start_ % 2 ? 0.5 * (one[e] + two[e]) : one[e];
+      cost[e] = is_between_minima(start_) ? 0.5 * (one[e] + two[e]) : one[e];
       if (k < m_) largest = larger(largest, magnitude(cost[e]));
     });
     largest = warp_max(largest);
@@ -77,7 +77,7 @@ class PerturbedCost {
 
   // Linked nodes, breadth first: a random node, its neighbours in random order, their neighbours, … Returns how many.
   TFGW_DEVICE int choose_patch() const {
-    const int size = n_ < kPatch ? n_ : kPatch;
+    const int size = patch_size(n_);
     int* const nodes = at_.patch;
     int count = 0, next = 0;
 #pragma unroll 1
@@ -101,8 +101,8 @@ class PerturbedCost {
     const auto look = [&](int i, double c) {
       bool is_taken = c == 0;
       for (int at = 0; at < count; ++at) is_taken |= taken[at] == i;
-      const u64 turn = sortable(draw(start_, kNode, at_.place[i]));
-      if (!is_taken && turn < first) first = turn, node = i;
+      const u64 mine = sortable(turn(start_, at_.place[i]));
+      if (!is_taken && mine < first) first = mine, node = i;
     };
     if (of >= 0) pair_.neighbours.each(of, true, lane(), 32, look);
     else

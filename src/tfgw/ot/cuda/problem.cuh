@@ -9,7 +9,6 @@ TFGW_DEVICE Entry read_only(const Entry* at) {
   return {read_only(&at->weight), read_only(&at->row), read_only(&at->col)};
 }
 
-TFGW_DEVICE bool usable(double v) { return magnitude(v) <= kLargest; }
 TFGW_DEVICE void report_invalid(const Problem& p) { p.queue[kInvalid] = 1, *p.invalid = 1; }
 // In a captured CUDA graph the host cannot read the flag, so invalid input yields NaN distances.
 TFGW_DEVICE void report_in_distances(const Problem& p) {

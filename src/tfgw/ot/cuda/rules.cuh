@@ -31,18 +31,22 @@ TFGW_HD double larger(double a, double b) { return a < b ? b : a; }
 TFGW_HD double smaller(double a, double b) { return b < a ? b : a; }
 TFGW_HD double magnitude(double a) { return a < 0 ? -a : a; }
 
-// Scrambles 64 bits. Sums of scrambled numbers serve as hashes of multisets.
-TFGW_HD unsigned long long mix(unsigned long long v) {
-  v += 0x9e3779b97f4a7c15ull;
+// Scrambles 64 bits, except for 0, as splitmix64 does.
+TFGW_HD unsigned long long scramble(unsigned long long v) {
   v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9ull;
   v = (v ^ (v >> 27)) * 0x94d049bb133111ebull;
   return v ^ (v >> 31);
 }
 
+// Scrambles 64 bits, 0 included. Sums of scrambled numbers serve as hashes of multisets.
+constexpr unsigned long long kGoldenRatio = 0x9e3779b97f4a7c15ull;  // 2^64 times its fractional part
+TFGW_HD unsigned long long mix(unsigned long long v) { return scramble(v + kGoldenRatio); }
+
 // ---- Input
 
 constexpr double kLargest = 1e100;  // largest magnitude of an input; beyond it, squares and their products overflow
 
+TFGW_HD bool usable(double value) { return magnitude(value) <= kLargest; }
 TFGW_HD bool is_alpha(double alpha) { return alpha >= 0 && alpha <= 1; }
 TFGW_HD bool sums_to_one(double total, double tolerance) { return magnitude(total - 1) <= tolerance; }
 

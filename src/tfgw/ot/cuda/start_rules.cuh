@@ -23,11 +23,6 @@ TFGW_HD StartKind kind_of_start(int s, int kinds) {
   return s == 0 || (s >= kRound && s % 2 == 0) ? kUniform : kAnchored;
 }
 
-// Whether to discard all minima found before start number s.
-TFGW_HD bool begins_round(int s, int kinds) {
-  return s == 0 || (s % kRound == 0 && kind_of_start(s, kinds) != kPerturbed);
-}
-
 constexpr double kFlat = 1e-12;  // smaller relative differences of a gradient count as zero
 
 // Whether hh̄ᵀ is left out of the starts if the gradient there is the same for all couplings.
@@ -79,16 +74,27 @@ enum Draw : int { kMinimum, kOther, kNode };
 // A number in [0, 1) that is a function of its arguments (splitmix64).
 TFGW_HD double draw(int index, int what, int which) {
   using u64 = unsigned long long;
-  u64 z = u64(index + 1) * 0x9E3779B97F4A7C15u + u64(what) * 0xD1B54A32D192ED03u + u64(which) * 0x8CB92BA72F3D8DD7u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return double((z ^ (z >> 31)) >> 11) * (1.0 / double(1LL << 53));
+  const u64 z = u64(index + 1) * kGoldenRatio + u64(what) * 0xD1B54A32D192ED03u + u64(which) * 0x8CB92BA72F3D8DD7u;
+  return double(scramble(z) >> 11) * (1.0 / double(1LL << 53));
 }
 
 TFGW_HD int draw_below(int count, int index, int what) {
   const int drawn = int(draw(index, what, 0) * double(count));
   return drawn < count - 1 ? drawn : count - 1;
 }
+
+// Ranks, among `count` stored minima, of the minimum that a start is near, and of the other one if the start lies
+// between two: its cost is then the mean of the gradients at both.
+TFGW_HD int near_minimum(int count, int index) {
+  return draw_below(count < kLowest ? count : kLowest, index, kMinimum);
+}
+TFGW_HD bool is_between_minima(int index) { return index % 2; }
+TFGW_HD int other_minimum(int count, int index) { return draw_below(count, index, kOther); }
+
+// A start moves this many nodes of a graph with n nodes: linked ones, breadth first. Nodes are taken in increasing
+// order of `turn`, which is a function of their places.
+TFGW_HD int patch_size(int n) { return n < kPatch ? n : kPatch; }
+TFGW_HD double turn(int index, int place) { return draw(index, kNode, place); }
 
 // Between −1 and 1, for the node at a place and node k of the template.
 TFGW_HD double noise(int index, int place, int k) { return 2 * draw(index, kNode + 1 + place, k) - 1; }
