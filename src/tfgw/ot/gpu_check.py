@@ -21,7 +21,7 @@ from tfgw.ot.backends.cuda.machine_code import compile_ahead, origin
 from tfgw.ot.backends.cuda.units import LAYERS, units_of
 from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.solve import fgw
-from tfgw.ot.starts import FRESH
+from tfgw.ot.starts import FRESH_STARTS
 
 VALUE_TOLERANCE = 1e-10
 """Maximum relative difference of a distance."""
@@ -29,7 +29,7 @@ GRADIENT_TOLERANCE = 1e-8
 """Maximum difference of a gradient, relative to its largest entry."""
 SIZES = (5, 11, 23, 41, 90, 150)
 """Numbers of nodes of the test graphs. Together, they use all kinds of kernels of a size class."""
-STARTS = FRESH + 1
+STARTS = FRESH_STARTS + 1
 """Number of starts: one of them depends on the others."""
 
 

@@ -23,7 +23,7 @@ from tfgw.ot.inputs import GraphBatch, Templates
 from tfgw.ot.pair_solver import PairGrid, PairOptions
 from tfgw.ot.problem import ProblemSize
 from tfgw.ot.ragged import Part, RaggedSet, stacked
-from tfgw.ot.starts import FRESH, KEPT, ROUND, UNIFORM
+from tfgw.ot.starts import FRESH_STARTS, KEPT_MINIMA, STARTS_PER_ROUND, UNIFORM
 
 TEMPLATES = 64
 """Maximum number of templates per block."""
@@ -118,9 +118,9 @@ class PairBlocks:
         self._options, self._device = options, device
         is_single = options.n_starts == 1 and bool(options.start_kinds & UNIFORM)
         self._largest = SIZE_CLASSES[-1] if is_single else LARGEST_FOR_STARTS
-        rounds = 0 if is_single else -(-options.n_starts // ROUND)
+        rounds = 0 if is_single else -(-options.n_starts // STARTS_PER_ROUND)
         # Numbers per entry: cost and gradient at first, then costs and walks of fresh starts, and gradients at minima.
-        self._entries = ENTRIES * 2 // (2 + 2 * min(options.n_starts, FRESH * rounds) + KEPT * rounds)
+        self._entries = ENTRIES * 2 // (2 + 2 * min(options.n_starts, FRESH_STARTS * rounds) + KEPT_MINIMA * rounds)
 
     def __iter__(self) -> Iterator[PairBlock]:
         """Yield disjoint blocks."""

@@ -63,7 +63,7 @@ class Problem(NamedTuple):
 
     The fields are those of :class:`tfgw.ot.GraphBatch`, :class:`tfgw.ot.Templates` and :func:`tfgw.ot.fgw`. Their order
     is defined only here: the operators take them in this order (up to ``pattern``), and native code finds fields by
-    name (bindings/given_problem.hpp).
+    name (bindings/problem_view.hpp).
     """
 
     x: Tensor

@@ -10,7 +10,7 @@ matched with a link of the template, and random walks from there distinguish all
 best minima so far, with a few linked nodes moved elsewhere."""
 
 UNIFORM = _core.UNIFORM  # the bit of the first kind; the others follow
-FRESH, ROUND, KEPT = _core.FRESH_STARTS, _core.STARTS_PER_ROUND, _core.KEPT_MINIMA
+FRESH_STARTS, STARTS_PER_ROUND, KEPT_MINIMA = _core.FRESH_STARTS, _core.STARTS_PER_ROUND, _core.KEPT_MINIMA
 """Starts of a round that depend on no other, starts in a round, and minima stored per round (start_rules.cuh)."""
 
 _ALL = (UNIFORM << len(START_KINDS)) - 1

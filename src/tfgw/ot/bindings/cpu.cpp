@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "batch.hpp"
-#include "given_problem.hpp"
+#include "problem_view.hpp"
 #include "python_signals.hpp"
 #include "validate.hpp"
 
@@ -21,8 +21,8 @@ namespace tfgw {
 namespace {
 
 template <class T>
-T* pointer(const Torch::Facts& facts) {
-  return reinterpret_cast<T*>(facts.address);
+T* pointer(const Torch::TensorInfo& info) {
+  return reinterpret_cast<T*>(info.address);
 }
 
 // Never destroyed, because the interpreter may have been finalised by then.
@@ -40,7 +40,7 @@ T* memory(const nb::object& tensor) {
 class CpuProblem {
  public:
   explicit CpuProblem(nb::object problem)
-      : problem_(std::move(problem)), fields_(problem_), given_(torch(), fields_), places_(fields_.entry_places()) {
+      : problem_(std::move(problem)), view_(problem_), given_(torch(), view_), places_(view_.entry_places()) {
     read_graphs();
     read_templates();
   }
@@ -57,23 +57,23 @@ class CpuProblem {
   void prepare(int threads) { batch_.emplace(graphs_, templates_, threads); }
   const PreparedBatch& batch() const { return *batch_; }
   int64_t pairs() const { return graphs_.graphs * templates_.count; }
-  const double* start() const { return pointer<double>(given_.facts[kInitialPlans]); }
+  const double* start() const { return pointer<double>(given_.info[kInitialPlans]); }
   nb::object device() const { return torch().device(given_.read[kX]); }
   bool has(Field field) const { return given_.has(field); }
-  const GivenTensors& tensors() const { return given_; }
+  const ProblemTensors& tensors() const { return given_; }
 
   // Zeros for the gradient of a tensor, in its shape. A single α gets one per template, to be summed later.
   nb::object zeros_like(Field field) const {
     const bool single = field == kAlpha && has_single_alpha();
     const nb::object zeros = single ? torch().doubles(device(), templates_.count) : torch().like(given_.read[field]);
-    std::fill_n(memory<double>(zeros), single ? templates_.count : given_.facts[field].count, 0.0);
+    std::fill_n(memory<double>(zeros), single ? templates_.count : given_.info[field].count, 0.0);
     return zeros;
   }
   // A gradient in the shape and precision of its tensor. For a single α it is summed by PyTorch, as for an expanded
   // tensor.
   nb::object as_given(nb::object gradient, Field field) const {
     if (field == kAlpha && has_single_alpha()) gradient = torch().summed(gradient, given_.read[kAlpha]);
-    return torch().in_precision_of(gradient, fields_[field]);
+    return torch().in_precision_of(gradient, view_[field]);
   }
 
   // The gradient of the free entries: for each, the sum over its places.
@@ -92,20 +92,20 @@ class CpuProblem {
  private:
   void read_graphs() {
     BatchInput& in = graphs_;
-    in.graphs = fields_.as<int64_t>(kBatchSize);
+    in.graphs = view_.as<int64_t>(kBatchSize);
     in.nodes = given_.size(kX, 0), in.features = given_.size(kX, 1);
-    ptr_ = has(kBatch) ? graph_offsets(pointer<int64_t>(given_.facts[kBatch]), in.nodes, in.graphs)
+    ptr_ = has(kBatch) ? graph_offsets(pointer<int64_t>(given_.info[kBatch]), in.nodes, in.graphs)
                        : single_graph(in.nodes, in.graphs);
     in.ptr = ptr_.data();
-    in.x = pointer<double>(given_.facts[kX]);
-    in.weights = pointer<double>(given_.facts[kNodeWeights]);
+    in.x = pointer<double>(given_.info[kX]);
+    in.weights = pointer<double>(given_.info[kNodeWeights]);
     if (!in.weights) in.weights = uniform();
     in.kind = has(kEdgeIndex) ? StructureKind::sparse : has(kStructure) ? StructureKind::dense : StructureKind::none;
     in.edges = has(kEdgeIndex) ? given_.size(kEdgeIndex, 1) : 0;
-    in.edge_index = pointer<int64_t>(given_.facts[kEdgeIndex]);
-    in.edge_weight = pointer<double>(given_.facts[kEdgeWeight]);
-    in.dense = pointer<double>(given_.facts[kStructure]);
-    in.cost = pointer<double>(given_.facts[kCost]);
+    in.edge_index = pointer<int64_t>(given_.info[kEdgeIndex]);
+    in.edge_weight = pointer<double>(given_.info[kEdgeWeight]);
+    in.dense = pointer<double>(given_.info[kStructure]);
+    in.cost = pointer<double>(given_.info[kCost]);
     if (in.kind == StructureKind::dense) check_dense_size();
   }
 
@@ -125,7 +125,7 @@ class CpuProblem {
   void check_dense_size() const {
     int64_t needed = 0;
     for (int64_t b = 0; b < graphs_.graphs; ++b) needed += (ptr_[b + 1] - ptr_[b]) * (ptr_[b + 1] - ptr_[b]);
-    const i64 found = given_.facts[kStructure].count;
+    const i64 found = given_.info[kStructure].count;
     if (found != needed)
       throw std::invalid_argument("structure: has " + std::to_string(found) + " entries, but graphs of these sizes need " +
                                   std::to_string(needed));
@@ -135,21 +135,21 @@ class CpuProblem {
     TemplatesInput& in = templates_;
     in.count = given_.size(kTemplateWeights, 0), in.nodes = given_.size(kTemplateWeights, 1);
     in.features = graphs_.features;
-    in.structure = has_pattern() ? expanded_structure() : pointer<double>(given_.facts[kTemplateStructure]);
-    in.x = pointer<double>(given_.facts[kTemplateFeatures]);
-    in.weights = pointer<double>(given_.facts[kTemplateWeights]);
-    in.alpha = pointer<double>(given_.facts[kAlpha]);
+    in.structure = has_pattern() ? expanded_structure() : pointer<double>(given_.info[kTemplateStructure]);
+    in.x = pointer<double>(given_.info[kTemplateFeatures]);
+    in.weights = pointer<double>(given_.info[kTemplateWeights]);
+    in.alpha = pointer<double>(given_.info[kAlpha]);
     if (!has_single_alpha()) return;
     alpha_.assign(size_t(in.count), *in.alpha);
     in.alpha = alpha_.data();
   }
 
-  bool has_single_alpha() const { return given_.facts[kAlpha].count != templates_.count; }
+  bool has_single_alpha() const { return given_.info[kAlpha].count != templates_.count; }
 
   const double* expanded_structure() {
     const int64_t* const places = entry_places_ = memory<int64_t>(places_);
     const int64_t count = given_.size(kTemplateStructure, 1), square = templates_.nodes * templates_.nodes;
-    const double* entries = pointer<double>(given_.facts[kTemplateStructure]);
+    const double* entries = pointer<double>(given_.info[kTemplateStructure]);
     structure_.assign(size_t(templates_.count * square), 0.0);
     for (int64_t k = 0; k < templates_.count; ++k)
       for (int64_t e = 0; e < count; ++e)
@@ -158,8 +158,8 @@ class CpuProblem {
   }
 
   const nb::object problem_;
-  const Fields fields_;
-  const GivenTensors given_;
+  const ProblemView view_;
+  const ProblemTensors given_;
   const nb::object places_;
   const int64_t* entry_places_ = nullptr;  // address of `places_`, because Python cannot be called without the GIL
   std::vector<int64_t> ptr_;
@@ -174,20 +174,20 @@ class CpuProblem {
 class Upstream {
  public:
   explicit Upstream(nb::handle grad) {
-    const Torch::Facts given = torch().facts(grad);
+    const Torch::TensorInfo given = torch().info(grad);
     if (!given.readable() && given.copyable()) {
       copy_.resize(size_t(given.count));
       Torch::copy_values(given, copy_.data());
     } else {
-      std::tie(read_, facts_) = torch().as_read(grad, "gradient of the distances");
+      std::tie(read_, info_) = torch().to_native(grad, "gradient of the distances");
     }
   }
-  const double* values() const { return copy_.empty() ? pointer<double>(facts_) : copy_.data(); }
+  const double* values() const { return copy_.empty() ? pointer<double>(info_) : copy_.data(); }
 
  private:
   std::vector<double> copy_;
   nb::object read_;
-  Torch::Facts facts_;
+  Torch::TensorInfo info_;
 };
 
 double*& member_of(GradientOutput& out, Field field) {
@@ -210,7 +210,7 @@ nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::han
   const Upstream up(grad);
   GradientOutput out{};
   FieldGradients found(problem.tensors(), needs);
-  found.for_each_wanted([&](Field field, const nb::object&) {
+  found.replace_wanted([&](Field field, const nb::object&) {
     const nb::object zeros = problem.zeros_like(field);
     member_of(out, field) = memory<double>(zeros);
     return zeros;
@@ -227,7 +227,7 @@ nb::list gradients(const CpuProblem& problem, const SolvedPairs& solved, nb::han
     backward_batch(problem.batch(), solved, up.values(), threads, out);
     if (entries) problem.fold(structure, entries);
   }
-  found.for_each_wanted([&](Field field, const nb::object& gradient) { return problem.as_given(gradient, field); });
+  found.replace_wanted([&](Field field, const nb::object& gradient) { return problem.as_given(gradient, field); });
   return found.list();
 }
 
@@ -330,12 +330,12 @@ class SolvedProblem {
   std::unique_ptr<int32_t[]> iterations_, status_, local_minimum_;
 };
 
-SolveOptions options_of(const Fields& fields) {
+SolveOptions options_of(const ProblemView& view) {
   SolveOptions options;
-  options.max_iter = fields.as<int>(kMaxIter);
-  options.tol = fields.as<double>(kTol);
-  options.starts = fields.as<int>(kNumStarts);
-  options.kinds = fields.as<int>(kStartKinds);
+  options.max_iter = view.as<int>(kMaxIter);
+  options.tol = view.as<double>(kTol);
+  options.starts = view.as<int>(kNumStarts);
+  options.kinds = view.as<int>(kStartKinds);
   return options;
 }
 
@@ -343,7 +343,7 @@ SolveOptions options_of(const Fields& fields) {
 // its gradients. What is not requested is None.
 nb::tuple solve(nb::tuple given, int wanted, double weight_tolerance, int threads) {
   auto solved = std::make_unique<SolvedProblem>(given);
-  const SolveOptions options = options_of(Fields(given));
+  const SolveOptions options = options_of(ProblemView(given));
   PythonSignals signals;
   bool finished;
   {
@@ -361,11 +361,11 @@ nb::tuple solve(nb::tuple given, int wanted, double weight_tolerance, int thread
 // Lower bounds of a problem that was solved elsewhere, and whether its plans are local minima.
 nb::tuple assess(nb::tuple given, nb::handle plans, nb::handle distances, nb::handle status, int threads) {
   CpuProblem problem(given);
-  const auto [read_plans, plan_facts] = torch().as_read(plans, "plans");
-  const auto [read_distances, distance_facts] = torch().as_read(distances, "distances");
-  const auto [read_status, status_facts] = torch().as_read(status, "status");
-  const GivenSolution solution{pointer<double>(plan_facts), pointer<double>(distance_facts),
-                               pointer<int64_t>(status_facts)};
+  const auto [read_plans, plan_info] = torch().to_native(plans, "plans");
+  const auto [read_distances, distance_info] = torch().to_native(distances, "distances");
+  const auto [read_status, status_info] = torch().to_native(status, "status");
+  const GivenSolution solution{pointer<double>(plan_info), pointer<double>(distance_info),
+                               pointer<int64_t>(status_info)};
   const nb::object bounds = torch().like(distances), minima = torch().integers(problem.device(), problem.pairs());
   std::fill_n(memory<double>(bounds), problem.pairs(), 0.0);
   std::fill_n(memory<int32_t>(minima), problem.pairs(), 1);
@@ -394,9 +394,9 @@ nb::list backward_of_solved(nb::tuple given, nb::handle grad, nb::sequence needs
 
 // The index of the last graph of a sorted batch; of an unsorted one, its largest entry.
 int64_t last_graph(nb::handle batch) {
-  const auto [read, facts] = torch().as_read(batch, "batch");
-  const int64_t* const first = pointer<int64_t>(facts);
-  return *std::max_element(first, first + facts.count);
+  const auto [read, info] = torch().to_native(batch, "batch");
+  const int64_t* const first = pointer<int64_t>(info);
+  return *std::max_element(first, first + info.count);
 }
 
 }  // namespace

@@ -70,9 +70,9 @@ NB_MODULE(_core, module) {
              nb::arg("exact"));
   module.def("offsets", &offsets, nb::arg("batch"), nb::arg("out"));
   module.attr("UNIFORM") = int(kUniform);
-  module.attr("STARTS_PER_ROUND") = kRound;
-  module.attr("FRESH_STARTS") = kFresh;
-  module.attr("KEPT_MINIMA") = kKept;
+  module.attr("STARTS_PER_ROUND") = kStartsPerRound;
+  module.attr("FRESH_STARTS") = kFreshStarts;
+  module.attr("KEPT_MINIMA") = kKeptMinima;
   bind_cpu(module);
   bind_pairs(module);
   gpu::bind(module);

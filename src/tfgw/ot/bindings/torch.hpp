@@ -33,7 +33,7 @@ class Torch {
   enum Kind { kFloat64, kFloat32, kInt64, kOther };
 
   // A tensor as seen by native code; not `known` if it has no memory of its own, like a sparse tensor.
-  struct Facts {
+  struct TensorInfo {
     bool known = false, contiguous = false;
     Kind kind = kOther;
     int dims = 0;
@@ -46,9 +46,9 @@ class Torch {
     bool copyable() const { return on_host && dims <= 3 && (kind == kFloat64 || kind == kFloat32); }
   };
 
-  Facts facts(nb::handle tensor) const {
-    const Facts found = describe_ ? from_table(tensor) : from_attributes(tensor);
-    return found.address || !found.count ? found : Facts{};
+  TensorInfo info(nb::handle tensor) const {
+    const TensorInfo found = describe_ ? from_table(tensor) : from_attributes(tensor);
+    return found.address || !found.count ? found : TensorInfo{};
   }
 
   // Whether it is a plain `Tensor` or `Parameter`, not a subclass.
@@ -59,7 +59,7 @@ class Torch {
   static constexpr i64 kAny = -1;
   bool is_plain(nb::handle tensor, bool floating, std::initializer_list<i64*> shape, i64 device) const {
     if (!is_own(tensor)) return false;
-    const Facts found = facts(tensor);
+    const TensorInfo found = info(tensor);
     if (floating ? found.kind != kFloat64 && found.kind != kFloat32 : found.kind != kInt64) return false;
     if (found.device != device || found.dims != int(shape.size())) return false;
     int dim = 0;
@@ -76,9 +76,9 @@ class Torch {
 
   // The same values as float64 or int64 in contiguous memory, and their description; the tensor itself if it already
   // has that format. Error messages contain `name`.
-  std::pair<nb::object, Facts> as_read(nb::handle tensor, const char* name) const {
+  std::pair<nb::object, TensorInfo> to_native(nb::handle tensor, const char* name) const {
     if (tensor.is_none()) return {nb::none(), {}};
-    const Facts found = known(tensor, name);
+    const TensorInfo found = known(tensor, name);
     if (found.readable()) return {nb::borrow(tensor), found};
     if (found.copyable()) return copied(tensor, found);
     const nb::object dtype = attribute(tensor, dtype_);
@@ -90,7 +90,7 @@ class Torch {
   }
 
   // Copies the values of a copyable tensor, row by row.
-  static void copy_values(const Facts& from, double* to) {
+  static void copy_values(const TensorInfo& from, double* to) {
     if (from.kind == kFloat32)
       copy_from(reinterpret_cast<const float*>(from.address), from, to);
     else
@@ -100,7 +100,7 @@ class Torch {
   // The sum of a tensor's values, in the shape of another tensor with a single value.
   nb::object summed(nb::handle tensor, nb::handle other) const {
     const nb::object sum = method(tensor, sum_);
-    if (facts(other).dims == 0) return sum;
+    if (info(other).dims == 0) return sum;
     PyObject* const arguments[] = {sum.ptr(), other.ptr()};
     return checked(PyObject_VectorcallMethod(view_as_.ptr(), arguments, 2, nullptr));
   }
@@ -127,15 +127,15 @@ class Torch {
 
  private:
   // The tensor's description, or an error: an address of 0 would mean that the tensor is missing.
-  Facts known(nb::handle tensor, const char* name) const {
-    const Facts found = facts(tensor);
+  TensorInfo known(nb::handle tensor, const char* name) const {
+    const TensorInfo found = info(tensor);
     if (found.known) return found;
     throw std::invalid_argument(std::string(name) + ": has no memory of its own that the solver could read, like sparse "
                                 "tensors and those that a transform makes (torch.func, is_grads_batched)");
   }
 
-  Facts from_table(nb::handle tensor) const {
-    Facts found;
+  TensorInfo from_table(nb::handle tensor) const {
+    TensorInfo found;
     dlpack::Tensor t;
     if (describe_(tensor.ptr(), &t) != 0) {
       PyErr_Clear();
@@ -159,19 +159,19 @@ class Torch {
   }
 
   // A tensor in host memory as float64. PyTorch's functions would take longer than all other work on a small tensor.
-  std::pair<nb::object, Facts> copied(nb::handle tensor, const Facts& from) const {
+  std::pair<nb::object, TensorInfo> copied(nb::handle tensor, const TensorInfo& from) const {
     nb::object sizes = nb::steal(PyTuple_New(from.dims));
     for (int dim = 0; dim < from.dims; ++dim) PyTuple_SetItem(sizes.ptr(), dim, PyLong_FromLongLong(from.shape[dim]));
     const nb::object copy = empty(sizes, float64_, device(tensor));
-    const Facts to = known(copy, "copy");
+    const TensorInfo to = known(copy, "copy");
     copy_values(from, reinterpret_cast<double*>(to.address));
     return {copy, to};
   }
   template <class T>
-  static void copy_from(const T* from, const Facts& facts, double* to) {
+  static void copy_from(const T* from, const TensorInfo& info, double* to) {
     std::array<i64, 3> sizes{1, 1, 1}, strides{};  // missing dimensions come first
-    std::copy_n(facts.shape.begin(), facts.dims, sizes.end() - facts.dims);
-    std::copy_n(facts.strides.begin(), facts.dims, strides.end() - facts.dims);
+    std::copy_n(info.shape.begin(), info.dims, sizes.end() - info.dims);
+    std::copy_n(info.strides.begin(), info.dims, strides.end() - info.dims);
     for (i64 i = 0; i < sizes[0]; ++i)
       for (i64 j = 0; j < sizes[1]; ++j)
         for (i64 k = 0; k < sizes[2]; ++k) *to++ = double(from[i * strides[0] + j * strides[1] + k * strides[2]]);
@@ -183,8 +183,8 @@ class Torch {
     return type.bits == 64 ? kFloat64 : type.bits == 32 ? kFloat32 : kOther;
   }
 
-  Facts from_attributes(nb::handle tensor) const {
-    Facts found;
+  TensorInfo from_attributes(nb::handle tensor) const {
+    TensorInfo found;
     try {
       const nb::object dtype = attribute(tensor, dtype_), sizes = attribute(tensor, shape_);
       found.address = integer(method(tensor, data_ptr_));

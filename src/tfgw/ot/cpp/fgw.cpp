@@ -16,7 +16,7 @@ constexpr double kBoundRounding = 1e-12;  // safety margin of a lower bound, rel
 
 // Whether to discard all minima found before start number s.
 bool begins_round(int s, int kinds) {
-  return s == 0 || (s % kRound == 0 && kind_of_start(s, kinds) != kPerturbed);
+  return s == 0 || (s % kStartsPerRound == 0 && kind_of_start(s, kinds) != kPerturbed);
 }
 
 // ⟨plan, matrix⟩. Four partial sums, so that an addition does not wait for the previous one.
@@ -275,7 +275,7 @@ bool FgwSolver::product_says_nothing() {
   const auto G = [&](int i, int k) { return gradient_[size_t(i) * ld_ + k]; };
   for (int i = 1; i < n_; ++i)
     for (int k = 1; k < m_; ++k)
-      if (std::abs(G(i, k) - G(i, 0) - G(0, k) + G(0, 0)) > kFlat * largest) return false;
+      if (std::abs(G(i, k) - G(i, 0) - G(0, k) + G(0, 0)) > kFlatGradient * largest) return false;
   return true;
 }
 

@@ -40,22 +40,22 @@ std::vector<int> patch(const Graph& graph, const std::vector<int32_t>& places, i
 
 std::vector<int32_t> node_places(const Graph& graph, const Template& tmpl, const Matrix& feature_cost) {
   const int n = graph.n;
-  std::vector<double> own(n), look(n), around(n);
+  std::vector<double> own(n), key(n), around(n);
   for (int i = 0; i < n; ++i) {
     own[i] = graph.out_mean[i] + graph.in_mean[i];
     for (int k = 0; k < tmpl.m; ++k) own[i] += feature_cost[size_t(i) * tmpl.ld + k] / (k + 1);
   }
-  look = own;
+  key = own;
   for (int hop = 0; hop < kHops; ++hop) {
     std::fill(around.begin(), around.end(), 0.0);
-    graph.for_each_entry([&](int i, int j, double c) { around[i] += c * look[j], around[j] += c * look[i]; });
+    graph.for_each_entry([&](int i, int j, double c) { around[i] += c * key[j], around[j] += c * key[i]; });
     double peak = 0;
     for (double v : around) peak = std::max(peak, std::abs(v));
-    for (int i = 0; i < n; ++i) look[i] = own[i] + (peak > 0 ? around[i] / peak : 0.0);
+    for (int i = 0; i < n; ++i) key[i] = own[i] + (peak > 0 ? around[i] / peak : 0.0);
   }
   std::vector<int32_t> order(n), places(n);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return look[a] < look[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return key[a] < key[b]; });
   for (int place = 0; place < n; ++place) places[order[place]] = place;
   return places;
 }

@@ -29,7 +29,7 @@ class LowestMinima {
 
  private:
   LowestValues values_{};
-  std::array<Matrix, kKept> gradients_;
+  std::array<Matrix, kKeptMinima> gradients_;
 };
 
 // Place of each node of the graph when nodes are sorted by how they and their neighbourhoods compare to the template.

@@ -54,16 +54,16 @@ Link graph_link(const Graph& g, const Template& t, double alpha, const Matrix& f
   return link;
 }
 
-// Calls look(s, values) with the distribution of a random walk from `anchor` after some of its steps, scaled to a
+// Calls sample(s, values) with the distribution of a random walk from `anchor` after some of its steps, scaled to a
 // maximum of 1. `step` adds (A + Aᵀ) times its first argument to the second.
-template <class Step, class Look>
-void walk(int nodes, int anchor, Step step, Look look) {
+template <class Step, class Sample>
+void walk(int nodes, int anchor, Step step, Sample sample) {
   std::vector<double> now(nodes, 0.0), next(nodes);
   now[anchor] = 1.0;
   for (int t = 0;; ++t) {
-    const int s = look_after(t);
-    if (s >= 0) look(s, now);
-    if (s == kLooks - 1) return;
+    const int s = sample_after(t);
+    if (s >= 0) sample(s, now);
+    if (s == kWalkSamples - 1) return;
     std::fill(next.begin(), next.end(), 0.0);
     step(now, next);
     double peak = 0;
@@ -112,7 +112,7 @@ void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const
   const int n = graph.n, m = tmpl.m, ld = tmpl.ld;
   const Pin chosen = pin(index);
   const Link to = template_link(tmpl, chosen), from = graph_link(graph, tmpl, alpha, feature_cost, to, chosen);
-  const int anchors = from.to < 0 || to.to < 0 ? 1 : 2, width = anchors * kLooks;
+  const int anchors = from.to < 0 || to.to < 0 ? 1 : 2, width = anchors * kWalkSamples;
   std::vector<double> graph_signature(size_t(n) * width);
   Matrix template_signature(size_t(width) * ld, 0.0);
   for (int a = 0; a < anchors; ++a) {
@@ -123,10 +123,10 @@ void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const
       for (int b = 0; b < m; ++b) kernels().axpy(m, 2 * in[b], &tmpl.mean[size_t(b) * ld], out.data());
     };
     walk(n, a == 0 ? from.from : from.to, graph_step, [&](int s, const std::vector<double>& values) {
-      for (int i = 0; i < n; ++i) graph_signature[size_t(i) * width + a * kLooks + s] = values[i];
+      for (int i = 0; i < n; ++i) graph_signature[size_t(i) * width + a * kWalkSamples + s] = values[i];
     });
     walk(m, a == 0 ? to.from : to.to, template_step, [&](int s, const std::vector<double>& values) {
-      std::copy(values.begin(), values.end(), &template_signature[size_t(a * kLooks + s) * ld]);
+      std::copy(values.begin(), values.end(), &template_signature[size_t(a * kWalkSamples + s) * ld]);
     });
   }
   cost.resize(feature_cost.size());

@@ -23,13 +23,13 @@ struct BeginMemory {
     first.order = arena.template take<int>(rows);
     cost = arena.template take<double>(rows * P);
     first.centred = reinterpret_cast<u64*>(cost);
-    look = arena.template take_global<double>(3 * i64(rows));
-    place = arena.template take_global<int>(rows), patch = arena.template take_global<int>(kPatch);
+    keys = arena.template take_global<double>(3 * i64(rows));
+    place = arena.template take_global<int>(rows), patch = arena.template take_global<int>(kPatchNodes);
   }
 
   double* cost;  // (rows, P), in shared memory if it fits
   FirstBasisMemory first;
-  double* look;  // (3, rows)
+  double* keys;  // (3, rows)
   int* place;    // (rows): of each node in the order of cpp/perturb.hpp
   int* patch;    // nodes moved by a perturbed start
 };
@@ -60,9 +60,9 @@ TFGW_DEVICE StartKind kind_of(const Problem& p, double alpha, int kinds, int s) 
   return alpha > 0 ? kind_of_start(s, kinds) : kUniform;
 }
 
-// The walk of this number on a graph: (nodes, kLooks).
-TFGW_DEVICE double* looks_of(const Starts& starts, const GraphView& graph, int walk) {
-  return starts.graph_looks + (starts.walks * graph.first + i64(walk) * graph.n) * kLooks;
+// The walk of this number on a graph: (nodes, kWalkSamples).
+TFGW_DEVICE double* samples_of(const Starts& starts, const GraphView& graph, int walk) {
+  return starts.graph_samples + (starts.walks * graph.first + i64(walk) * graph.n) * kWalkSamples;
 }
 
 }  // namespace tfgw

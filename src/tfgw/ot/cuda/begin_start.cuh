@@ -90,7 +90,7 @@ class StartBeginner {
 
   // The minima of the round's fresh starts. Run by one warp.
   TFGW_DEVICE void recall_minima() const {
-    const int round = round_of(starts_, s_), first = round * kRound;
+    const int round = round_of(starts_, s_), first = round * kStartsPerRound;
     const i64 size = i64(n_) * P;
     LowestValues& lowest = lowest_of(p_, starts_, started_, round);
     double* const gradients = minima_of(p_, starts_, started_, round);

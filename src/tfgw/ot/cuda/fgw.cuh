@@ -24,7 +24,7 @@ class FgwSolver {
     pair_.load();
     Team::sync();
     begin();
-    descend(result, OneCourse{*this});
+    descend(result, SingleStartPlan{*this});
     merge();
     split_costs(result);
     bound_gap(result);
@@ -37,7 +37,7 @@ class FgwSolver {
 
  protected:
   // How the descent of a single start begins: with the gradient in memory, whose ties are broken at hh̄ᵀ.
-  struct OneCourse {
+  struct SingleStartPlan {
     const FgwSolver& solver;
     TFGW_DEVICE bool breaks_ties(int iteration) const {
       return solver.frame_.alpha > 0 && iteration == 0 && !solver.p_.start;
@@ -84,14 +84,14 @@ class FgwSolver {
   }
 
   // Frank-Wolfe from the first atom. Fills in `result`, except for the two separate costs.
-  template <class Course>
-  TFGW_DEVICE void descend(PairResult& result, Course course) {
+  template <class DescentPlan>
+  TFGW_DEVICE void descend(PairResult& result, DescentPlan descent) {
     bool lazy = false;
     while (true) {
-      const bool tie_break = course.breaks_ties(result.iterations);
-      const bool last = result.iterations + 1 >= course.max_iter();
+      const bool tie_break = descent.breaks_ties(result.iterations);
+      const bool last = result.iterations + 1 >= descent.max_iter();
       const Outcome outcome =
-          solve_linear_problem(course.needs_gradient(result.iterations), sweep_limit(lazy, last));
+          solve_linear_problem(descent.needs_gradient(result.iterations), sweep_limit(lazy, last));
       ++result.iterations;
       const bool moved = transport_.moved() || flow_ < 0;
       const bool unmoved_vertex = !moved && base_ == Base::vertex && live_ == u32(1) << flow_;
@@ -108,7 +108,7 @@ class FgwSolver {
       const bool flat = result.gap <= tolerance;
       lazy = !flat;
       const bool stationary = flat && !tie_break;
-      if (frame_.alpha > 0 && !course.is_from_cost()) {
+      if (frame_.alpha > 0 && !descent.is_from_cost()) {
         if (flat && outcome == Outcome::improved) continue;
         if (last) {
           result.status = stationary ? Status::converged : Status::max_iter;
@@ -121,9 +121,9 @@ class FgwSolver {
         weight_ = lane() == 0, result.gap = 0;
         return;
       }
-      if (course.is_from_cost()) {
+      if (descent.is_from_cost()) {
         weight_ = lane() == 0, result.iterations = 0, lazy = false;
-        course.begin_at_vertex();
+        descent.begin_at_vertex();
         continue;
       }
       const double curvature = segment_curvature(frame_.alpha, own, mixed, squared);

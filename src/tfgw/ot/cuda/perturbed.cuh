@@ -42,13 +42,13 @@ class PerturbedCost {
  private:
   // Place of each node when nodes are sorted by how they and their neighbourhoods compare to the template.
   TFGW_DEVICE void find_places() const {
-    double *const own = at_.look, *const look = own + n_, *const around = look + n_;
+    double *const own = at_.keys, *const key = own + n_, *const around = key + n_;
 #pragma unroll 1
     for (int i = lane(); i < n_; i += 32) {
       double sum = pair_.p.out_mean[pair_.graph.first + i] + pair_.p.in_mean[pair_.graph.first + i];
 #pragma unroll 1
       for (int k = 0; k < m_; ++k) sum += quotient(pair_.linear[i * P + k], k + 1);
-      own[i] = look[i] = sum;
+      own[i] = key[i] = sum;
     }
     sync_warp();
 #pragma unroll 1
@@ -56,20 +56,20 @@ class PerturbedCost {
       double peak = 0;
 #pragma unroll 1
       for (int i = lane(); i < n_; i += 32) {
-        around[i] = pair_.neighbours.both_ways(i, [&](int j) { return look[j]; });
+        around[i] = pair_.neighbours.both_ways(i, [&](int j) { return key[j]; });
         peak = larger(peak, magnitude(around[i]));
       }
       peak = warp_max(peak);
       sync_warp();
-      for (int i = lane(); i < n_; i += 32) look[i] = own[i] + (peak > 0 ? quotient(around[i], peak) : 0.0);
+      for (int i = lane(); i < n_; i += 32) key[i] = own[i] + (peak > 0 ? quotient(around[i], peak) : 0.0);
       sync_warp();
     }
 #pragma unroll 1
     for (int i = lane(); i < n_; i += 32) {
-      const double mine = look[i];
+      const double mine = key[i];
       int place = 0;
 #pragma unroll 4
-      for (int j = 0; j < n_; ++j) place += look[j] < mine || (look[j] == mine && j < i);
+      for (int j = 0; j < n_; ++j) place += key[j] < mine || (key[j] == mine && j < i);
       at_.place[i] = place;
     }
     sync_warp();
@@ -98,15 +98,15 @@ class PerturbedCost {
   TFGW_DEVICE int earliest(int of, const int* taken, int count) const {
     u64 first = ~u64(0);
     int node = -1;
-    const auto look = [&](int i, double c) {
+    const auto consider = [&](int i, double c) {
       bool is_taken = c == 0;
       for (int at = 0; at < count; ++at) is_taken |= taken[at] == i;
       const u64 mine = sortable(turn(start_, at_.place[i]));
       if (!is_taken && mine < first) first = mine, node = i;
     };
-    if (of >= 0) pair_.neighbours.each(of, true, lane(), 32, look);
+    if (of >= 0) pair_.neighbours.each(of, true, lane(), 32, consider);
     else
-      for (int i = lane(); i < n_; i += 32) look(i, 1.0);
+      for (int i = lane(); i < n_; i += 32) consider(i, 1.0);
     const u64 lowest = warp_min(first);
     const u32 found = warp_min(first == lowest && node >= 0 ? u32(node) : ~0u);
     return found == ~0u ? -1 : int(found);

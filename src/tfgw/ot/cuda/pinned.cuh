@@ -111,7 +111,7 @@ class PinChooser {
       }
     });
     sync_warp();
-    return {warp_max(difference) <= kFlat * warp_max(largest), warp_max(linear)};
+    return {warp_max(difference) <= kFlatGradient * warp_max(largest), warp_max(linear)};
   }
 
   // Returns the number of anchored starts.

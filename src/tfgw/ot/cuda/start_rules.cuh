@@ -11,19 +11,19 @@ namespace tfgw {
 // Bit flags, which can be combined.
 enum StartKind : int { kGiven = 0, kUniform = 1, kAnchored = 2, kPerturbed = 4 };
 
-constexpr int kRound = 64, kFresh = 8;  // starts in a round, and how many of them are fresh
+constexpr int kStartsPerRound = 64, kFreshStarts = 8;  // starts in a round, and how many of them are fresh
 
 // The kind of start number s = 0, 1, …, among the allowed ones. Starts come in rounds, in each of which a few fresh
 // ones are followed by many near the minima that these have found.
 TFGW_HD StartKind kind_of_start(int s, int kinds) {
-  const bool fresh = s % kRound < kFresh || !(kinds & kPerturbed);
+  const bool fresh = s % kStartsPerRound < kFreshStarts || !(kinds & kPerturbed);
   if (!fresh || !(kinds & (kUniform | kAnchored))) return kPerturbed;
   if (!(kinds & kUniform)) return kAnchored;
   if (!(kinds & kAnchored)) return kUniform;
-  return s == 0 || (s >= kRound && s % 2 == 0) ? kUniform : kAnchored;
+  return s == 0 || (s >= kStartsPerRound && s % 2 == 0) ? kUniform : kAnchored;
 }
 
-constexpr double kFlat = 1e-12;  // smaller relative differences of a gradient count as zero
+constexpr double kFlatGradient = 1e-12;  // smaller relative differences of a gradient count as zero
 
 // Whether hh̄ᵀ is left out of the starts if the gradient there is the same for all couplings.
 TFGW_HD bool may_skip_product(int starts, int kinds) { return starts > 1 && (kinds & kUniform) && (kinds & kAnchored); }
@@ -31,8 +31,8 @@ TFGW_HD bool may_skip_product(int starts, int kinds) { return starts > 1 && (kin
 // ---- Anchored starts
 
 // Steps of a walk at which it is sampled: every step near the pinned node, ever fewer far from it.
-constexpr int kLooks = 8;
-TFGW_HD int look_after(int steps) {  // the look after that many steps, or −1
+constexpr int kWalkSamples = 8;
+TFGW_HD int sample_after(int steps) {  // the sample after that many steps, or −1
   return steps <= 4 ? steps : steps == 8 ? 5 : steps == 16 ? 6 : steps == 32 ? 7 : -1;
 }
 
@@ -62,10 +62,10 @@ TFGW_HD double walk_scale(double alpha, double largest) { return alpha * (larges
 
 // ---- Perturbed starts
 
-constexpr int kKept = 8;    // number of minima stored
-constexpr int kLowest = 4;  // a start is near one of this many lowest minima
-constexpr int kPatch = 8;   // nodes moved by a start
-constexpr int kHops = 4;    // radius of the neighbourhood that determines a node's place in the order
+constexpr int kKeptMinima = 8;    // number of minima stored
+constexpr int kLowestMinima = 4;  // a start is near one of this many lowest minima
+constexpr int kPatchNodes = 8;    // nodes moved by a start
+constexpr int kHops = 4;          // radius of the neighbourhood that determines a node's place in the order
 constexpr double kSameValue = 1e-9;
 
 // Random quantities drawn for a start; further draws are for pairs (node, template node).
@@ -86,33 +86,34 @@ TFGW_HD int draw_below(int count, int index, int what) {
 // Ranks, among `count` stored minima, of the minimum that a start is near, and of the other one if the start lies
 // between two: its cost is then the mean of the gradients at both.
 TFGW_HD int near_minimum(int count, int index) {
-  return draw_below(count < kLowest ? count : kLowest, index, kMinimum);
+  return draw_below(count < kLowestMinima ? count : kLowestMinima, index, kMinimum);
 }
 TFGW_HD bool is_between_minima(int index) { return index % 2; }
 TFGW_HD int other_minimum(int count, int index) { return draw_below(count, index, kOther); }
 
 // A start moves this many nodes of a graph with n nodes: linked ones, breadth first. Nodes are taken in increasing
 // order of `turn`, which is a function of their places.
-TFGW_HD int patch_size(int n) { return n < kPatch ? n : kPatch; }
+TFGW_HD int patch_size(int n) { return n < kPatchNodes ? n : kPatchNodes; }
 TFGW_HD double turn(int index, int place) { return draw(index, kNode, place); }
 
 // Between −1 and 1, for the node at a place and node k of the template.
 TFGW_HD double noise(int index, int place, int k) { return 2 * draw(index, kNode + 1 + place, k) - 1; }
 
-// The lowest local minima so far, lowest first, each value once. Their gradients are stored elsewhere, in kKept slots.
+// The lowest local minima so far, lowest first, each value once. Their gradients are stored elsewhere, in kKeptMinima
+// slots.
 struct LowestValues {
   int count;
-  double value[kKept];
-  int slot[kKept];
+  double value[kKeptMinima];
+  int slot[kKeptMinima];
 
   // The slot for the gradient at a new minimum, or −1 if it is not stored.
   TFGW_HD int add(double found) {
     int place = 0;
     while (place < count && found > value[place] + kSameValue * magnitude(value[place])) ++place;
     if (place < count && found >= value[place] - kSameValue * magnitude(value[place])) return -1;
-    if (place == kKept) return -1;
-    const int free_slot = count < kKept ? count : slot[kKept - 1];
-    if (count < kKept) ++count;
+    if (place == kKeptMinima) return -1;
+    const int free_slot = count < kKeptMinima ? count : slot[kKeptMinima - 1];
+    if (count < kKeptMinima) ++count;
     for (int at = count - 1; at > place; --at) value[at] = value[at - 1], slot[at] = slot[at - 1];
     value[place] = found, slot[place] = free_slot;
     return free_slot;

@@ -33,11 +33,11 @@ class StartSolver : private FgwSolver<Kind> {
   TFGW_DEVICE void run() {
     PairResult result;
     const bool improves = starts_.count > 1 && frame_.alpha > 0;
-    Course course = begin();
+    DescentPlan descent = begin();
     int before = 0, rounds = 0;
 #pragma unroll 1
     while (true) {
-      this->descend(result, course);
+      this->descend(result, descent);
       result.iterations += before;
       take_plan();
       if (!improves) break;
@@ -49,7 +49,7 @@ class StartSolver : private FgwSolver<Kind> {
       const Exchange found = *at_.exchange;
       if (!found.exists()) break;
       apply(found);
-      course = {false, false, false, p_.max_iter - before};
+      descent = {false, false, false, p_.max_iter - before};
       result.iterations = 0;
     }
     if (starts_.value && Team::thread() == 0)
@@ -60,7 +60,7 @@ class StartSolver : private FgwSolver<Kind> {
 
  private:
   // How a descent begins: at hh̄ᵀ with its ties broken, at a cost whose optimal vertex is the first atom, or elsewhere.
-  struct Course {
+  struct DescentPlan {
     bool at_product, from_cost, has_gradient;
     i64 iterations;
     TFGW_DEVICE bool breaks_ties(int iteration) const { return iteration == 0 && at_product; }
@@ -70,7 +70,7 @@ class StartSolver : private FgwSolver<Kind> {
     TFGW_DEVICE void begin_at_vertex() { from_cost = has_gradient = false; }
   };
 
-  TFGW_DEVICE Course begin() {
+  TFGW_DEVICE DescentPlan begin() {
     const int kind = *kind_at(starts_, started_, now_.item);
     const bool is_linear = frame_.alpha <= 0, has_atom = kind == kUniform || kind == kGiven;
     pair_.load(cost_of(p_, starts_, started_, now_.item));
@@ -159,7 +159,7 @@ class StartSolver : private FgwSolver<Kind> {
   // For starts that depend on this one. The gradient is in memory.
   TFGW_DEVICE void keep_minimum(double value) {
     const int s = now_.start, round = round_of(starts_, s);
-    int slot = has_fresh_kinds(starts_.kinds) ? s % kRound : 0;
+    int slot = has_fresh_kinds(starts_.kinds) ? s % kStartsPerRound : 0;
     if (starts_.wave >= 0) {
       if (Team::thread() == 0) now_.decision = lowest_of(p_, starts_, started_, round).add(value);
       Team::sync();

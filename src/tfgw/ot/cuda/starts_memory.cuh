@@ -16,13 +16,13 @@ TFGW_DEVICE StartedPair started_pair(const Problem& p, const GraphView& graph, i
 }
 
 TFGW_DEVICE bool has_fresh_kinds(i64 kinds) { return kinds & (kUniform | kAnchored); }
-TFGW_DEVICE int round_of(const Starts& starts, int s) { return has_fresh_kinds(starts.kinds) ? s / kRound : 0; }
+TFGW_DEVICE int round_of(const Starts& starts, int s) { return has_fresh_kinds(starts.kinds) ? s / kStartsPerRound : 0; }
 
 // The number of a start, by its item of the wave.
 TFGW_DEVICE int start_at(const Starts& starts, int item) {
   const bool repeats = has_fresh_kinds(starts.kinds);
-  if (starts.wave >= 0) return (repeats ? item * kRound + kFresh : 1) + int(starts.wave);
-  return repeats && (starts.kinds & kPerturbed) ? item / kFresh * kRound + item % kFresh : item;
+  if (starts.wave >= 0) return (repeats ? item * kStartsPerRound + kFreshStarts : 1) + int(starts.wave);
+  return repeats && (starts.kinds & kPerturbed) ? item / kFreshStarts * kStartsPerRound + item % kFreshStarts : item;
 }
 
 // Whether there is no such start, or an earlier one has reached the lowest possible value or solved a linear problem.
@@ -48,7 +48,7 @@ TFGW_DEVICE LowestValues& lowest_of(const Problem& p, const Starts& starts, cons
   return static_cast<LowestValues*>(starts.lowest)[round * p.graphs * p.templates + pair.index];
 }
 TFGW_DEVICE double* minima_of(const Problem& p, const Starts& starts, const StartedPair& pair, int round) {
-  return starts.gradient + (round * pair.rows + pair.first_row) * kKept * p.padded;
+  return starts.gradient + (round * pair.rows + pair.first_row) * kKeptMinima * p.padded;
 }
 
 // Mass moves from (i, k) and (j, l) to (i, l) and (j, k).

@@ -139,7 +139,7 @@ struct Starts {
   void* arcs;          // (items, rows + pairs · padded): an optimal basis is sought from here
   int* kind;           // (pairs, items)
   double* value;       // (pairs, count): where each start ended; null if no start depends on it and there is no `spread`
-  double* gradient;    // (rounds, rows, kKept, padded): gradients at minima; null likewise
+  double* gradient;    // (rounds, rows, kKeptMinima, padded): gradients at minima; null likewise
   void* lowest;        // (rounds, pairs): which minima; null likewise
   int* queues;         // (kQueues, kCounters)
   double* spread;      // (graphs, templates): between the highest and the lowest value of all starts; null if not wanted
@@ -149,8 +149,8 @@ struct Starts {
   double* scale;            // (pairs): weight of the walks in a cost
   PinnedNodes* pinned;      // (pairs, anchored): of the graph
   int* walk_of;             // (nodes): number of the walk that begins at a node, if there is one
-  double* graph_looks;      // by graph (walks, nodes, kLooks): the walks after some of their steps
-  double* template_looks;   // (templates, anchored, 2, kLooks, padded): those from both pinned nodes of the template
+  double* graph_samples;    // by graph (walks, nodes, kWalkSamples): the walks after some of their steps
+  double* template_samples; // (templates, anchored, 2, kWalkSamples, padded): from both pinned nodes of the template
 };
 enum StartQueue { kWaveQueue, kProductQueue, kQueues };
 

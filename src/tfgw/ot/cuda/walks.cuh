@@ -39,7 +39,7 @@ class Walker {
         }
       }
       sync_block();
-      double* const looks = starts_.template_looks + (2 * (i64(k) * anchored + first) + lane()) * kLooks * P;
+      double* const samples = starts_.template_samples + (2 * (i64(k) * anchored + first) + lane()) * kWalkSamples * P;
       walk(m, now, [&](int a) {
         struct Term {
           double weight, share;
@@ -48,7 +48,7 @@ class Walker {
         unrolled<8>(0, m, 1, [&](int b) { return Term{read_only(mean + b * P + a), now[b * 32 + lane()]}; },
                  [&](int, const Term& t) { sum += t.weight * t.share; });
         return sum;
-      }, [&](int look, int a, double v) { looks[look * P + a] = v; });
+      }, [&](int sample, int a, double v) { samples[sample * P + a] = v; });
     }
   }
 
@@ -62,10 +62,10 @@ class Walker {
     const int anchor = memory_.anchor[lane()];
     if (thread_in_block() < 32 && anchor >= 0) starts_.walk_of[graph.first + anchor] = 32 * group + lane();
     double* const now = room_for(n);
-    double* const looks = looks_of(starts_, graph, 32 * group + lane());
+    double* const samples = samples_of(starts_, graph, 32 * group + lane());
     const Neighbours neighbours(p_, graph);
     walk(n, now, [&](int i) { return neighbours.both_ways(i, [&](int j) { return now[32 * j + lane()]; }); },
-         [&](int look, int i, double v) { looks[i * kLooks + look] = v; });
+         [&](int sample, int i, double v) { samples[i * kWalkSamples + sample] = v; });
   }
 
  private:
@@ -87,7 +87,7 @@ class Walker {
     }
     sync_block();
 #pragma unroll 1
-    for (int t = 1, look = 0; look < kLooks - 1; ++t) {
+    for (int t = 1, sample = 0; sample < kWalkSamples - 1; ++t) {
       double peak = 0;
 #pragma unroll 1
       for (int i = warp; i < nodes; i += warps) {
@@ -100,14 +100,14 @@ class Walker {
 #pragma unroll 4
       for (int w = 0; w < warps; ++w) peak = larger(peak, memory_.peak[w][lane()]);
       if (peak == 0) peak = 1;
-      const int seen = look_after(t);
+      const int seen = sample_after(t);
 #pragma unroll 2
       for (int i = warp; i < nodes; i += warps) {
         const double v = quotient(next[32 * i], peak);  // a walk is at few nodes at first
         mine[32 * i] = v;
         if (seen >= 0 && anchor >= 0) keep(seen, i, v);
       }
-      if (seen >= 0) look = seen;
+      if (seen >= 0) sample = seen;
       sync_block();
     }
   }

@@ -150,15 +150,15 @@ std::optional<std::string> Gpu::unsupported_reason(const ProblemSize& size) cons
 }
 
 nb::object Gpu::solve(nb::tuple given, double weight_tolerance, int wanted) {
-  const Fields fields(given);
-  Described d = describe(fields);
+  const ProblemView view(given);
+  KernelProblem d = describe(view);
   Problem& p = d.problem;
   // Without structure, the problem is linear, and its only minimum needs no other start.
   const bool structured = d.given.has(kEdgeIndex) || d.given.has(kStructure);
-  const StartCounts counts(structured ? fields.as<i64>(kNumStarts) : 1,
-                           structured ? fields.as<i64>(kStartKinds) : i64(kUniform), p.start != nullptr,
+  const StartCounts counts(structured ? view.as<i64>(kNumStarts) : 1,
+                           structured ? view.as<i64>(kStartKinds) : i64(kUniform), p.start != nullptr,
                            wanted & kDiagnosis);
-  const i64 processors = std::max(i64(1), properties_.processors / fields.as<i64>(kConcurrentSolves));
+  const i64 processors = std::max(i64(1), properties_.processors / view.as<i64>(kConcurrentSolves));
   const SolveShape shape = solve_shape(p, properties_.shared, processors, counts);
   const i64 count = p.graphs * p.templates;
   Launches launches{shape, counts, {}, count, kSmallBlocks * processors, processors};
@@ -167,7 +167,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, int wanted) {
   p.for_two = shape.small_graphs[0], p.for_three = shape.small_graphs[1], p.for_four = shape.small_graphs[2];
   p.for_small = shape.smallest_graphs, p.small_shared = shape.small_shared, p.several = counts.several();
   p.team_pairs = team_pairs(p, blocks);
-  p.max_iter = fields.as<i64>(kMaxIter), p.tol = fields.as<double>(kTol), p.weight_tolerance = weight_tolerance;
+  p.max_iter = view.as<i64>(kMaxIter), p.tol = view.as<double>(kTol), p.weight_tolerance = weight_tolerance;
   p.scratch_size = scratch_size(p, blocks, launches.small_blocks, counts.several(), properties_.memory);
   const i64 beginning = beginning_size(p.graphs, p.nodes, p.templates, p.padded, p.start != nullptr);
   const i64 of_starts = place_starts(p, counts, 0).bytes;
@@ -265,8 +265,8 @@ void Gpu::launch_starts(const Problem& p, const Launches& to, Handle stream) {
 
 nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::sequence needs, nb::object prepared, nb::handle pairs,
                        nb::handle plans) {
-  const Fields fields(given);
-  Described d = describe(fields);
+  const ProblemView view(given);
+  KernelProblem d = describe(view);
   place(d, std::move(prepared));
   Problem& p = d.problem;
   const i64 pairs_at = pairs.is_none() ? d.prepared_end : torch_.address(pairs);
@@ -275,13 +275,13 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::sequence needs, nb:
   Gradients g{};
   g.structure_cost = p.structure_cost, g.feature_cost = p.feature_cost, g.plan = p.plan;
   g.row_potential = p.row_potential, g.col_potential = p.col_potential;
-  return gradients(d, fields, g, grad, needs);
+  return gradients(d, view, g, grad, needs);
 }
 
 nb::list Gpu::backward_of_solved(nb::tuple given, nb::handle grad, nb::sequence needs, nb::handle solved,
                                  double weight_tolerance) {
-  const Fields fields(given);
-  Described d = describe(fields);
+  const ProblemView view(given);
+  KernelProblem d = describe(view);
   place(d, torch_.bytes(d.prepared_size, d.device));
   d.problem.weight_tolerance = weight_tolerance;
   const Handle stream = current_stream();
@@ -293,17 +293,18 @@ nb::list Gpu::backward_of_solved(nb::tuple given, nb::handle grad, nb::sequence 
   Gradients g{};
   g.structure_cost = tensors.structure_costs, g.feature_cost = tensors.feature_costs, g.plan = tensors.plans;
   g.row_potential = tensors.graph_potentials, g.col_potential = tensors.template_potentials;
-  return gradients(d, fields, g, grad, needs);
+  return gradients(d, view, g, grad, needs);
 }
 
 // `g` holds the results that the gradients are computed from.
-nb::list Gpu::gradients(const Described& d, const Fields& fields, Gradients g, nb::handle grad, nb::sequence needs) {
+nb::list Gpu::gradients(const KernelProblem& d, const ProblemView& view, Gradients g, nb::handle grad,
+                        nb::sequence needs) {
   const Problem& p = d.problem;
   const Handle stream = current_stream();
-  const auto [up, of_up] = torch_.as_read(grad, "gradient of the distances");
+  const auto [up, of_up] = torch_.to_native(grad, "gradient of the distances");
   point(g.grad, of_up.address);
   FieldGradients found(d.given, needs);
-  found.for_each_wanted([&](Field field, const nb::object&) {
+  found.replace_wanted([&](Field field, const nb::object&) {
     const nb::object gradient = torch_.like(d.given.read[field]);
     point(member_of(g, field), torch_.address(gradient));
     return gradient;
@@ -332,27 +333,27 @@ nb::list Gpu::gradients(const Described& d, const Fields& fields, Gradients g, n
     }
     if (folded) launch(kFold, p.padded, p.templates, 0, stream, fold);
   }
-  found.for_each_wanted([&](Field field, const nb::object& gradient) {
-    return torch_.in_precision_of(gradient, fields[field]);
+  found.replace_wanted([&](Field field, const nb::object& gradient) {
+    return torch_.in_precision_of(gradient, view[field]);
   });
   return found.list();
 }
 
-Described Gpu::describe(const Fields& fields) const {
-  Described d(torch_, fields);
-  const GivenTensors& given = d.given;
+KernelProblem Gpu::describe(const ProblemView& view) const {
+  KernelProblem d(torch_, view);
+  const ProblemTensors& given = d.given;
   d.device = torch_.device(given.read[kX]);
 
   Problem& p = d.problem;
-  p.graphs = fields.as<i64>(kBatchSize);
+  p.graphs = view.as<i64>(kBatchSize);
   p.nodes = given.size(kX, 0), p.features = given.size(kX, 1);
   p.edges = given.size(kEdgeIndex, 1);
   p.templates = given.size(kTemplateWeights, 0), p.columns = given.size(kTemplateWeights, 1);
   p.padded = size_class(p.columns).value();
-  p.dense_size = given.facts[kStructure].count;
-  p.padded_nodes = fields.as<bool>(kPaddedNodes);
+  p.dense_size = given.info[kStructure].count;
+  p.padded_nodes = view.as<bool>(kPaddedNodes);
 
-  const auto point_to = [&](auto*& member, Field field) { point(member, given.facts[field].address); };
+  const auto point_to = [&](auto*& member, Field field) { point(member, given.info[field].address); };
   point_to(p.batch, kBatch);
   point_to(p.x, kX);
   point_to(p.weights, kNodeWeights);
@@ -365,14 +366,14 @@ Described Gpu::describe(const Fields& fields) const {
   point_to(p.template_weights, kTemplateWeights);
   point_to(p.alpha, kAlpha);
   point_to(p.start, kInitialPlans);
-  point(p.skipped, torch_.address(fields[kSkipped]));
+  point(p.skipped, torch_.address(view[kSkipped]));
 
   d.prepared_size = place_prepared(p, 0);
   if (d.places.is_none()) return d;
   SharedEntries& s = d.entries;
   s.places = p.columns * p.columns;
   s.templates = given.size(kTemplateStructure, 0), s.entries = given.size(kTemplateStructure, 1);
-  s.alpha_step = given.facts[kAlpha].count > 1;
+  s.alpha_step = given.info[kAlpha].count > 1;
   point(s.where, torch_.address(d.places));
   point_to(s.entry, kTemplateStructure);
   point_to(s.alpha, kAlpha);
@@ -380,7 +381,7 @@ Described Gpu::describe(const Fields& fields) const {
   return d;
 }
 
-void Gpu::place(Described& d, nb::object memory) const {
+void Gpu::place(KernelProblem& d, nb::object memory) const {
   Problem& p = d.problem;
   SharedEntries& s = d.entries;
   d.prepared = std::move(memory);
@@ -395,7 +396,7 @@ void Gpu::place(Described& d, nb::object memory) const {
   p.template_structure = s.structure, p.alpha = s.alphas;
 }
 
-void Gpu::prepare(const Described& d, Handle stream) {
+void Gpu::prepare(const KernelProblem& d, Handle stream) {
   const Problem& p = d.problem;
   launch(kIndex, p.padded, 1 + (d.entries.where ? p.templates : 0), 0, stream, p, d.entries);
   launch(kPrepare, p.padded, p.graphs + p.templates, 0, stream, p);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "driver.hpp"
-#include "given_problem.hpp"
+#include "problem_view.hpp"
 #include "layout.hpp"
 #include "torch.hpp"
 
@@ -44,10 +44,10 @@ struct Check {
 };
 
 // A problem in the format of the kernels.
-struct Described {
-  Described(const Torch& torch, const Fields& fields) : given(torch, fields), places(fields.entry_places()) {}
+struct KernelProblem {
+  KernelProblem(const Torch& torch, const ProblemView& view) : given(torch, view), places(view.entry_places()) {}
 
-  GivenTensors given;       // owns what the structs point to, like the next one
+  ProblemTensors given;  // owns what the structs point to, like `places`
   nb::object places;
   Problem problem{};
   SharedEntries entries{};  // of a layer's templates; `where` is null if there are none
@@ -86,10 +86,11 @@ class Gpu {
   class Lease;
   struct Launches;
 
-  Described describe(const Fields& fields) const;
-  void place(Described& d, nb::object memory) const;  // the prepared memory
-  void prepare(const Described& d, Handle stream);
-  nb::list gradients(const Described& d, const Fields& fields, Gradients g, nb::handle grad, nb::sequence needs);
+  KernelProblem describe(const ProblemView& view) const;
+  void place(KernelProblem& d, nb::object memory) const;  // the prepared memory
+  void prepare(const KernelProblem& d, Handle stream);
+  nb::list gradients(const KernelProblem& d, const ProblemView& view, Gradients g, nb::handle grad,
+                     nb::sequence needs);
   void launch_solve(const Problem& p, const Launches& launches, Handle stream);
   void launch_starts(const Problem& p, const Launches& launches, Handle stream);
   template <class... Structs>

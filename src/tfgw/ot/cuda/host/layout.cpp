@@ -102,10 +102,12 @@ StartCounts::StartCounts(i64 count, i64 kinds, bool given, bool spreads)
   if (count == 1 && (given || (kinds & kUniform))) return;
   const bool repeats = kinds & (kUniform | kAnchored);
   if (!(kinds & kPerturbed)) fresh = count;
-  else if (repeats) fresh = count / kRound * kFresh + std::min(count % kRound, i64(kFresh));
+  else if (repeats)
+    fresh = count / kStartsPerRound * kFreshStarts + std::min(count % kStartsPerRound, i64(kFreshStarts));
   else fresh = 1;
-  if (kinds & kPerturbed) rounds = !repeats ? count > 1 : count > kFresh ? ceil_div(count - kFresh, kRound) : 0;
-  if (rounds) waves = repeats ? std::min(count, i64(kRound)) - kFresh : count - 1;
+  if (kinds & kPerturbed && !repeats) rounds = count > 1;
+  else if (kinds & kPerturbed && count > kFreshStarts) rounds = ceil_div(count - kFreshStarts, kStartsPerRound);
+  if (rounds) waves = repeats ? std::min(count, i64(kStartsPerRound)) - kFreshStarts : count - 1;
   for (int s = 1; s < count && given && !given_and_product; ++s)
     given_and_product = kind_of_start(s, int(kinds)) == kUniform;
 }
@@ -126,7 +128,7 @@ PlacedStarts place_starts(const Problem& p, const StartCounts& starts, i64 addre
   arena.take(s.kind, most * pairs);
   if (starts.rounds || starts.spreads) arena.take(s.value, pairs * starts.count);
   if (starts.rounds) {
-    arena.take(s.gradient, starts.rounds * rows * kKept * p.padded);
+    arena.take(s.gradient, starts.rounds * rows * kKeptMinima * p.padded);
     LowestValues* lowest;
     arena.take(lowest, starts.rounds * pairs);
     s.lowest = lowest;
@@ -137,8 +139,8 @@ PlacedStarts place_starts(const Problem& p, const StartCounts& starts, i64 addre
     arena.take(s.scale, pairs);
     arena.take(s.pinned, pairs * s.anchored);
     arena.take(s.walk_of, p.nodes);
-    arena.take(s.graph_looks, p.nodes * s.walks * kLooks);
-    arena.take(s.template_looks, 2 * p.templates * s.anchored * kLooks * p.padded);
+    arena.take(s.graph_samples, p.nodes * s.walks * kWalkSamples);
+    arena.take(s.template_samples, 2 * p.templates * s.anchored * kWalkSamples * p.padded);
   }
   double* product = p.initial_state;
   if (starts.given_and_product) arena.take(product, beginning_size(p.graphs, p.nodes, p.templates, p.padded, false));

@@ -1,4 +1,4 @@
-#include "given_problem.hpp"
+#include "problem_view.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -25,7 +25,7 @@ nb::object problem_module() { return nb::module_::import_("tfgw.ot.problem"); }
 
 }  // namespace
 
-const std::array<int, kFields>& Fields::places() {
+const std::array<int, kFields>& ProblemView::places() {
   static const std::array<int, kFields> found = [] {
     std::array<int, kFields> places;
     const nb::object type = problem_module().attr("Problem");
@@ -35,27 +35,27 @@ const std::array<int, kFields>& Fields::places() {
   return found;
 }
 
-int Fields::place_of_places() {
+int ProblemView::place_of_places() {
   static const int found = place_in(problem_module().attr("StructurePattern"), "places");
   return found;
 }
 
-GivenTensors::GivenTensors(const Torch& torch, const Fields& fields) {
+ProblemTensors::ProblemTensors(const Torch& torch, const ProblemView& fields) {
   for (int field = 0; field < kTensors; ++field)
-    std::tie(read[field], facts[field]) = torch.as_read(fields[Field(field)], kFieldNames[field]);
+    std::tie(read[field], info[field]) = torch.to_native(fields[Field(field)], kFieldNames[field]);
 }
 
 SolvedTensors::SolvedTensors(const Torch& torch, nb::handle solved) {
   const auto read = [&](const double*& values, const char* name) {
-    const auto [tensor, facts] = torch.as_read(nb::object(solved.attr(name)), name);
-    values = reinterpret_cast<const double*>(facts.address);
+    const auto [tensor, info] = torch.to_native(nb::object(solved.attr(name)), name);
+    values = reinterpret_cast<const double*>(info.address);
     kept_.push_back(tensor);
   };
   read(structure_costs, "structure_costs"), read(feature_costs, "feature_costs"), read(plans, "plans");
   read(graph_potentials, "graph_potentials"), read(template_potentials, "template_potentials");
 }
 
-FieldGradients::FieldGradients(const GivenTensors& tensors, nb::sequence needs)
+FieldGradients::FieldGradients(const ProblemTensors& tensors, nb::sequence needs)
     : gradients_(differentiable().size(), nb::none()) {
   for (size_t i = 0; i < gradients_.size(); ++i)
     wanted_.push_back(tensors.has(differentiable()[i]) && PyObject_IsTrue(nb::object(needs[i]).ptr()) == 1);
@@ -79,14 +79,14 @@ const std::vector<Field>& FieldGradients::differentiable() {
 }
 
 bool is_plain(const Torch& torch, nb::handle problem) {
-  const Fields given(problem);
+  const ProblemView given(problem);
   if (!torch.is_own(given[kX])) return false;
   const nb::handle graphs = given[kBatchSize], tol = given[kTol];
   if (!is_count(given[kMaxIter]) || !is_count(given[kNumStarts])) return false;
   if (!PyFloat_CheckExact(tol.ptr()) || !(PyFloat_AsDouble(tol.ptr()) >= 0)) return false;
   if (!graphs.is_none() && (!PyLong_CheckExact(graphs.ptr()) || nb::cast<i64>(graphs) < 1)) return false;
   constexpr bool kFloating = true, kInteger = false;
-  const i64 device = torch.facts(given[kX]).device;
+  const i64 device = torch.info(given[kX]).device;
   const auto is = [&](Field field, bool floating, std::initializer_list<i64*> shape) {
     return torch.is_plain(given[field], floating, shape, device);
   };

@@ -33,9 +33,9 @@ constexpr const char* kFieldNames[kFields] = {
 enum Wanted { kResults = 1, kPlans = 2, kGradients = 4, kDiagnosis = 8 };
 
 // The fields of one problem.
-class Fields {
+class ProblemView {
  public:
-  explicit Fields(nb::handle problem) : problem_(problem) {}
+  explicit ProblemView(nb::handle problem) : problem_(problem) {}
 
   nb::handle operator[](Field field) const { return PyTuple_GetItem(problem_.ptr(), places()[field]); }
   template <class T>
@@ -55,14 +55,14 @@ class Fields {
 };
 
 // The tensors of a problem in the format of native code, kept alive.
-struct GivenTensors {
-  GivenTensors(const Torch& torch, const Fields& fields);
+struct ProblemTensors {
+  ProblemTensors(const Torch& torch, const ProblemView& fields);
 
-  i64 size(Field field, int dim) const { return facts[field].shape[dim]; }
+  i64 size(Field field, int dim) const { return info[field].shape[dim]; }
   bool has(Field field) const { return !read[field].is_none(); }
 
   std::array<nb::object, kTensors> read;
-  std::array<Torch::Facts, kTensors> facts;
+  std::array<Torch::TensorInfo, kTensors> info;
 };
 
 // `SolvedPairs` of problem.py in the format of native code, kept alive.
@@ -80,11 +80,11 @@ class SolvedTensors {
 // `needs` asks for, in the same order, of tensors that the problem has. The others are None.
 class FieldGradients {
  public:
-  FieldGradients(const GivenTensors& tensors, nb::sequence needs);
+  FieldGradients(const ProblemTensors& tensors, nb::sequence needs);
 
   // Replaces each wanted gradient, None at first, by make(field, gradient).
   template <class Make>
-  void for_each_wanted(Make make) {
+  void replace_wanted(Make make) {
     for (size_t i = 0; i < wanted_.size(); ++i)
       if (wanted_[i]) gradients_[i] = make(differentiable()[i], gradients_[i]);
   }
