@@ -88,7 +88,7 @@ def _from_list(graphs: Iterable[Any]) -> tuple[list[Part], float]:
 
 
 def _read(graph: Any) -> tuple[Part, torch.dtype]:
-    """One graph, and the precision of its features; errors say what it has, as in "x: has …"."""
+    """Read a graph and the precision of its features. Error messages do not name the graph, as in "x: has …"."""
     x, weights = _attribute(graph, "x"), _attribute(graph, "node_weights")
     if x is None:
         raise ValueError("x: has no x (that of nodes without features has shape (n, 0))")

@@ -1,4 +1,4 @@
-// What is needed to begin a start.
+// Memory and inputs for beginning a start.
 #pragma once
 
 #include "neighbours.cuh"
@@ -34,7 +34,7 @@ struct BeginMemory {
   int* patch;    // nodes moved by a perturbed start
 };
 
-// A pair as those see it who begin its starts.
+// The properties of a pair that its starts begin with.
 template <int P>
 struct BeginPair {
   TFGW_DEVICE BeginPair(const Problem& p, const GraphView& graph, int b, int k)

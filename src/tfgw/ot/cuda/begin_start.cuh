@@ -114,8 +114,8 @@ class StartBeginner {
   const int item_, s_, n_, m_, kinds_;
 };
 
-// Blocks take turns, largest graphs first. A turn is as many starts as a block has warps or, if a graph is too large for
-// a warp's part of shared memory, one start that all warps begin together: several would follow one another.
+// Blocks take turns, largest graphs first. In a turn, each warp of a block begins a start. If a graph is too large for a
+// warp's part of shared memory, all warps begin a single start together.
 template <int P>
 class BeginBlock {
  public:
@@ -160,7 +160,7 @@ class BeginBlock {
     return low;
   }
 
-  // `part` is that of the block's memory, of which shared memory has so many bytes.
+  // The team works in this part of the block's memory, which has `bytes` bytes of shared memory.
   template <class Team>
   TFGW_DEVICE void begin(i64 item, int part, int bytes) const {
     const int b = graph_of(item), k = int(item / starts_.items % p_.templates);
@@ -179,7 +179,7 @@ class BeginBlock {
   const int part_;  // bytes of shared memory per warp
 };
 
-// The queue of a wave: that of a single start, used up so far by no block.
+// Fills the queue of a wave from the queue `from` of a single start, before any block takes an item.
 TFGW_DEVICE void reset_queue(const int* from, i64 items, int* to) {
   const int counter = thread_in_block();
   if (counter >= kCounters) return;

@@ -57,7 +57,7 @@ class TemplateLinks {
   const double* const strengths_;  // of each node's links together
 };
 
-// The anchored starts of a pair, from number `first` on, pin no node. Run by one warp.
+// Records that the anchored starts of a pair from number `first` on pin no node. Run by one warp.
 TFGW_DEVICE void pin_nothing(const Starts& starts, i64 pair, int first) {
   for (int at = first + lane(); at < int(starts.anchored); at += 32)
     starts.pinned[pair * starts.anchored + at] = {-1, -1};

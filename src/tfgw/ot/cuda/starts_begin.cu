@@ -1,5 +1,5 @@
-// Kernels `starts_pin`, `starts_walk`, `starts_begin` and `starts_product`: before the starts of a wave are solved. And
-// `starts_spread`, after all waves.
+// Kernels that prepare the starts of a wave, `starts_product`, `starts_pin`, `starts_walk` and `starts_begin`, and
+// `starts_spread`, which runs after all waves.
 #include "begin_start.cuh"
 #include "spread.cuh"
 #include "walks.cuh"
@@ -27,12 +27,13 @@ TFGW_KERNEL(kBeginThreads, kBeginBlocks) tfgw_starts_begin(const TFGW_GRID_CONST
   BeginBlock<TFGW_COLUMNS>(p, s).run();
 }
 
-// A queue for the kernel `start` to find what starts at hh̄ᵀ need, after it has found what given plans need.
+// The queue for a second launch of the kernel `start`, which computes the initial state at hh̄ᵀ. The first launch has
+// computed the one at the given plans.
 TFGW_KERNEL(kBeginThreads) tfgw_starts_product(const TFGW_GRID_CONSTANT Problem p, const TFGW_GRID_CONSTANT Starts s) {
   reset_queue(p.queue, 1, s.queues + kProductQueue * kCounters);
 }
 
-// How far the values of all starts are apart.
+// The spread of the values of all starts.
 TFGW_KERNEL(kBeginThreads) tfgw_starts_spread(const TFGW_GRID_CONSTANT Problem p, const TFGW_GRID_CONSTANT Starts s) {
   if (p.queue[kInvalid]) return;
   write_spreads(p, s);

@@ -9,7 +9,7 @@
 
 namespace tfgw {
 
-// Limit on the search, in ties looked at: a few hundredths of a second. A round costs at least kLeastWork.
+// Limit on the search, in ties examined: a few hundredths of a second. A round costs at least kLeastWork.
 constexpr i64 kOrderEffort = i64(1) << 28, kLeastWork = 1 << 14;
 
 template <int P>

@@ -6,7 +6,7 @@
 
 namespace tfgw {
 
-constexpr int kWindow = 4096;  // nodes that are looked at together to find those from which walks begin
+constexpr int kWindow = 4096;  // nodes searched at a time for those from which walks begin
 
 struct WalkMemory {
   double peak[kWalkThreads / 32][32];  // by warp and walk

@@ -182,7 +182,7 @@ nb::object Gpu::solve(nb::tuple given, double weight_tolerance, int wanted) {
   place(d, torch_.bytes(d.prepared_size + behind, d.device));
   const Handle stream = current_stream();
   int capturing = 0;
-  driver_.call("look at the stream", driver_.stream_is_capturing, stream, &capturing);
+  driver_.call("query of the stream", driver_.stream_is_capturing, stream, &capturing);
   std::optional<Lease> check;
   if (!capturing) p.invalid = check.emplace(*this).word();
   {

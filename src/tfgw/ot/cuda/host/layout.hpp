@@ -24,18 +24,18 @@ std::optional<int> size_class(i64 columns);
 // starts, `StartsMemory::size` of starts_memory.cuh.
 i64 workspace_size(i64 rows, i64 padded, bool several = false);
 
-// The starts of a pair, as the queue of the kernel `starts` counts them.
+// How many starts a pair has, and how the kernel `starts` divides them into waves.
 struct StartCounts {
-  // For `count` starts of these kinds, the first of which is at a given plan or not.
+  // `given` tells whether the first start is at a given plan.
   StartCounts(i64 count, i64 kinds, bool given, bool spreads = false);
 
   bool several() const { return fresh > 0; }
 
   i64 count, kinds;
-  i64 fresh, rounds;     // as in Starts; 0 if `solve` knows the only start
-  i64 waves;             // of dependent starts
+  i64 fresh, rounds;       // as in Starts; 0 if there is a single start that `solve` can begin by itself
+  i64 waves;               // of dependent starts
   bool given_and_product;  // whether there are starts at given plans and at hh̄ᵀ
-  bool spreads;            // whether to find how far the values of all starts are apart
+  bool spreads;            // whether to compute the spread of the values of all starts
 };
 
 // How the blocks of a solve share a multiprocessor.
@@ -49,12 +49,12 @@ struct SolveShape {
   i64 small_shared;     // bytes of shared memory per block of `solve_small`
 };
 
-// For a problem whose counts are known, and the shared memory of a multiprocessor in bytes. With several starts, blocks
-// have a StartsBlock in addition to `shared` and `small_shared`.
+// Reads only the counts of the problem. `shared` is the shared memory of a multiprocessor in bytes. With several starts,
+// blocks have a StartsBlock in addition to the shared memory of the result.
 SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const StartCounts& starts);
 
-// Number of pairs, the largest ones, that are solved by a whole block each, however small they are: half the number of
-// blocks, or all of it if a block has no room for four average pairs (docs/gpu.md).
+// How many of the largest pairs are solved by a whole block each, even if they are small: half the number of blocks, or
+// all of it if a block has no room for four average pairs (docs/gpu.md).
 i64 team_pairs(const Problem& p, i64 blocks);
 
 // Doubles of working memory for all blocks of `solve`, and then, in the same memory, for those of `solve_small`, on a GPU
@@ -71,7 +71,7 @@ struct PlacedStarts {
   i64 bytes;
 };
 
-// Lays it out from an address on, for a problem whose counts and initial state are known.
+// Lays them out from an address on. The counts and the initial state of the problem must be set.
 PlacedStarts place_starts(const Problem& p, const StartCounts& starts, i64 address);
 
 // Bytes of dynamic shared memory of a block of `starts_begin` and of `starts_walk`, given that of a multiprocessor.
