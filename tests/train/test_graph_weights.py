@@ -8,8 +8,10 @@ from torch.nn import functional
 
 from tests.train.small import cycles_and_stars, regression_data, same_weights, small_model
 from tfgw.datasets import GraphDataset, ShortestPaths
+from tfgw.nn import KernelConfig
 from tfgw.train import Parts, Preprocessing, TrainConfig, fit, outputs, train_model
-from tfgw.train.graph_weights import balanced_weights, checked_weights, given_weights, with_graph_weights
+from tfgw.train.graph_weights import checked_weights, given_weights, training_weights, with_graph_weights
+from tfgw.train.kernel_pipeline import train_kernel
 from tfgw.train.tasks import sums
 
 STILL = TrainConfig(epochs=1, batch_size=24, lr=1e-12, accelerator="cpu")  # one batch
@@ -92,8 +94,12 @@ def test_fixed_distances_are_weighted_too() -> None:
 
 def test_weights_of_classes() -> None:
     codes, classes = np.array([0, 2, 2, 0, 2, 2, 2]), ("a", "b", "c")
-    np.testing.assert_allclose(balanced_weights(codes), compute_sample_weight("balanced", codes))
-    np.testing.assert_allclose(balanced_weights(codes, np.arange(7.0)), np.arange(7) * balanced_weights(codes))
+    graphs = cycles_and_stars(7).with_tensors({"y": torch.from_numpy(codes)})
+    balanced = training_weights(graphs, None, balanced_classes=True)
+    np.testing.assert_allclose(balanced, compute_sample_weight("balanced", codes))
+    both = training_weights(graphs, np.arange(7), balanced_classes=True)
+    np.testing.assert_allclose(both, np.arange(7) * compute_sample_weight("balanced", codes))
+    assert training_weights(graphs, None, balanced_classes=False) is None
     assert given_weights(None, "balanced", codes, classes) is None
     assert given_weights(None, {"c": 3}, codes, classes).tolist() == [1, 3, 3, 1, 3, 3, 3]
     assert given_weights(range(7), {"c": 3}, codes, classes).tolist() == [0, 3, 6, 3, 12, 15, 18]
@@ -110,6 +116,9 @@ def test_only_classes_are_balanced() -> None:
     config = TrainConfig(task="regression", epochs=1)
     with pytest.raises(ValueError, match="balanced_classes: the training graphs have no classes"):
         train_model(Parts(data), small_model, config, preprocessing=Preprocessing.fit(data), balanced_classes=True)
+    kernels = KernelConfig(in_channels=3, out_channels=1, features="averages")
+    with pytest.raises(ValueError, match="balanced_classes: the training graphs have no classes"):
+        train_kernel(data, kernels, task="regression", balanced_classes=True)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from tests.train.small import cycles_and_stars, regression_data, same_weights
 from tfgw.datasets import GraphDataset
 from tfgw.nn import TFGWConfig, TFGWModel
-from tfgw.train import Parts, Preprocessing, TrainConfig, Training, build_tfgw, num_outputs, train_model
+from tfgw.train import Parts, Preprocessing, TrainConfig, Training, build_tfgw, num_outputs, outputs, train_model
 from tfgw.train.checkpoint import FILE_NAME
 from tfgw.train.config import config_from
 from tfgw.train.tensor_file import read_tensors
@@ -119,3 +119,17 @@ def test_number_of_outputs() -> None:
 def test_settings_from_whatever_has_some_of_them() -> None:
     found = config_from(TrainConfig, {"lr": 0.5, "num_templates": 3, "epochs": 7}, epochs=9)
     assert found == TrainConfig(lr=0.5, epochs=9)
+
+
+def test_graphs_to_predict_need_no_targets() -> None:
+    data = regression_data(1)
+    graphs = [graph.clone() for graph in data[[4, 1, 3]]]
+    for graph in graphs:
+        del graph.y
+    parts = Parts(data, None, GraphDataset.from_graphs(graphs, name="unlabelled"))
+    config = TrainConfig(epochs=1, task="regression", accelerator="cpu")
+    build = partial(build_tfgw, architecture=architecture(out_channels=1))
+    training = train_model(parts, build, config, preprocessing=Preprocessing.fit(data))
+    assert training.target_scaler is not None
+    predicted = training.target_scaler.restored(outputs(training.model, training.parts.test))
+    assert predicted.shape == (3, 1)

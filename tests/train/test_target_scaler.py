@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.train.small import cycles_and_stars, regression_data
+from tfgw.datasets import GraphDataset
 from tfgw.train.target_scaler import TargetScaler
 
 TARGETS = np.array([[1.0, 12345.678, -2.0], [3.0, 12345.678, 0.0], [8.0, 12345.678, 5.0]])
@@ -56,3 +57,17 @@ def test_a_single_value_for_each_graph_is_a_column() -> None:
     scaler = TargetScaler.of_dataset(data)
     assert scaler.mean == (4.0,)
     assert scaler.scaled(data).y.shape == (6, 1)
+
+
+def test_integer_targets_are_not_rounded() -> None:
+    data = cycles_and_stars(4).with_tensors({"y": torch.tensor([0, 1, 5, 6])})
+    scaled = TargetScaler.of_dataset(data).scaled(data).y
+    torch.testing.assert_close(scaled[:, 0], torch.tensor([-3.0, -2.0, 2.0, 3.0]).double() / 6.5**0.5)
+
+
+def test_graphs_without_targets_are_unchanged() -> None:
+    graphs = [graph.clone() for graph in cycles_and_stars(5)]
+    for graph in graphs:
+        del graph.y
+    bare = GraphDataset.from_graphs(graphs, name="bare")
+    assert TargetScaler(mean=(2.0,), scale=(3.0,)).scaled(bare) is bare

@@ -112,15 +112,14 @@ class TemplateNetwork(
         return recipe
 
     def _new_network(self, train: GraphDataset, config: TrainConfig, settings: dict[str, Any]) -> TFGWModel:
+        nodes = settings.get("template_nodes")
         architecture = config_from(
             TFGWConfig,
             settings,
             in_channels=train.num_node_features,
             out_channels=num_outputs(train, config.task),
             num_templates=number_of_templates(settings, train.num_classes),
-            template_nodes=(
-                settings["template_nodes"] if "template_nodes" in settings else default_template_nodes(train)
-            ),
+            template_nodes=default_template_nodes(train) if nodes is None else nodes,
             start_kinds=tuple(self.start_kinds),
         )
         return build_tfgw(train, config, architecture=architecture, num_threads=self.num_threads)

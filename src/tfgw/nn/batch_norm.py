@@ -111,7 +111,8 @@ class NormSequential(nn.Sequential):
 
 class _NormOfNodes(torch.autograd.Function):
     """Normalise with mean and variance of the nodes. Padding is set to the bias; if it were scaled like nodes of tiny
-    variance, it would grow from layer to layer. :class:`FusedNorm` computes the same on a GPU."""
+    variance, it would grow from layer to layer. :class:`tfgw.nn.cuda.norm_kernel.FusedNorm` computes the same on a GPU.
+    """
 
     @staticmethod
     def forward(

@@ -4,7 +4,7 @@
 solve(problem) ───────────────┤   └ autograd: backend.backward, with what the forward prepared
                  traced, or   │
                  unsupported  ├▶ operators: tfgw::fgw ─▶ backend.forward
-                              │   └ autograd: tfgw::fgw_backward ─▶ backend.backward
+                              │   └ autograd: tfgw::fgw_backward ─▶ backend.backward_of_solved
                  torch.func,  │
                  forward mode └▶ transformed.solve_transformed ─▶ tfgw::fgw
 

@@ -5,6 +5,9 @@
 >>> training = train_model(parts, build, config, preprocessing=Preprocessing.fit(parts.train))
 >>> evaluate(training.model, training.parts.test, task=config.task).score
 
+Regression targets are standardised, so the outputs of the model and ``training.parts`` are scaled;
+``training.target_scaler`` converts them back. Save it with the model (:class:`TrainedModel`).
+
 :func:`fit` is the training loop on its own, for any network and preprocessed graphs.
 """
 

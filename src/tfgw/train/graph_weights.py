@@ -16,10 +16,10 @@ ClassWeight = Literal["balanced"] | Mapping[Any, float]
 def given_weights(
     sample_weight: Any, class_weight: ClassWeight | None, codes: np.ndarray, classes: tuple[Any, ...]
 ) -> np.ndarray | None:
-    """Return the weight of each graph, multiplied by that of its label; ``None`` if all are equal.
+    """Return the weight of each graph, multiplied by that of its label; ``None`` if there are none.
 
-    ``classes[codes]`` are the labels of the graphs. ``"balanced"`` is left to :func:`balanced_weights`, because it
-    depends on the graphs that are held out.
+    ``classes[codes]`` are the labels of the graphs. ``"balanced"`` is left to :func:`training_weights`, because it
+    counts only the graphs that are used for training.
     """
     weights = None if sample_weight is None else checked_weights(sample_weight, len(codes))
     if class_weight is None or class_weight == "balanced":
@@ -33,8 +33,19 @@ def given_weights(
     return of_label if weights is None else of_label * weights
 
 
-def balanced_weights(codes: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return weights that give all classes the same total weight, multiplied by the given weights of the graphs."""
+def training_weights(
+    train: GraphDataset, sample_weight: np.ndarray | None, *, balanced_classes: bool
+) -> np.ndarray | None:
+    """Return the weight of each training graph; ``None`` if there are none.
+
+    ``balanced_classes`` gives all classes the same total weight, by which the given weights are multiplied.
+    """
+    weights = None if sample_weight is None else checked_weights(sample_weight, len(train))
+    if not balanced_classes:
+        return weights
+    if not train.classes or train.y is None:
+        raise ValueError("balanced_classes: the training graphs have no classes")
+    codes = train.y.numpy()
     counts = np.bincount(codes)
     of_class = (len(codes) / (np.count_nonzero(counts) * counts.clip(min=1)))[codes]
     return of_class if weights is None else of_class * weights

@@ -7,7 +7,7 @@ train_kernel: preprocessed graphs ─ scaled targets ─▶ described nodes ─ 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from tfgw.nn.graph_distance import GraphDistance, NodeDescription
 from tfgw.nn.kernel_model import FeatureKind, KernelConfig, KernelModel, StackedGraphs
 from tfgw.nn.refinement import disjoint_union
 from tfgw.nn.threads import one_thread
-from tfgw.train.graph_weights import balanced_weights
+from tfgw.train.graph_weights import training_weights
 from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights, sharpness
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import Task
@@ -89,10 +89,10 @@ def train_kernel(
     """
     if task not in ("classification", "regression"):
         raise ValueError(f"task: a kernel machine learns classes or values, got {task!r}")
-    scaler = TargetScaler.of_dataset(graphs) if task == "regression" else None
-    y = graphs.y if scaler is None else scaler.scaled(graphs).y
-    if y is None:
+    if graphs.y is None:
         raise ValueError("graphs: have no target y to learn")
+    scaler = TargetScaler.of_dataset(graphs) if task == "regression" else None
+    y = graphs.y if scaler is None else cast(Tensor, scaler.scaled(graphs).y)
 
     def solved(described: list[Data], kind: GraphDistance) -> Tensor:
         return ot.pairwise(
@@ -105,7 +105,7 @@ def train_kernel(
         )
 
     targets = _targets(y, config.out_channels, task).to(device)
-    weights = balanced_weights(y.numpy(), sample_weight) if balanced_classes else sample_weight
+    weights = training_weights(graphs, sample_weight, balanced_classes=balanced_classes)
     counted = None if weights is None else torch.from_numpy(weights).to(device)
     known: dict[GraphDistance, tuple[RidgeFit, Tensor]] = {}
 

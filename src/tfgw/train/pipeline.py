@@ -22,7 +22,7 @@ from tfgw.datasets.limits import check_array
 from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
 from tfgw.train.config import DTYPES, TrainConfig
 from tfgw.train.fixed_distances import HeadOnly, as_distances, has_fixed_distances
-from tfgw.train.graph_weights import balanced_weights, with_graph_weights
+from tfgw.train.graph_weights import training_weights, with_graph_weights
 from tfgw.train.loop import FitResult, fit
 from tfgw.train.preprocessing import Preprocessing
 from tfgw.train.target_scaler import TargetScaler
@@ -102,7 +102,8 @@ def train_model(
     """
     configs = _member_configs(config, n_estimators)
     scaler = TargetScaler.of_dataset(parts.train) if config.task == "regression" else None
-    weighted = parts._replace(train=_weighted(parts.train, sample_weight, balanced=balanced_classes))
+    weights = training_weights(parts.train, sample_weight, balanced_classes=balanced_classes)
+    weighted = parts if weights is None else parts._replace(train=with_graph_weights(parts.train, weights))
     prepared = (weighted if scaler is None else weighted.map(scaler.scaled)).map(preprocessing)
     members = [_seeded(build, prepared.train, member) for member in configs]
     model = members[0] if n_estimators == 1 else Ensemble(members)
@@ -133,14 +134,6 @@ def num_outputs(dataset: GraphDataset, task: Task) -> int:
     if task == "classification":
         return dataset.num_classes
     return 1 if dataset.y is None or dataset.y.dim() == 1 else dataset.y.shape[1]
-
-
-def _weighted(train: GraphDataset, weights: np.ndarray | None, *, balanced: bool) -> GraphDataset:
-    if balanced:
-        if not train.classes or train.y is None:
-            raise ValueError("balanced_classes: the training graphs have no classes")
-        weights = balanced_weights(train.y.numpy(), weights)
-    return train if weights is None else with_graph_weights(train, weights)
 
 
 def _member_configs(config: TrainConfig, n_estimators: int) -> list[TrainConfig]:

@@ -40,10 +40,12 @@ class TargetScaler:
         return scaled * np.array(self.scale) + np.array(self.mean)
 
     def scaled(self, dataset: GraphDataset) -> GraphDataset:
-        """Return the graphs with scaled targets, ``(graphs, values)``."""
-        y = dataset.stacked["y"]
-        scaled = self.transform(y.double().reshape(len(y), -1).numpy())
-        return dataset.with_tensors({"y": torch.from_numpy(scaled).to(y.dtype)})
+        """Return the graphs with scaled targets, ``(graphs, values)``; graphs without targets are unchanged."""
+        y = dataset.stacked.get("y")
+        if y is None:
+            return dataset
+        scaled = torch.from_numpy(self.transform(y.double().reshape(len(y), -1).numpy()))
+        return dataset.with_tensors({"y": scaled.to(y.dtype) if y.is_floating_point() else scaled})
 
     def restored(self, outputs: Tensor) -> Tensor:
         """Convert outputs of a network to the original scale."""

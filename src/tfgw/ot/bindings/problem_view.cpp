@@ -2,9 +2,11 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <stdexcept>
 #include <string>
 
 namespace tfgw {
@@ -40,9 +42,9 @@ int ProblemView::place_of_places() {
   return found;
 }
 
-ProblemTensors::ProblemTensors(const Torch& torch, const ProblemView& fields) {
+ProblemTensors::ProblemTensors(const Torch& torch, const ProblemView& view) {
   for (int field = 0; field < kTensors; ++field)
-    std::tie(read[field], info[field]) = torch.to_native(fields[Field(field)], kFieldNames[field]);
+    std::tie(read[field], info[field]) = torch.to_native(view[Field(field)], kFieldNames[field]);
 }
 
 SolvedTensors::SolvedTensors(const Torch& torch, nb::handle solved) {
@@ -70,42 +72,44 @@ nb::list FieldGradients::list() const {
 const std::vector<Field>& FieldGradients::differentiable() {
   static const std::vector<Field> found = [] {
     std::vector<Field> fields;
-    for (const nb::handle name : nb::object(problem_module().attr("DIFFERENTIABLE")))
-      for (int field = 0; field < kTensors; ++field)
-        if (nb::cast<std::string>(name) == kFieldNames[field]) fields.push_back(Field(field));
+    for (const nb::handle name : nb::object(problem_module().attr("DIFFERENTIABLE"))) {
+      const auto* const place = std::find(kFieldNames, kFieldNames + kTensors, nb::cast<std::string>(name));
+      if (place == kFieldNames + kTensors) throw std::logic_error("a differentiable field is no tensor of a problem");
+      fields.push_back(Field(place - kFieldNames));
+    }
     return fields;
   }();
   return found;
 }
 
 bool is_plain(const Torch& torch, nb::handle problem) {
-  const ProblemView given(problem);
-  if (!torch.is_own(given[kX])) return false;
-  const nb::handle graphs = given[kBatchSize], tol = given[kTol];
-  if (!is_count(given[kMaxIter]) || !is_count(given[kNumStarts])) return false;
+  const ProblemView view(problem);
+  if (!torch.is_own(view[kX])) return false;
+  const nb::handle graphs = view[kBatchSize], tol = view[kTol];
+  if (!is_count(view[kMaxIter]) || !is_count(view[kNumStarts])) return false;
   if (!PyFloat_CheckExact(tol.ptr()) || !(PyFloat_AsDouble(tol.ptr()) >= 0)) return false;
   if (!graphs.is_none() && (!PyLong_CheckExact(graphs.ptr()) || nb::cast<i64>(graphs) < 1)) return false;
   constexpr bool kFloating = true, kInteger = false;
-  const i64 device = torch.info(given[kX]).device;
+  const i64 device = torch.info(view[kX]).device;
   const auto is = [&](Field field, bool floating, std::initializer_list<i64*> shape) {
-    return torch.is_plain(given[field], floating, shape, device);
+    return torch.is_plain(view[field], floating, shape, device);
   };
   const auto may_be = [&](Field field, bool floating, std::initializer_list<i64*> shape) {
-    return given[field].is_none() || is(field, floating, shape);
+    return view[field].is_none() || is(field, floating, shape);
   };
   i64 nodes = Torch::kAny, features = Torch::kAny, edges = Torch::kAny, templates = Torch::kAny, columns = Torch::kAny;
   i64 entries = Torch::kAny, dense = Torch::kAny, ends = 2;
   if (!is(kX, kFloating, {&nodes, &features})) return false;
   if (!is(kTemplateFeatures, kFloating, {&templates, &columns, &features})) return false;
-  if (!nodes || !templates || !columns || !given[kCost].is_none() || !given[kInitialPlans].is_none()) return false;
-  const bool sparse = !given[kEdgeIndex].is_none(), matrices = !given[kStructure].is_none();
+  if (!nodes || !templates || !columns || !view[kCost].is_none() || !view[kInitialPlans].is_none()) return false;
+  const bool sparse = !view[kEdgeIndex].is_none(), matrices = !view[kStructure].is_none();
   if (sparse && (matrices || !is(kEdgeIndex, kInteger, {&ends, &edges}))) return false;
   if (matrices && !is(kStructure, kFloating, {&dense})) return false;
-  if (!(sparse ? may_be(kEdgeWeight, kFloating, {&edges}) : given[kEdgeWeight].is_none())) return false;
-  const bool structured = !given[kPattern].is_none() ? is(kTemplateStructure, kFloating, {&templates, &entries})
+  if (!(sparse ? may_be(kEdgeWeight, kFloating, {&edges}) : view[kEdgeWeight].is_none())) return false;
+  const bool structured = !view[kPattern].is_none() ? is(kTemplateStructure, kFloating, {&templates, &entries})
                           : sparse || matrices       ? is(kTemplateStructure, kFloating, {&templates, &columns, &columns})
-                                                     : given[kTemplateStructure].is_none();
-  if (!structured || (!given[kPattern].is_none() && !sparse && !matrices)) return false;
+                                                     : view[kTemplateStructure].is_none();
+  if (!structured || (!view[kPattern].is_none() && !sparse && !matrices)) return false;
   return may_be(kBatch, kInteger, {&nodes}) && may_be(kNodeWeights, kFloating, {&nodes}) &&
          is(kTemplateWeights, kFloating, {&templates, &columns}) &&
          (is(kAlpha, kFloating, {}) || is(kAlpha, kFloating, {&templates}));

@@ -56,7 +56,7 @@ class ProblemView {
 
 // The tensors of a problem in the format of native code, kept alive.
 struct ProblemTensors {
-  ProblemTensors(const Torch& torch, const ProblemView& fields);
+  ProblemTensors(const Torch& torch, const ProblemView& view);
 
   i64 size(Field field, int dim) const { return info[field].shape[dim]; }
   bool has(Field field) const { return !read[field].is_none(); }

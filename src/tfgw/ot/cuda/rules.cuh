@@ -31,14 +31,14 @@ TFGW_HD double larger(double a, double b) { return a < b ? b : a; }
 TFGW_HD double smaller(double a, double b) { return b < a ? b : a; }
 TFGW_HD double magnitude(double a) { return a < 0 ? -a : a; }
 
-// Scrambles 64 bits, except for 0, as splitmix64 does.
+// The finaliser of splitmix64: a bijection of 64 bits that maps 0 to 0.
 TFGW_HD unsigned long long scramble(unsigned long long v) {
   v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9ull;
   v = (v ^ (v >> 27)) * 0x94d049bb133111ebull;
   return v ^ (v >> 31);
 }
 
-// Scrambles 64 bits, 0 included. Sums of scrambled numbers serve as hashes of multisets.
+// A bijection of 64 bits that also scrambles 0. Sums of scrambled numbers serve as hashes of multisets.
 constexpr unsigned long long kGoldenRatio = 0x9e3779b97f4a7c15ull;  // 2^64 times its fractional part
 TFGW_HD unsigned long long mix(unsigned long long v) { return scramble(v + kGoldenRatio); }
 

@@ -98,7 +98,7 @@ def _gather(
     node_rows: int,
     edge_rows: int,
 ) -> Gathered:
-    """Do the same as :func:`gather_kernel.gather` with PyTorch operations."""
+    """Do the same as :func:`tfgw.nn.cuda.gather_kernel.gather` with PyTorch operations."""
     nodes, edges = _sources(node_spans, graphs, node_rows), _sources(edge_spans, graphs, edge_rows)
     is_node = nodes.is_real.unsqueeze(1)
     x = torch.where(is_node, dataset["x"].index_select(0, nodes.row), 0)

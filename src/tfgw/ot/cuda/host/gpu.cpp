@@ -1,6 +1,7 @@
 #include "gpu.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
 
@@ -269,6 +270,7 @@ nb::list Gpu::backward(nb::tuple given, nb::handle grad, nb::sequence needs, nb:
   KernelProblem d = describe(view);
   place(d, std::move(prepared));
   Problem& p = d.problem;
+  if (!pairs.is_none() && plans.is_none()) throw std::logic_error("a backward pass reads plans");
   const i64 pairs_at = pairs.is_none() ? d.prepared_end : torch_.address(pairs);
   const i64 behind = pairs_at + 8 * kPairWords * p.graphs * p.templates;
   place_results(p, pairs_at, plans.is_none() ? behind : torch_.address(plans));
