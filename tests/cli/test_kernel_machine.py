@@ -115,6 +115,7 @@ def test_what_a_kernel_machine_has_not_is_refused(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     missing = failure(capsys, *begin, "--accelerator", "cuda")
     assert missing == "accelerator: PyTorch finds no GPU; use 'cpu' or 'auto'"
+    assert failure(capsys, "train", "--dataset", "./none", "--model", "network", "--accelerator", "cuda") == missing
     assert "has no checkpoints" in failure(capsys, "train", "--resume", "run")
     assert not Path("runs").exists()
 

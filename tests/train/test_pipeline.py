@@ -1,5 +1,6 @@
 """The path from graphs as they were loaded to a trained model."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,10 @@ def test_graphs_to_predict_need_no_targets() -> None:
     assert training.target_scaler is not None
     predicted = training.target_scaler.restored(outputs(training.model, training.parts.test))
     assert predicted.shape == (3, 1)
+
+
+def test_a_missing_gpu_is_reported_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr(Preprocessing, "__call__", lambda *_: pytest.fail("graphs were preprocessed"))
+    with pytest.raises(ValueError, match="accelerator: PyTorch finds no GPU"):
+        trained(replace(SHORT, accelerator="cuda"))

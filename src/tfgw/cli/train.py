@@ -33,12 +33,14 @@ from tfgw.train import (
     train_model,
 )
 from tfgw.train.checkpoint import training_seconds
+from tfgw.train.config import device_of
 from tfgw.train.history import describe_records
 from tfgw.train.tasks import sums
 
 
 def run(args: argparse.Namespace) -> CommandResult:
     """Train a model, or continue an interrupted run."""
+    device_of(args.accelerator or TrainConfig.accelerator)  # a missing GPU is reported before graphs are read
     loaded: Parts | None = None
     notices: list[str] = []
     if args.resume is None and args.model == "auto":

@@ -19,7 +19,7 @@ from torch_geometric.data import InMemoryDataset
 
 from tfgw.nn.threads import networks_on_one_thread
 from tfgw.train.checkpoint import FILE_NAME
-from tfgw.train.config import DTYPES, TrainConfig
+from tfgw.train.config import DTYPES, TrainConfig, device_of
 from tfgw.train.history import EpochRecord, Kept, describe_records, read_records
 from tfgw.train.interruption import finishing_epochs
 from tfgw.train.reporting import Reporter
@@ -109,7 +109,7 @@ logging.getLogger("lightning_fabric.utilities.rank_zero").addFilter(_is_relevant
 
 def _fabric(config: TrainConfig) -> Fabric:
     return Fabric(
-        accelerator=config.accelerator,
+        accelerator=device_of(config.accelerator),
         devices=config.devices,
         strategy="ddp_spawn" if config.devices > 1 else "auto",
         # Fabric's own 64-bit mode rounds outputs to 32 bits; `fit` converts the model instead.

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from tfgw.datasets import GraphDataset
 from tfgw.datasets.limits import check_array
 from tfgw.nn import Ensemble, TFGWConfig, TFGWModel
-from tfgw.train.config import DTYPES, TrainConfig
+from tfgw.train.config import DTYPES, TrainConfig, device_of
 from tfgw.train.fixed_distances import HeadOnly, as_distances, has_fixed_distances
 from tfgw.train.graph_weights import training_weights, with_graph_weights
 from tfgw.train.loop import FitResult, fit
@@ -101,6 +101,7 @@ def train_model(
         **options: As in :func:`tfgw.train.fit`.
     """
     configs = _member_configs(config, n_estimators)
+    device_of(config.accelerator)  # a missing GPU is reported before the graphs are preprocessed
     scaler = TargetScaler.of_dataset(parts.train) if config.task == "regression" else None
     weights = training_weights(parts.train, sample_weight, balanced_classes=balanced_classes)
     weighted = parts if weights is None else parts._replace(train=with_graph_weights(parts.train, weights))
