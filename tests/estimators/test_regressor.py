@@ -1,5 +1,6 @@
 """Regression of known functions of a graph."""
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -21,6 +22,15 @@ def test_mean_feature() -> None:
     assert model.predict(others).shape == (16,)
     assert model.score(others, 1000 + 50 * other_mean) > 0.9  # the mean predictor has 0
     assert model.transform(others).shape == (16, QUICK["num_templates"])
+
+
+@pytest.mark.parametrize("recipe", ["default", "paper"])
+def test_size_of_cycles_without_features(recipe: str) -> None:
+    """All nodes of all training graphs are alike, those of a path are not."""
+    sizes = np.arange(4, 24)
+    model = TFGWRegressor(epochs=60, recipe=recipe, random_state=0).fit([nx.cycle_graph(n) for n in sizes], sizes)
+    found = model.predict([nx.cycle_graph(6), nx.cycle_graph(16), nx.path_graph(12)])
+    assert found == pytest.approx([6, 16, 12], abs=5)
 
 
 def test_several_targets() -> None:

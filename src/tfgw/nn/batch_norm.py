@@ -1,6 +1,6 @@
 """Batch normalisation over all nodes of a batch that may be padded or distributed over processes."""
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, distributed, nn
@@ -9,6 +9,7 @@ from torch.backends import cudnn
 from tfgw.nn.cuda import launching
 from tfgw.nn.cuda.norm_kernel import FusedNorm, Running
 from tfgw.nn.padding import Rows, bessel_correction, current_padding
+from tfgw.ot.tracing import is_eager
 
 _STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
@@ -18,9 +19,14 @@ class BatchNorm(nn.BatchNorm1d):
 
     In one process and without padding, it is ``BatchNorm1d``. In several processes, it works like ``SyncBatchNorm``, on
     any device, so that training does not depend on the number of processes.
+
+    There is one difference. A constant channel (all channels are constant in regular graphs without features) is set
+    to its bias, and its variance counts as 1. ``BatchNorm1d`` divides it by the root of ``eps``. Rounding errors, and
+    in evaluation mode all differences from the running mean, then grow 316-fold in each layer.
     """
 
     supports_padding = True
+    sets_constants_to_bias: ClassVar[bool] = True
 
     def forward(self, x: Tensor) -> Tensor:
         rows = self._padding()
@@ -30,16 +36,20 @@ class BatchNorm(nn.BatchNorm1d):
             mean, variance = self.running_mean, self.running_var
             return torch.batch_norm(x, self.weight, self.bias, mean, variance, False, 0.0, self.eps, cudnn.enabled)
         if rows is not None:
-            normalised, mean, variance = _NormOfNodes.apply(x, rows, self.weight, self.bias, self.eps)
-            self._track(mean, variance * rows.correction)
+            normalised, mean, variance, constant = _NormOfNodes.apply(x, rows, self.weight, self.bias, self.eps)
+            self._track(mean, torch.where(constant, 1, variance * rows.correction))
             return normalised
         if not _is_shared():
-            return super().forward(x)
+            return self._normalize(x) if self.sets_constants_to_bias and len(x) > 1 else super().forward(x)
         count = _SumOverProcesses.apply(x.new_tensor(len(x)))
         mean = _SumOverProcesses.apply(x.sum(0)) / count
         variance = _SumOverProcesses.apply((x - mean).square().sum(0)) / count
-        self._track(mean.detach(), variance.detach() * bessel_correction(count))
-        normalised = (x - mean) * (variance + self.eps).rsqrt()
+        inverse, corrected = (variance + self.eps).rsqrt(), variance.detach() * bessel_correction(count)
+        if self.sets_constants_to_bias:
+            constant = is_constant(variance, self.eps)
+            inverse, corrected = torch.where(constant, 0, inverse), torch.where(constant, 1, corrected)
+        self._track(mean.detach(), corrected)
+        normalised = (x - mean) * inverse
         return normalised * self.weight + self.bias if self.affine else normalised
 
     def has_kernel(self, x: Tensor) -> bool:
@@ -58,10 +68,27 @@ class BatchNorm(nn.BatchNorm1d):
         """Return which rows of the input are nodes, or ``None`` if all are."""
         return current_padding()
 
+    def _normalize(self, x: Tensor) -> Tensor:
+        """``BatchNorm1d`` in training mode, except for constant channels."""
+        mean, variance, share = self.running_mean, cast(Tensor, self.running_var), self._count_batch()
+        normalised, _, inverse = torch.native_batch_norm(
+            x, self.weight, self.bias, mean, variance, True, share, self.eps
+        )
+        constant = is_constant(inverse.detach() ** -2 - self.eps, self.eps)
+        if x.is_cpu and is_eager() and not constant.any():
+            return normalised
+        # `native_batch_norm` has added share * 0. Its backward pass saves this tensor but does not read it.
+        variance.data.add_(constant.to(variance), alpha=share)
+        return torch.where(constant, 0 if self.bias is None else self.bias.to(normalised), normalised)
+
+    def _count_batch(self) -> float:
+        """Count another batch, and return its share of the running statistics."""
+        count = cast(Tensor, self.num_batches_tracked).add_(1)
+        return 1 / int(count) if self.momentum is None else self.momentum  # None: cumulative mean over all batches
+
     @torch.no_grad()
     def _track(self, mean: Tensor, variance: Tensor) -> None:
-        count = cast(Tensor, self.num_batches_tracked).add_(1)
-        share = 1 / int(count) if self.momentum is None else self.momentum  # None: cumulative mean over all batches
+        share = self._count_batch()
         for running, value in ((self.running_mean, mean), (self.running_var, variance)):
             assert running is not None
             running.lerp_(value.to(running), share)
@@ -71,10 +98,12 @@ class GraphVectorNorm(BatchNorm):
     """Batch normalisation of one vector per graph, without learned scales: each entry has mean 0 and variance 1.
 
     Batches are padded with nodes, never with graphs. A training batch of a single graph, which has no variance, is
-    normalised with the running statistics.
+    normalised with the running statistics. The variance of an entry that is constant in a batch is 0, as in
+    ``BatchNorm1d``: the entry may vary in other batches.
     """
 
     supports_padding = True
+    sets_constants_to_bias = False
 
     def __init__(self, channels: int) -> None:
         super().__init__(channels, affine=False)
@@ -117,16 +146,17 @@ class _NormOfNodes(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, rows: Rows, weight: Tensor, bias: Tensor, eps: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         share = rows.share
         mean = (share * x).sum(0)  # a matrix product might use a lower precision
         centred = (x - mean) * rows.is_node
         variance = (share * centred.square()).sum(0)
-        inverse = (variance + eps).rsqrt()
+        constant = is_constant(variance, eps)
+        inverse = torch.where(constant, 0, (variance + eps).rsqrt())
         scale = weight * inverse
         ctx.save_for_backward(centred, share, inverse, scale)
-        ctx.mark_non_differentiable(mean, variance)
-        return torch.addcmul(bias, centred, scale), mean, variance
+        ctx.mark_non_differentiable(mean, variance, constant)
+        return torch.addcmul(bias, centred, scale), mean, variance, constant
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -150,6 +180,14 @@ class _SumOverProcesses(torch.autograd.Function):
         total = grads[0].contiguous().clone()
         distributed.all_reduce(total)
         return total
+
+
+def is_constant(variance: Tensor, eps: float) -> Tensor:
+    """Return for each channel whether its variance is only that of rounding errors, because it vanishes beside ``eps``.
+
+    The CUDA kernel has the same limit (``is_constant`` in ot/cuda/norm.cuh).
+    """
+    return variance <= 16 * torch.finfo(variance.dtype).eps * eps
 
 
 def _is_shared() -> bool:

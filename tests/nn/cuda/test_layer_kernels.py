@@ -84,7 +84,7 @@ def test_results_are_those_of_pytorch(
     for name in ("weight", "bias"):
         same(getattr(ours, name).grad, getattr(theirs, name).grad)
     same(ours.running_mean, 0.1 * wide.mean(0))
-    same(ours.running_var, 0.9 + 0.1 * variance * nodes / max(nodes - 1, 1))
+    same(ours.running_var, 0.9 + 0.1 * (variance * nodes / (nodes - 1) if nodes > 1 else torch.ones(channels).double()))
     assert ours.num_batches_tracked == 1
     kind = str(dtype).removeprefix("torch.")
     assert launched == [f"tfgw_norm_{kind}", f"tfgw_norm_backward_{kind}"]
@@ -130,6 +130,21 @@ def test_padding_does_not_grow_where_nodes_are_alike(launched: list[str]) -> Non
     with use_padding(rows_of(5, 3, torch.float32)):
         found = norm(norm(x))
     assert torch.equal(found, torch.zeros(8, 2))
+
+
+@pytest.mark.parametrize(("dtype", "noise"), [(torch.float64, 1e-10), (torch.float32, 1e-6)])
+def test_a_constant_channel_is_set_to_its_bias(launched: list[str], dtype: torch.dtype, noise: float) -> None:
+    torch.manual_seed(4)
+    norm, x = random_norm(3, dtype), torch.randn(12, 3).to(dtype)
+    x[:, 1] = -0.25 + noise * x[:, 1]
+    x.requires_grad_()
+    found = norm.normalize_nodes(x, rows_of(7, 5, dtype))
+    found.backward(torch.randn(12, 3).to(dtype))
+    assert torch.equal(found[:, 1], norm.bias[1].expand(12))
+    assert x.grad is not None
+    assert (x.grad[:7] == 0).all(0).tolist() == [False, True, False]
+    assert (norm.weight.grad == 0).tolist() == [False, True, False]
+    assert (norm.running_var == 1).tolist() == [False, True, False]
 
 
 def test_a_relu_is_part_of_the_norm_before_it(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,8 @@ class NormOfChannel {
     over(nodes_, value, [&](i64, double x) { variance = fma_rn(x - mean, x - mean, variance); });
     variance = sum(variance, memory_.sums[1]) / count;
     if (!exists_) return;  // after the last barrier
-    const double inverse = 1 / sqrt(variance + n_.eps);
+    const bool constant = is_constant(variance);
+    const double inverse = constant ? 0 : 1 / sqrt(variance + n_.eps);
     const double scale = double(n_.weight[channel_]) * inverse, bias = double(n_.bias[channel_]);
     // Padding is set to the bias: scaled like nodes of tiny variance, it would grow from layer to layer.
     over(n_.rows, value, [&](i64 i, double x) {
@@ -60,7 +61,7 @@ class NormOfChannel {
     if (first_ > 0) return;
     n_.mean[channel_] = mean, n_.inverse[channel_] = inverse;
     track(n_.running_mean[channel_], mean);
-    track(n_.running_variance[channel_], variance * count / (count > 2 ? count - 1 : 1));
+    track(n_.running_variance[channel_], constant ? 1 : variance * count / (count > 2 ? count - 1 : 1));
     if (channel_ == 0) ++*n_.batches;
   }
 
@@ -87,6 +88,11 @@ class NormOfChannel {
   struct Values {
     double grad, normalised;
   };
+
+  // As in nn/batch_norm.py: 16 times the machine epsilon of T.
+  TFGW_DEVICE bool is_constant(double variance) const {
+    return variance <= (sizeof(T) == sizeof(double) ? 0x1p-48 : 0x1p-19) * n_.eps;
+  }
 
   TFGW_DEVICE void track(T& running, double value) const {
     running = T(fma_rn(n_.momentum, value - double(running), double(running)));
