@@ -146,6 +146,21 @@ def test_statistics_are_averaged_over_batches() -> None:
     assert model[0].running_var.tolist() == [10.0, 4.0]  # (2 + 18) / 2 and (8 + 0) / 2
 
 
+def test_what_no_training_graph_has_is_not_scaled_up() -> None:
+    """The number of atoms of an element that is in a new graph only: its variance would be 0."""
+    graphs = [graph.clone() for graph in cycles_and_stars(40)]
+    for graph in graphs:
+        graph.x = torch.cat([graph.x, torch.zeros(graph.num_nodes, 1)], dim=1)
+    data = GraphDataset.from_graphs(graphs, name="wide")
+    model = TFGWModel(config_from(TFGWConfig, RECIPES["default"], **SIZES | {"in_channels": 4})).init_templates(data)
+    fit(model, data, config=TrainConfig(epochs=2, batch_size=16, fresh_statistics=True, accelerator="cpu"))
+    norm = model.head[0]
+    entry = model.config.num_templates + 3  # after the distances and the three other features
+    assert norm.running_mean[entry] == 0
+    assert norm.running_var[entry] == 1
+    assert norm.running_var.min() > 1e-9
+
+
 def test_a_short_training_is_as_good_in_evaluation_as_in_training() -> None:
     """Moving averages have hardly begun to move after so few steps."""
     data = cycles_and_stars(40)
