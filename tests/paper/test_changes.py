@@ -57,10 +57,12 @@ def test_records_are_older_by_the_date_of_their_code_or_of_their_end() -> None:
     assert not FASTER.is_missing_in(without_time)
 
 
-def test_a_change_concerns_some_models_and_datasets() -> None:
+def test_a_change_concerns_some_models_datasets_and_protocols() -> None:
     assert not FASTER.is_missing_in(record(model="a.b:D"))
     some = FASTER._replace(datasets=("PTC_MR", "NCI1"))
     assert [some.is_missing_in(record(dataset=name)) for name in ("MUTAG", "NCI1")] == [False, True]
+    some = FASTER._replace(protocols=("fair",))
+    assert [some.is_missing_in(record(protocol=name)) for name in ("train-all", "fair")] == [False, True]
 
 
 def test_which_of_two_records_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ class Change(NamedTuple):
         models: Names of the classes.
         note: What has changed.
         datasets: Datasets whose results change; empty for all.
+        protocols: Protocols whose results change; empty for all.
         without: Commits of later cells that do not contain the change.
     """
 
@@ -31,6 +32,7 @@ class Change(NamedTuple):
     models: tuple[str, ...]
     note: str
     datasets: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
     def is_missing_in(self, record: Record) -> bool:
@@ -40,6 +42,8 @@ class Change(NamedTuple):
         if cell["model"].rpartition(":")[2] not in self.models:
             return False
         if self.datasets and cell["dataset"] not in self.datasets:
+            return False
+        if self.protocols and cell["protocol"] not in self.protocols:
             return False
         if versions.get("commit", "").removesuffix(UNCOMMITTED) in self.without:
             return True
