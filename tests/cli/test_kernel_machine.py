@@ -128,27 +128,25 @@ def said(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     return capsys.readouterr().err.splitlines()[0]
 
 
-def test_few_nodes_are_learned_by_a_kernel_machine(
+def test_a_kernel_machine_is_trained_if_that_takes_minutes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = said(capsys, "--output", "small")
     train = Source(dataset="./mine", validation=0.0).parts().train
-    nodes = sum(graph.num_nodes for graph in train)
     assert line == (
-        f"tfgw: training a kernel machine, because the {len(train)} training graphs have {nodes} nodes in total, at"
-        " most 125,000; --model network trains a network"
+        f"tfgw: training a kernel machine, because comparing all {len(train)} training graphs takes less than 1 min of"
+        " CPU time (limit: 20 min); --model network trains a network"
     )
     assert isinstance(load_model("small/model.safetensors").model, KernelModel)
-    monkeypatch.setattr("tfgw.cli.model_choice.AUTO_NODES", nodes)
-    assert "training a kernel machine" in said(capsys, "--output", "limit")
-    monkeypatch.setattr("tfgw.cli.model_choice.AUTO_NODES", nodes - 1)
+    monkeypatch.setattr("tfgw.cli.model_choice.estimated_seconds", lambda graphs: len(graphs) * 1200 / len(train))
+    assert "takes 20 min of CPU time (limit: 20 min)" in said(capsys, "--output", "limit")
+    monkeypatch.setattr("tfgw.cli.model_choice.estimated_seconds", lambda graphs: 1 + 60 * 2345.0)
     monkeypatch.setitem(RECIPES["default"], "epochs", 1)
     assert (
-        f"training a network, because the {len(train)} training graphs have {nodes} nodes in total, more than"
-        in said(capsys, "--output", "large")
+        f"training a network, because comparing all {len(train)} training graphs would take 2,345 min of CPU time, more"
+        " than 20 min; --model kernel trains a kernel machine" in said(capsys, "--output", "large")
     )
     assert len(load_model("large/model.safetensors").members) > 1
-    assert json.loads(Path("large/run.json").read_text())["model"] == "network"
 
 
 def test_many_graphs_are_learned_by_a_network(

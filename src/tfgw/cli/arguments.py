@@ -158,10 +158,10 @@ def _data_folder(group: Any) -> None:
 
 
 def _model(group: Any) -> None:
-    nodes = module_constant("train/kernel_pipeline.py", "AUTO_NODES")
+    seconds = module_constant("train/kernel_time.py", "AUTO_SECONDS")
     text = (
         "network: templates are learned; kernel: distances to all training graphs, without epochs, more accurate on"
-        f" small datasets; auto: kernel for training graphs with at most {nodes:,} nodes in total, unless an option of"
+        f" small datasets; auto: kernel if this takes at most {seconds // 60} minutes of CPU time, unless an option of"
         " networks is given"
     )
     group.add_argument(

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from tfgw.cli.arguments import given_options
 from tfgw.cli.settings import GENERATED
 from tfgw.cli.source import Source
-from tfgw.datasets import GraphDataset
 from tfgw.train import Parts
-from tfgw.train.kernel_pipeline import AUTO_NODES, MAX_GRAPHS
+from tfgw.train.kernel_pipeline import MAX_GRAPHS
+from tfgw.train.kernel_time import AUTO_SECONDS, estimated_seconds
 
 SOURCE_OPTIONS = ("dataset", "data_dir", "features", "validation", "test", "seed", "smiles", "target", "id")
 
@@ -33,7 +33,7 @@ def network_options(args: argparse.Namespace) -> list[str]:
 
 
 def choose_model(args: argparse.Namespace, source: Source) -> Choice:
-    """Choose by options, then by the number of graphs and nodes. ``source`` must not hold out validation graphs."""
+    """Choose by options, then by the estimated time. ``source`` must not hold out validation graphs."""
     if args.dataset in GENERATED:
         return Choice("network", f"{args.dataset} has settings for networks")
     if options := network_options(args):
@@ -41,13 +41,20 @@ def choose_model(args: argparse.Namespace, source: Source) -> Choice:
     if args.task == "multilabel":
         return Choice("network", "kernel machines do not predict several labels")
     parts = source.parts()
-    graphs, nodes = len(parts.train), _nodes(parts.train)
-    size = f"the {graphs:,} training graphs have {nodes:,} nodes in total"
+    graphs = len(parts.train)
     if graphs > MAX_GRAPHS:
         return Choice("network", f"there are more than {MAX_GRAPHS:,} training graphs ({graphs:,})", parts)
-    if nodes > AUTO_NODES:
-        return Choice("network", f"{size}, more than {AUTO_NODES:,}", parts)
-    return Choice("kernel", f"{size}, at most {AUTO_NODES:,}", parts)
+    seconds, limit = estimated_seconds(parts.train), AUTO_SECONDS // 60
+    minutes = f"{seconds / 60:,.0f} min" if seconds >= 60 else "less than 1 min"
+    if seconds > AUTO_SECONDS:
+        return Choice(
+            "network",
+            f"comparing all {graphs:,} training graphs would take {minutes} of CPU time, more than {limit} min",
+            parts,
+        )
+    return Choice(
+        "kernel", f"comparing all {graphs:,} training graphs takes {minutes} of CPU time (limit: {limit} min)", parts
+    )
 
 
 def describe(choice: Choice) -> str:
@@ -55,8 +62,3 @@ def describe(choice: Choice) -> str:
     names = {"kernel": "a kernel machine", "network": "a network"}
     other = next(model for model in names if model != choice.model)
     return f"training {names[choice.model]}, because {choice.reason}; --model {other} trains {names[other]}"
-
-
-def _nodes(train: GraphDataset) -> int:
-    sizes = train.slices["x"].diff()
-    return int(sizes[list(train.indices())].sum())

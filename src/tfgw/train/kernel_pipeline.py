@@ -34,10 +34,6 @@ STRUCTURE_WORK = 1e11
 
 Two cores take about five minutes for that, and a GPU some seconds."""
 
-AUTO_NODES = 125_000
-"""Maximum number of nodes of all training graphs for which ``tfgw train`` chooses a kernel machine. The time to compare
-all pairs grows with its square; two cores take a few minutes (docs/recipe.md)."""
-
 Distances = Callable[[list[Data], GraphDistance], Tensor]
 """Function that returns the distances of a kind between all graphs, whose nodes have the features of this kind."""
 
@@ -206,10 +202,14 @@ def kernel_config(
 def default_alphas(sizes: Sequence[int]) -> tuple[float, ...]:
     """Return the trade-offs for training graphs of these sizes: features alone if comparing structures takes too long.
 
-    The time of a pair at α > 0 grows with (n m)^1.5 on average; without structure, it is a small part of that.
+    Without structure, comparing takes a small part of that time.
     """
-    work = float((np.asarray(sizes, dtype=float) ** 1.5).sum()) ** 2 / 2
-    return KernelConfig.alphas if work <= STRUCTURE_WORK else (0.0,)
+    return KernelConfig.alphas if pair_work(sizes) <= STRUCTURE_WORK else (0.0,)
+
+
+def pair_work(sizes: Sequence[int]) -> float:
+    """Return the sum of (n m)^1.5 over all pairs of graphs. The time of a pair grows with this on average."""
+    return float((np.asarray(sizes, dtype=float) ** 1.5).sum()) ** 2 / 2
 
 
 def default_features(graphs: GraphDataset) -> FeatureKind:
