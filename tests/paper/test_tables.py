@@ -31,6 +31,7 @@ def test_a_caption_without_results(tmp_path: Path) -> None:
         "mine.",
         "Protocol `fair`, preset `smoke`; 0 of 40 cells done.",
         *series.protocol.caption,
+        "Rows not run yet: 1 of 1; `tfgw paper run --dry-run` estimates the time.",
     ]
 
 

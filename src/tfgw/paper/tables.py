@@ -36,6 +36,9 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
     """Return the lines of the caption."""
     found = [summary for _, summary in summaries]
     lines = [f"{experiment.title}.", _progress(protocol, options, summaries), *protocol.caption]
+    planned = [summary for summary in found if summary.total > 0]
+    if missing := sum(summary.done + summary.failed == 0 for summary in planned):
+        lines.append(f"Rows not run yet: {missing} of {len(planned)}; `tfgw paper run --dry-run` estimates the time.")
     lines += other_protocols(protocol, [series for series, _ in summaries])
     lines += protocol.remarks([series for series, _ in summaries])
     if protocol.depends_on_epochs and (longer := _longer_training(experiment, summaries, options.preset)):
