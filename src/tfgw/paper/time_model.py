@@ -3,8 +3,9 @@
     log seconds = log work + effects of what cells have in common + slopes + noise
 
 Each value that cells may share, such as the model, the dataset and the machine, has an effect with mean 0. Each model
-has slopes: how its time grows with graphs, nodes and epochs, beyond the work. All effects have Gaussian priors, so this
-is Gaussian process regression, and the posterior mean weights records by what they have in common with the cell.
+has slopes: how its time grows with graphs, nodes, edges and epochs, beyond the work. All effects have Gaussian priors,
+so this is Gaussian process regression, and the posterior mean weights records by what they have in common with the
+cell.
 """
 
 from collections.abc import Hashable, Sequence
@@ -28,7 +29,7 @@ EFFECTS: tuple[tuple[float, tuple[str, ...]], ...] = (
 )
 """Prior standard deviations of the effects on log seconds, and the values that cells with the same effect share."""
 
-SLOPES = {"graphs": 0.6, "nodes": 0.6, "passes": 0.2}
+SLOPES = {"graphs": 0.6, "nodes": 0.6, "edges": 0.4, "passes": 0.2}
 """Prior standard deviations of the slopes of a model: exponents of its time, beyond those of the work."""
 
 NOISE = 0.5
@@ -43,7 +44,8 @@ class Times(NamedTuple):
 
     Attributes:
         traits: Their traits.
-        sizes: Natural logarithms of graphs, mean nodes and passes over the graphs, relative to typical values.
+        sizes: Natural logarithms of graphs, mean nodes, mean edges and passes over the graphs, relative to typical
+            values.
         log_work: Natural logarithm of their work.
         log_seconds: Natural logarithm of their mean seconds; not used for predictions.
         cells: Number of cells.
