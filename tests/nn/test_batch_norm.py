@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tests.nn.test_padding import rows_of
-from tfgw.nn import GINEncoder
+from tfgw.nn import GINEncoder, batch_norm
 from tfgw.nn.batch_norm import BatchNorm
 from tfgw.nn.padding import use_padding
 
@@ -26,10 +26,16 @@ def apply_compiled(norm: BatchNorm, x: Tensor) -> Tensor:
     return torch.compile(norm, backend="aot_eager", fullgraph=True)(x)
 
 
+@pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("applied", [apply, apply_padded, apply_compiled])
 @pytest.mark.parametrize("noise", [0.0, 1e-10, 1e-9])
-def test_a_constant_channel_is_set_to_its_bias(applied: Callable[[BatchNorm, Tensor], Tensor], noise: float) -> None:
+def test_a_constant_channel_is_set_to_its_bias(
+    applied: Callable[[BatchNorm, Tensor], Tensor], noise: float, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Differences that vanish beside ε are rounding errors. The other channels are normalised as usual."""
+    if processes > 1:  # as if the other processes had no nodes
+        monkeypatch.setattr(batch_norm, "_is_shared", lambda: True)
+        monkeypatch.setattr(torch.distributed, "all_reduce", lambda tensor: None)
     torch.manual_seed(0)
     norm, x = BatchNorm(3).double(), torch.randn(50, 3).double()
     torch.nn.init.normal_(norm.weight)
