@@ -146,6 +146,7 @@ def test_a_kernel_machine_is_trained_if_that_takes_minutes(
         f"training a network, because comparing all {len(train)} training graphs would take 2,345 min of CPU time, more"
         " than 20 min; --model kernel trains a kernel machine" in said(capsys, "--output", "large")
     )
+    assert json.loads(Path("large/run.json").read_text())["model"] == "network"
     assert len(load_model("large/model.safetensors").members) > 1
 
 
