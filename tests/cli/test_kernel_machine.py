@@ -139,12 +139,12 @@ def test_a_kernel_machine_is_trained_if_that_takes_minutes(
     )
     assert isinstance(load_model("small/model.safetensors").model, KernelModel)
     monkeypatch.setattr("tfgw.cli.model_choice.estimated_seconds", lambda graphs: len(graphs) * 1200 / len(train))
-    assert "takes 20 min of CPU time (limit: 20 min)" in said(capsys, "--output", "limit")
+    assert "takes about 20 min of CPU time (limit: 20 min)" in said(capsys, "--output", "limit")
     monkeypatch.setattr("tfgw.cli.model_choice.estimated_seconds", lambda graphs: 1 + 60 * 2345.0)
     monkeypatch.setitem(RECIPES["default"], "epochs", 1)
     assert (
-        f"training a network, because comparing all {len(train)} training graphs would take 2,345 min of CPU time, more"
-        " than 20 min; --model kernel trains a kernel machine" in said(capsys, "--output", "large")
+        f"training a network, because comparing all {len(train)} training graphs would take about 2,345 min of CPU"
+        " time, more than 20 min; --model kernel trains a kernel machine" in said(capsys, "--output", "large")
     )
     assert json.loads(Path("large/run.json").read_text())["model"] == "network"
     assert len(load_model("large/model.safetensors").members) > 1

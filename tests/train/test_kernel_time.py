@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from tfgw.datasets import GraphDataset, load
 from tfgw.train import Preprocessing, kernel_time
-from tfgw.train.kernel_time import AUTO_SECONDS, different_degrees, estimated_seconds
+from tfgw.train.kernel_time import AUTO_SECONDS, count_distinct_degrees, estimated_seconds
 
 FOLDER = os.environ.get("TFGW_DATA")
 
@@ -28,7 +28,7 @@ def test_nodes_with_equal_averaged_degrees_count_once() -> None:
     """Four in a path of seven nodes, whose ends are seen from three steps away; the order of nodes does not matter."""
     shuffled = nx.relabel_nodes(nx.path_graph(7), dict(enumerate([3, 0, 5, 1, 6, 2, 4])))
     graphs = dataset(nx.cycle_graph(5), nx.star_graph(8), nx.path_graph(7), shuffled, nx.complete_graph(6))
-    assert different_degrees(graphs) == [1, 2, 4, 4, 1]
+    assert count_distinct_degrees(graphs) == [1, 2, 4, 4, 1]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def choose_model(args: argparse.Namespace, source: Source) -> Choice:
     if graphs > MAX_GRAPHS:
         return Choice("network", f"there are more than {MAX_GRAPHS:,} training graphs ({graphs:,})", parts)
     seconds, limit = estimated_seconds(parts.train), AUTO_SECONDS // 60
-    minutes = f"{seconds / 60:,.0f} min" if seconds >= 60 else "less than 1 min"
+    minutes = f"about {seconds / 60:,.0f} min" if seconds >= 60 else "less than 1 min"
     if seconds > AUTO_SECONDS:
         return Choice(
             "network",

@@ -29,12 +29,12 @@ def estimated_seconds(graphs: GraphDataset) -> float:
 
     Further levels of labels, which few datasets have, are not included.
 
-    Nodes with the same averaged degrees are merged before degrees are compared, so only different ones count. This
-    matters for dense graphs: those of COLLAB have 74 nodes, of which 32 differ.
+    Nodes with the same averaged degrees are merged before degrees are compared, so only distinct ones count. This
+    matters for dense graphs: those of COLLAB have 74 nodes, of which 32 are distinct.
     """
     sizes = [graph.num_nodes for graph in graphs]
     count, levels, features = len(sizes), len(KernelConfig.levels), default_features(graphs)
-    work = levels * SECONDS_OF_WORK["degrees"] * pair_work(different_degrees(graphs))
+    work = levels * SECONDS_OF_WORK["degrees"] * pair_work(count_distinct_degrees(graphs))
     kinds = 2 * levels
     if features == "averages":
         work += levels * SECONDS_OF_WORK["averages"] * pair_work(sizes)
@@ -47,8 +47,8 @@ def estimated_seconds(graphs: GraphDataset) -> float:
     return work + kinds * (SECONDS_OF_PAIR * count**2 / 2 + ridge * count**3)
 
 
-def different_degrees(graphs: GraphDataset) -> list[int]:
-    """Return the number of nodes of each graph with different averaged degrees, at the highest level."""
+def count_distinct_degrees(graphs: GraphDataset) -> list[int]:
+    """Return the number of nodes of each graph with distinct averaged degrees, at the highest level."""
     x, edge_index, sizes = disjoint_union(list(graphs))
     degrees = NodeDescription("degrees", max(KernelConfig.levels)).features(x, edge_index)
     places = np.repeat(np.arange(len(sizes)), sizes)
