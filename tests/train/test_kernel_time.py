@@ -53,6 +53,18 @@ def test_time_is_a_sum_over_distances(monkeypatch: pytest.MonkeyPatch, feature: 
         assert estimated_seconds(graphs) == parts.get(part, 0.0), part
 
 
+def test_many_graphs_are_factorised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above ``LARGEST_DECOMPOSITION`` graphs, a ridge regression takes less of the third power of their number."""
+    graphs = dataset(*[nx.cycle_graph(16)] * 8)
+    times = []
+    for most in (8, 7):
+        monkeypatch.setattr(kernel_time, "LARGEST_DECOMPOSITION", most)
+        times.append(estimated_seconds(graphs))
+    ridge = kernel_time.SECONDS_OF_RIDGE
+    assert times[0] - times[1] == pytest.approx(16 * 512 * (ridge["decomposition"] - ridge["factorisations"]))
+    assert times[0] > times[1]
+
+
 @pytest.mark.skipif(not FOLDER, reason="TFGW_DATA names no folder with the real datasets")
 @pytest.mark.parametrize(
     ("name", "seconds"),
