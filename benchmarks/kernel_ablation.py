@@ -82,7 +82,7 @@ def accuracies(data: Compared, fold: Fold) -> dict[str, float]:
     """Return the accuracy of the complete machine and of each variant on a test fold."""
     config, y, distances, _ = data
     every = {kind: held_out(one, y, fold) for kind, one in distances.items()}
-    kinds = list(useful_distances(config, ((kind, held.machine.explained) for kind, held in every.items())))
+    kinds = [kind for kind, _ in useful_distances(config, ((kind, held.machine) for kind, held in every.items()))]
     found = {kind: every[kind] for kind in kinds}
     squared = {kind: held_out(one, y, fold) for kind, one in data.squared.items()}
     variants = {

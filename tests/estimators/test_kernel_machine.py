@@ -1,12 +1,13 @@
 """Kernel machines as estimators: what they learn, invariance, files, weights, caches and errors."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import cross_val_score
 from torch_geometric.data import Data
 
@@ -15,12 +16,14 @@ from tfgw import explain, load_model, ot
 from tfgw.datasets import CanonicalOrder, GraphDataset
 from tfgw.estimators import TFGWClassifier, TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.nn.graph_distance import Description, NodeDescription
+from tfgw.nn.kernel_model import Combination
 from tfgw.train import FileError, embeddings
 from tfgw.train.kernel_pipeline import train_kernel
-from tfgw.train.kernel_ridge import mixture_weights
+from tfgw.train.kernel_ridge import PENALTIES, mixture_weights
 from tfgw.train.tensor_file import read_tensors, write_tensors
 
 SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}
+COMBINATIONS: tuple[Combination, ...] = get_args(Combination)
 
 
 def labelled(graph: nx.Graph, labels: list[int]) -> Data:
@@ -55,12 +58,13 @@ def test_learns_a_pattern_of_labels_and_links() -> None:
     np.testing.assert_array_equal(model.decision_function(graphs[90:]) > 0, probabilities[:, 1] > 0.5)
 
 
-def test_scores_are_the_documented_sum() -> None:
+@pytest.mark.parametrize(("combine", "regressions"), [("scores", 6), ("distances", 1)])
+def test_scores_are_the_documented_sum(combine: Combination, regressions: int) -> None:
     graphs, classes = molecules(12)
     others, _ = molecules(5, seed=1)
-    model = TFGWKernelClassifier(**SMALL).fit(graphs, classes)
+    model = TFGWKernelClassifier(**SMALL, combine=combine).fit(graphs, classes)
     ordered, new = ([CanonicalOrder()(graph) for graph in part] for part in (graphs, others))
-    expected = torch.zeros(5, 2, dtype=torch.float64)
+    exponents = torch.zeros(regressions, 5, 12, dtype=torch.float64)
     costs = {"labels": "hamming", "codes": "squared_euclidean", "degrees": "euclidean"}
     kinds: list[tuple[Description, int, float]] = [
         *(("labels", 0, 0.0), ("codes", 0, 0.7), ("labels", 2, 0.0), ("codes", 2, 0.7)),
@@ -79,11 +83,44 @@ def test_scores_are_the_documented_sum() -> None:
             node_cost=costs[kind],
             canonical=False,
         )
-        kernel = torch.exp(-model.model_.rates[number] * distances)
-        expected += model.model_.weights[number] * kernel @ model.model_.coefficients[number]
-    expected *= model.model_.factor
-    assert float(model.model_.weights.min()) != float(model.model_.weights.max())
+        exponents += model.model_.rates[:, number, None, None] * distances
+    each = torch.exp(-exponents) @ model.model_.coefficients
+    expected = model.model_.factor * (model.model_.weights[:, None, None] * each).sum(0)
+    assert len(set(model.model_.weights.tolist())) == regressions
     np.testing.assert_allclose(model.decision_function(others), (expected[:, 1] - expected[:, 0]).numpy(), rtol=1e-10)
+
+
+def test_one_regression_compares_the_sum_of_all_distances() -> None:
+    """Each distance relative to its median: with leave-one-out scores of scikit-learn's regression, one by one."""
+    graphs, classes = molecules(21)
+    model = TFGWKernelClassifier(**SMALL, combine="distances").fit(graphs, classes).model_
+    ordered = GraphDataset.from_graphs([CanonicalOrder()(graph) for graph in graphs], name="training")
+    distances = embeddings(model, ordered).reshape(21, 6, 21).double()
+    medians = torch.stack([kind.median() for kind in distances.unbind(1)])
+    assert medians.min() > 0
+    gamma = model.rates[0] * medians
+    torch.testing.assert_close(gamma, gamma[:1].expand(6), rtol=1e-9, atol=0)
+    kernel = torch.exp(-gamma[0] * (distances / medians[:, None]).sum(1)).numpy()
+    known = np.eye(2)[(np.asarray(classes) == "linked").astype(int)] - 0.5
+    machines = [KernelRidge(alpha=penalty, kernel="precomputed").fit(kernel, known) for penalty in PENALTIES]
+    errors = [np.abs(machine.dual_coef_ - model.coefficients[0].numpy()).max() for machine in machines]
+    penalty = PENALTIES[int(np.argmin(errors))]
+    assert min(errors) < 1e-6
+    for number in range(21):
+        kept = np.arange(21) != number
+        machine = KernelRidge(alpha=penalty, kernel="precomputed").fit(kernel[kept][:, kept], known[kept])
+        expected = float(model.factor) * machine.predict(kernel[number : number + 1, kept])
+        np.testing.assert_allclose(model.left_out[number : number + 1].numpy(), expected, atol=1e-6)
+
+
+def test_weights_of_distances_add_up() -> None:
+    graphs, classes = molecules(15)
+    separate, joint = (TFGWKernelClassifier(**SMALL, combine=c).fit(graphs, classes).model_ for c in COMBINATIONS)
+    assert torch.equal(separate.distance_weights, separate.weights)
+    means = joint.rates[0] * joint.mean_distances.mean(1)
+    torch.testing.assert_close(joint.distance_weights, means / means.sum())
+    joint.mean_distances.zero_()  # as for equal graphs
+    torch.testing.assert_close(joint.distance_weights, joint.rates[0] / joint.rates[0].sum())
 
 
 def test_renumbered_graphs_have_the_same_bits() -> None:
@@ -124,6 +161,27 @@ def test_similar_degrees_are_near_although_their_labels_differ() -> None:
     assert large - small > 5
     same = [without.predict([nx.complete_graph(n)])[0] for n in (6, 16)]
     assert same[0] == pytest.approx(same[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("combine", COMBINATIONS)
+def test_clustering_tells_graphs_of_equal_degrees_apart(combine: Combination, tmp_path: Path) -> None:
+    """Prisms with triangles, and Möbius ladders without; all nodes have three neighbours."""
+    prisms = [nx.disjoint_union(nx.circular_ladder_graph(3), nx.circular_ladder_graph(n)) for n in (3, 5, 6, 7)]
+    ladders = [nx.circulant_graph(2 * n, [1, n]) for n in (3, 5, 6, 7)]
+    graphs, labels = prisms + ladders, [1] * 4 + [0] * 4
+    options: dict[str, Any] = {"levels": (1,), "alphas": (0.0,), "accelerator": "cpu", "cycles": False}
+    model = TFGWKernelClassifier(**options, clustering=True, combine=combine).fit(graphs, labels)
+    assert model.loo_score_ == 1.0
+    assert TFGWKernelClassifier(**options, combine=combine).fit(graphs, labels).loo_score_ < 1.0
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    loaded = TFGWKernelClassifier.load(path)
+    assert (loaded.clustering, loaded.combine) == (True, combine)
+    explained = explain(model, prisms[1], target=1)
+    assert float(explained.kinds[:, 2].abs().sum()) > 0.1 * float(explained.kinds.abs().sum())
+    total = float(explained.templates.sum() + explained.rest)
+    assert total == pytest.approx(float(explained.score - explained.reference_score))
+    np.testing.assert_array_equal(loaded.predict_proba(graphs), model.predict_proba(graphs))
 
 
 def test_weights_are_those_of_what_each_machine_explains() -> None:
@@ -313,11 +371,12 @@ def test_the_machine_remembers_how_it_was_trained() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"rates": torch.ones(3, dtype=torch.float64)},
+        {"rates": torch.ones(3, 6, dtype=torch.float64)},
+        {"rates": torch.ones(6, dtype=torch.float64)},
         {"weights": torch.ones(4, dtype=torch.float64)},
         {"weights": torch.tensor([1.5, -0.5, 0, 0, 0, 0], dtype=torch.float64)},
         {"weights": torch.full((6,), 0.5, dtype=torch.float64)},
-        {"rates": torch.full((6,), -1.0, dtype=torch.float64)},
+        {"rates": torch.full((6, 6), -1.0, dtype=torch.float64)},
         {"mean_distances": torch.ones(6, 13, dtype=torch.float64)},
         {"left_out": torch.ones(14, 3, dtype=torch.float64)},
         {"coefficients": torch.zeros(6, 13, 2, dtype=torch.float64)},

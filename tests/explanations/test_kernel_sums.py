@@ -1,7 +1,7 @@
 """Explanations of kernel machines: sums at every level, known answers, node orders, and what is refused."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import networkx as nx
 import numpy as np
@@ -20,15 +20,16 @@ from tfgw.datasets.canonical import reordered
 from tfgw.estimators import TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.explanations import MaskableModel, Reference, TFGWExplainer
 from tfgw.explanations import weighted_costs as module
+from tfgw.nn.kernel_model import Combination
 from tfgw.nn.refinement import averaged_degrees, label_codes, refined_labels
 
 SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}
 CLOSE = {"rtol": 0, "atol": 1e-9}
 
 
-@pytest.fixture(scope="module")
-def classifier() -> TFGWKernelClassifier:
-    return TFGWKernelClassifier(**SMALL).fit(*molecules(23))
+@pytest.fixture(scope="module", params=get_args(Combination))
+def classifier(request: pytest.FixtureRequest) -> TFGWKernelClassifier:
+    return TFGWKernelClassifier(**SMALL, combine=request.param).fit(*molecules(23))
 
 
 def check_sums(found: Explanation) -> None:
@@ -84,7 +85,7 @@ def test_contributions_by_hand() -> None:
     factor = float(kernel.factor)
     for place, number in enumerate(found.training_graphs.tolist()):
         a = factor * float(kernel.coefficients[0, number, 1] - kernel.coefficients[0, number, 0])
-        gamma, start = float(kernel.rates[0]), float(kernel.mean_distances[0, number])
+        gamma, start = float(kernel.rates[0, 0]), float(kernel.mean_distances[0, number])
         other, T = kernel.training_graph(number), found.plans[place, 0, :, : kernel.training_graph(number).num_nodes]
         C, C_bar = (torch.zeros(g.num_nodes, g.num_nodes).double() for g in (graph, other))
         C[tuple(graph.edge_index)], C_bar[tuple(other.edge_index)] = 1, 1

@@ -87,6 +87,21 @@ def test_cycles_are_compared_if_they_distinguish_nodes() -> None:
     assert not kernel_config(dataset(ring, tree, share=0.5), 2).cycles
 
 
+def test_clustering_is_compared_on_request_if_there_are_triangles() -> None:
+    def config(graph: nx.Graph, **options: Any) -> KernelConfig:
+        edges = torch.tensor([*graph.edges, *((b, a) for a, b in graph.edges)]).T
+        given = [Data(x=torch.ones(len(graph), 1).double(), edge_index=edges)]
+        return kernel_config(GraphDataset.from_graphs(given, name="one"), 2, levels=[1], alphas=[0.0], **options)
+
+    assert not config(nx.complete_graph(4)).clustering
+    assert not config(nx.cycle_graph(4), clustering=True).clustering
+    found = config(nx.complete_graph(4), clustering=True, cycles=False)
+    assert [(kind.nodes, kind.alpha, kind.node_cost, str(kind)) for kind in found.distances[1:]] == [
+        (("degrees", 1), 0.0, "euclidean", "level 1, degrees"),
+        (("clustering", 0), 0.0, "euclidean", "level 0, clustering"),
+    ]
+
+
 def test_further_levels_are_kept_as_long_as_they_explain_more() -> None:
     """Each level has noisy distances: 4 and 5 have less noise than 0 to 3, 6 has more, and 7 comes too late."""
     rng, y = np.random.default_rng(0), torch.arange(40) % 2

@@ -103,7 +103,7 @@ def _results(trained: TrainedModel, parts: Parts, training: KernelTraining) -> d
         "test_graphs": len(parts.test or ()),
         f"leave_one_out_{score}": left_out,
         f"test_{score}": test,
-        "distances": len(training.fits),
+        "distances": len(training.model.config.distances),
     }
 
 

@@ -46,6 +46,9 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         cycles: Whether to compare labels together with the number of nodes of the shortest cycle through each node, at
             all ``levels``, without structure. Cycles of more than 8 nodes do not count. Cycles are not used if nodes
             with equal labels have equal cycles, or if features are real-valued.
+        clustering: Whether to compare graphs by the clustering coefficients of their nodes, too, without structure.
+        combine: ``"scores"``: the mean of the scores of all distances, as above. ``"distances"``: one kernel ridge
+            regression on the sum of all distances, each relative to its median.
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features

@@ -19,7 +19,7 @@ from tfgw.estimators.distance_cache import cached_table, read_table
 from tfgw.estimators.distance_table import DistanceTable, key_of
 from tfgw.estimators.saved_model import SavedModel
 from tfgw.nn.graph_distance import GraphDistance
-from tfgw.nn.kernel_model import KernelConfig, KernelModel
+from tfgw.nn.kernel_model import Combination, KernelConfig, KernelModel
 from tfgw.train import Preprocessing, Task, TrainConfig, TrainedModel, load_model, outputs
 from tfgw.train.config import device_of
 from tfgw.train.kernel_pipeline import (
@@ -39,6 +39,8 @@ class KernelMachine(SavedModel, GraphEstimator):
     alphas: Sequence[float] | None = None
     degrees: bool = KernelConfig.degrees
     cycles: bool = KernelConfig.cycles
+    clustering: bool = KernelConfig.clustering
+    combine: Combination = KernelConfig.combine
     n_starts: int = KernelConfig.n_starts
     canonical_order: bool = Preprocessing.canonical_order
     standardize: bool | None = None
@@ -59,7 +61,8 @@ class KernelMachine(SavedModel, GraphEstimator):
         if not isinstance(trained.model, KernelModel):
             raise ValueError(f"{path}: the model is a network, not a kernel machine")
         config = trained.model.config
-        estimator = cls(alphas=config.alphas, degrees=config.degrees, cycles=config.cycles, n_starts=config.n_starts)
+        same = ("alphas", "degrees", "cycles", "clustering", "combine", "n_starts")
+        estimator = cls(**{name: getattr(config, name) for name in same})
         estimator.levels = None if config.levels == KernelConfig.levels else config.levels
         estimator.canonical_order = trained.preprocessing.canonical_order
         estimator.model_, estimator.preprocessing_ = trained.model, trained.preprocessing
@@ -144,6 +147,8 @@ class KernelMachine(SavedModel, GraphEstimator):
             alphas=self.alphas,
             degrees=self.degrees,
             cycles=self.cycles,
+            clustering=self.clustering,
+            combine=self.combine,
             n_starts=self.n_starts,
         )
 

@@ -39,21 +39,21 @@ Features are the outputs of the encoder, so the contribution of a node includes 
 
 **Kernel machines.** All training graphs are templates, each with D kinds of distances, and the score is
 
-    Σ_di a_di exp(−γ_d d_di),
+    Σ_mi a_mi exp(−e_mi)   with   e_mi = Σ_d γ_md d_di,
 
-where a_di includes the weight of the distance and the factor of all scores. It is a sum of functions of one distance
-each. The integrated gradient of a distance is therefore
+where a_mi includes the weight of the ridge regression m and the factor of all scores. It is a sum of functions of one
+exponent e_mi each, which is linear in the distances. The integrated gradient of a distance is therefore
 
-    c_di = a_di (exp(−γ_d d_di) − exp(−γ_d d⁰_di)) = w_di (d_di − d⁰_di),
+    c_di = w_di (d_di − d⁰_di)   with   w_di = Σ_m γ_md a_mi (exp(−e_mi) − exp(−e⁰_mi)) / (e_mi − e⁰_mi),
 
-where d⁰_di is the mean distance of all training graphs to graph i. Each distance is divided among structure, features,
-nodes and edges by the formulas above with the slope w_di, and contributions are summed over the kinds of distances.
-Features of level L describe the neighbourhood of radius L of a node (:mod:`tfgw.nn.refinement`): the feature cost of a
-node is the share of the levels 0 … L at which its neighbourhood differs from that of its match, or for real-valued
-features the squared difference of averages over these neighbourhoods. It is attributed to the node in the centre,
-although a neighbour may be the cause. Labels with cycles are labels, too. In distances between degrees, the averages of
-log(1 + degree) over these neighbourhoods are the features of nodes, and Fᵢ is the Euclidean distance without the
-square.
+where d⁰_di is the mean distance of all training graphs to graph i, and e⁰_mi follows from d⁰_di. Each distance is
+divided among structure, features, nodes and edges by the formulas above with the slope w_di, and contributions are
+summed over the kinds of distances. Features of level L describe the neighbourhood of radius L of a node
+(:mod:`tfgw.nn.refinement`): the feature cost of a node is the share of the levels 0 … L at which its neighbourhood
+differs from that of its match, or for real-valued features the squared difference of averages over these
+neighbourhoods. It is attributed to the node in the centre, although a neighbour may be the cause. Labels with cycles
+are labels, too. In distances between degrees, the averages of log(1 + degree) over these neighbourhoods are the
+features of nodes, and Fᵢ is the Euclidean distance without the square.
 """
 
 from tfgw.explanations.explainer_algorithm import MaskableModel, TFGWExplainer

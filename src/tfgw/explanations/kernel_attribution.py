@@ -151,13 +151,13 @@ class _Shares(NamedTuple):
 
     @classmethod
     def of(cls, model: KernelModel, distances: Tensor, start: Tensor, weights: Tensor) -> "_Shares":
-        rates = model.rates[:, None]
         factors = model.factor * model.weights[:, None] * (model.coefficients.detach() @ weights)
-        there = factors * torch.exp(-rates * start)
+        there = factors * torch.exp(-(model.rates @ start))
         change = distances - start
-        contributions = there * torch.expm1(-rates * change)
-        slopes = torch.where(change == 0, -rates * there, contributions / torch.where(change == 0, 1.0, change))
-        return cls(distances, contributions, slopes, there.sum())
+        exponents = model.rates @ change
+        of_exponents = there * torch.expm1(-exponents) / torch.where(exponents == 0, 1.0, exponents)
+        slopes = model.rates.T @ torch.where(exponents == 0, -there, of_exponents)
+        return cls(distances, slopes * change, slopes, there.sum())
 
 
 def _costs(

@@ -5,10 +5,10 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from tfgw.nn.cycles import shortest_cycles
+from tfgw.nn.cycles import clustering_coefficients, shortest_cycles
 from tfgw.nn.refinement import averaged_degrees, averaged_features, label_codes, label_numbers, refined_labels
 
-Description = Literal["labels", "cycles", "codes", "averages", "degrees"]
+Description = Literal["labels", "cycles", "codes", "averages", "degrees", "clustering"]
 
 
 class NodeDescription(NamedTuple):
@@ -20,7 +20,8 @@ class NodeDescription(NamedTuple):
         kind: ``"labels"`` are Weisfeiler–Lehman labels as numbers, one per level. ``"cycles"`` are those of labels that
             contain the length of the shortest cycle through the node. ``"codes"`` are labels, each encoded by a vector,
             so that different labels are at a squared distance of about 1. ``"averages"`` are features averaged over
-            neighbours. ``"degrees"`` are logarithms of degrees averaged over neighbours.
+            neighbours. ``"degrees"`` are logarithms of degrees averaged over neighbours. ``"clustering"`` is the local
+            clustering coefficient, at level 0 only.
         level: Number of refinement steps, the radius of the neighbourhood.
     """
 
@@ -49,6 +50,8 @@ class NodeDescription(NamedTuple):
                 return averaged_features(x, edge_index, self.level) / ((self.level + 1) * x.shape[1]) ** 0.5
             case "degrees":
                 return averaged_degrees(edge_index, len(x), self.level)
+            case "clustering":
+                return clustering_coefficients(edge_index, len(x))
 
 
 class GraphDistance(NamedTuple):
@@ -66,12 +69,13 @@ class GraphDistance(NamedTuple):
     def node_cost(self) -> str:
         """Cost between the features of two nodes, as in :func:`tfgw.ot.pairwise`.
 
-        Labels are equal or different. Degrees have long tails, which a squared cost would exaggerate.
+        Labels are equal or different. Degrees have long tails, which a squared cost would exaggerate. With the
+        Euclidean cost, the distance between clustering coefficients is that between two distributions on a line.
         """
         match self.nodes.kind:
             case "labels" | "cycles":
                 return "hamming"
-            case "degrees":
+            case "degrees" | "clustering":
                 return "euclidean"
         return "squared_euclidean"
 
@@ -81,5 +85,5 @@ class GraphDistance(NamedTuple):
         return {"alpha": self.alpha, "node_cost": self.node_cost, "canonical": False}
 
     def __str__(self) -> str:
-        kind = self.nodes.kind if self.nodes.kind in ("degrees", "cycles") else f"α = {self.alpha:g}"
+        kind = self.nodes.kind if self.nodes.kind in ("degrees", "cycles", "clustering") else f"α = {self.alpha:g}"
         return f"level {self.nodes.level}, {kind}"

@@ -1,8 +1,9 @@
 """A kernel machine on distances to all training graphs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self, Unpack
+from functools import reduce
+from typing import Any, Literal, NamedTuple, Self, Unpack, get_args
 
 import torch
 from torch import Tensor, nn
@@ -16,11 +17,12 @@ from tfgw.ot.graph_lists import read_graphs
 from tfgw.ot.ragged import GraphList
 
 FeatureKind = Literal["labels", "averages"]
+Combination = Literal["scores", "distances"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelConfig:
-    """The distances of a :class:`KernelModel`.
+    """The distances of a :class:`KernelModel`, and how they are combined.
 
     Args:
         in_channels: Number of node features.
@@ -32,6 +34,9 @@ class KernelConfig:
         label_levels: Further levels at which labels are compared, without structure. They take little time.
         degrees: Whether graphs are also compared by the degrees of their nodes, at all ``levels``.
         cycles: Whether labels are also compared together with the lengths of cycles, at all ``levels``.
+        clustering: Whether graphs are also compared by the clustering coefficients of their nodes.
+        combine: ``"scores"``: there is a ridge regression for each distance, and their scores are averaged.
+            ``"distances"``: there is one ridge regression, on the sum of all distances, each relative to its median.
         n_starts: Number of starts of the solver per pair.
     """
 
@@ -43,6 +48,8 @@ class KernelConfig:
     label_levels: tuple[int, ...] = ()
     degrees: bool = True
     cycles: bool = True
+    clustering: bool = False
+    combine: Combination = "scores"
     n_starts: int = 1
 
     def __post_init__(self) -> None:
@@ -61,17 +68,21 @@ class KernelConfig:
         for alpha in self.alphas:
             if not 0 <= alpha <= 1:
                 raise ValueError(f"alphas: must lie in [0, 1], got {alpha}")
+        if self.combine not in get_args(Combination):
+            raise ValueError(f"combine: must be one of {', '.join(get_args(Combination))}, got {self.combine!r}")
         if self.n_starts < 1:
             raise ValueError(f"n_starts: must be at least 1, got {self.n_starts}")
 
     @property
     def distances(self) -> list[GraphDistance]:
-        """The distances: every α, then degrees, then cycles of every level, then ``label_levels``."""
+        """The distances: every α, degrees and cycles of every level, then clustering, then ``label_levels``."""
         found = [self.feature_distance(level, alpha) for level in self.levels for alpha in self.alphas]
         if self.degrees:
             found += [GraphDistance(NodeDescription("degrees", level), 0.0) for level in self.levels]
         if self.cycles and self.features == "labels":
             found += [GraphDistance(NodeDescription("cycles", level), 0.0) for level in self.levels]
+        if self.clustering:
+            found.append(GraphDistance(NodeDescription("clustering", 0), 0.0))
         return found + [self.feature_distance(level, 0.0) for level in self.label_levels]
 
     def feature_distance(self, level: int, alpha: float) -> GraphDistance:
@@ -95,17 +106,18 @@ class StackedGraphs(NamedTuple):
 class KernelModel(nn.Module):
     """Scores of a graph from its distances to all training graphs:
 
-    score_c(G) = s · Σ_d w_d Σ_i a_dic exp(−γ_d FGW_d(G, G_i))
+    score_c(G) = s · Σ_m w_m Σ_i a_mic exp(−Σ_d γ_md FGW_d(G, G_i))
 
-    with distances d and training graphs G_i. In terms of the paper, all training graphs are templates, the encoder is
-    fixed, and the head is a kernel machine.
+    with ridge regressions m, distances d and training graphs G_i. There is a regression for each distance, or one for
+    all distances together. In terms of the paper, all training graphs are templates, the encoder is fixed, and the head
+    is a kernel machine.
 
     Args:
         config: The distances.
         graphs: The preprocessed training graphs.
-        rates: γ of each distance ``(num_distances,)``.
-        weights: Weight w of each distance ``(num_distances,)``; they sum to 1.
-        coefficients: The coefficients a, ``(num_distances, num_graphs, out_channels)``.
+        rates: γ of each distance in each regression, ``(num_regressions, num_distances)``.
+        weights: Weight w of each regression ``(num_regressions,)``; they sum to 1.
+        coefficients: The coefficients a, ``(num_regressions, num_graphs, out_channels)``.
         factor: The factor s, which turns class scores into logits.
         mean_distances: Mean distance of the training graphs to each training graph ``(num_distances, num_graphs)``,
             the reference of explanations.
@@ -182,12 +194,19 @@ class KernelModel(nn.Module):
 
     def scores(self, distances: Sequence[Tensor]) -> Tensor:
         """Outputs for known distances to the training graphs, ``(batch_size, num_graphs)`` for each kind."""
-        kinds = zip(distances, self.rates, self.weights, self.coefficients, strict=True)
-        each = [weight * _combined(kind, rate, a) for kind, rate, weight, a in kinds]
-        total = each[0]
-        for scores in each[1:]:  # one by one, because the order of a vectorised sum depends on the batch size
-            total = total + scores
-        return self.factor * total
+        regressions = zip(self.rates, self.weights, self.coefficients, strict=True)
+        return self.factor * _sum(weight * _scores(_exponents(distances, rates), a) for rates, weight, a in regressions)
+
+    def kernels(self, distances: Sequence[Tensor]) -> list[Tensor]:
+        """exp(−Σ_d γ_md distance_d) for each regression m, ``(batch_size, num_graphs)``, as in :meth:`scores`."""
+        return [torch.exp(-_exponents(distances, rates)) for rates in self.rates]
+
+    @property
+    def distance_weights(self) -> Tensor:
+        """Weight of each distance ``(num_distances,)``: those of regressions, divided by mean shares in exponents."""
+        means = self.rates * self.mean_distances.mean(1)
+        shares = torch.where(means.sum(1, keepdim=True) > 0, means, self.rates)
+        return self.weights @ (shares / shares.sum(1, keepdim=True))
 
     def distances(
         self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, **graphs: Unpack[GraphInputs]
@@ -258,8 +277,19 @@ class KernelModel(nn.Module):
         return self._compared[key]
 
 
-def _combined(distances: Tensor, rate: Tensor, coefficients: Tensor) -> Tensor:
-    """Σ_i a_i exp(−γ distance_i), row by row: vectorised over all rows, the last bits would depend on their number."""
+def _exponents(distances: Sequence[Tensor], rates: Tensor) -> Tensor:
+    """Σ_d γ_d distance_d over the distances of a regression."""
+    used = rates.nonzero().flatten().tolist() or [0]
+    return _sum(rates[number] * distances[number] for number in used)
+
+
+def _scores(exponents: Tensor, coefficients: Tensor) -> Tensor:
+    """Σ_i a_i exp(−exponent_i), row by row: vectorised over all rows, the last bits would depend on their number."""
     transposed = coefficients.T.contiguous()
-    rows = [transposed.mv(torch.exp(-rate * row)) for row in distances]
-    return torch.stack(rows) if rows else distances @ coefficients
+    rows = [transposed.mv(torch.exp(-row)) for row in exponents]
+    return torch.stack(rows) if rows else exponents @ coefficients
+
+
+def _sum(terms: Iterable[Tensor]) -> Tensor:
+    """Add one by one, because the order of a vectorised sum depends on the batch size."""
+    return reduce(torch.add, terms)

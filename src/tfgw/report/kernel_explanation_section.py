@@ -79,7 +79,7 @@ def _relative(found: Explanation, graphs: TrainingGraphs) -> np.ndarray:
     mean = graphs.model.mean_distances.T
     # If all training graphs equal this one in some kind of distance, that kind does not show which are near.
     relative = found.training_distances / mean.masked_fill(mean == 0, math.inf)
-    return np.asarray((relative @ graphs.model.weights).numpy())
+    return np.asarray((relative @ graphs.model.distance_weights).numpy())
 
 
 def _nearest(found: Explanation, graphs: TrainingGraphs) -> list[int]:

@@ -116,7 +116,7 @@ def _influence(model: KernelModel, distances: list[Tensor], task: Task) -> Tenso
     weights = torch.stack([score_weights(task, outputs, target) for target in range(outputs)])
     total = torch.zeros(len(distances[0]), outputs, model.num_graphs, dtype=torch.float64)
     coefficients = model.weights[:, None, None] * model.coefficients.detach()
-    for kind, rate, factors, mean in zip(distances, model.rates, coefficients, model.mean_distances, strict=True):
-        change = torch.exp(-rate * kind) - torch.exp(-rate * mean)
-        total += change[:, None] * (factors @ weights.T).T
+    references = model.kernels(list(model.mean_distances[:, None]))
+    for kernel, reference, factors in zip(model.kernels(distances), references, coefficients, strict=True):
+        total += (kernel - reference)[:, None] * (factors @ weights.T).T
     return (model.factor * total).abs()

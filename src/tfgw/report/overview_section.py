@@ -30,7 +30,8 @@ def overview(data: ReportData, options: Mapping[str, Any]) -> Section:
         Table(["model", ""], model, "Model"),
     ]
     if isinstance(machine := data.trained.model, KernelModel):
-        kinds = zip(map(str, machine.config.distances), machine.weights.tolist(), machine.rates.tolist(), strict=True)
+        numbers = (machine.distance_weights.tolist(), machine.rates.sum(0).tolist())
+        kinds = zip(map(str, machine.config.distances), *numbers, strict=True)
         tables.append(Table(["distance", "weight", "γ"], [list(kind) for kind in kinds], "Distances"))
     if chosen:
         tables.append(Table(["option", "value"], chosen, "Training options"))

@@ -25,13 +25,15 @@ def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
         name: tensors[name] for name in ("rates", "weights", "coefficients", "factor", "mean_distances", "left_out")
     }
     coefficients = fitted["coefficients"]
-    count, nodes, edges = len(config.distances), len(graphs.batch), graphs.edge_index.shape[-1]
+    distances = len(config.distances)
+    count = distances if config.combine == "scores" else 1
+    nodes, edges = len(graphs.batch), graphs.edge_index.shape[-1]
     expected = {
         "coefficients": (count, *coefficients.shape[1:2], config.out_channels),
-        "rates": (count,),
+        "rates": (count, distances),
         "weights": (count,),
         "factor": (),
-        "mean_distances": (count, *coefficients.shape[1:2]),
+        "mean_distances": (distances, *coefficients.shape[1:2]),
         "left_out": (*coefficients.shape[1:2], config.out_channels),
         "graph_x": (nodes, config.in_channels),
         "graph_edge_index": (2, edges),
@@ -46,9 +48,9 @@ def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
     if not torch.equal(graphs.batch.unique_consecutive(), torch.arange(coefficients.shape[1])):
         raise RuntimeError("graphs without nodes or coefficients")
     if float(fitted["rates"].min()) < 0 or float(fitted["weights"].min()) < 0:
-        raise ValueError("a negative rate or weight of a distance")
+        raise ValueError("a negative rate of a distance or weight of a regression")
     if abs(float(fitted["weights"].sum()) - 1) > 1e-9:
-        raise ValueError("weights of distances that do not sum to 1")
+        raise ValueError("weights of regressions that do not sum to 1")
     if edges and not 0 <= int(graphs.edge_index.min()) <= int(graphs.edge_index.max()) < nodes:
         raise ValueError("an edge to a node that is not there")
     return KernelModel(config, graphs, **fitted)

@@ -1,4 +1,4 @@
-"""Train a kernel machine: compute distances between all training graphs and fit a ridge regression to each kind.
+"""Train a kernel machine: compute distances between all training graphs, and fit ridge regressions.
 
 train_kernel: preprocessed graphs ─ scaled targets ─▶ described nodes ─ ot.pairwise ─▶ distances ─ kernel_ridge
               ─▶ KernelModel
@@ -17,11 +17,11 @@ from torch_geometric.data import Batch, Data
 from tfgw import ot
 from tfgw.datasets import GraphDataset
 from tfgw.nn.graph_distance import GraphDistance, NodeDescription
-from tfgw.nn.kernel_model import FeatureKind, KernelConfig, KernelModel, StackedGraphs
+from tfgw.nn.kernel_model import Combination, FeatureKind, KernelConfig, KernelModel, StackedGraphs
 from tfgw.nn.refinement import disjoint_union
 from tfgw.nn.threads import one_thread
 from tfgw.train.graph_weights import training_weights
-from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights, sharpness
+from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights, sharpness, typical_distance
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import Task
 
@@ -45,7 +45,7 @@ class KernelTraining(NamedTuple):
         model: The trained machine.
         left_out: Leave-one-out outputs for each training graph, ``(num_graphs, out_channels)``.
         known: The targets of the training graphs, scaled for regression.
-        fits: The ridge regression of each distance of ``model.config``.
+        fits: The ridge regressions: one for each distance of ``model.config``, or one for all.
         target_scaler: For regression, converts outputs of the machine to predicted values.
     """
 
@@ -103,16 +103,28 @@ def train_kernel(
     targets = _targets(y, config.out_channels, task).to(device)
     weights = training_weights(graphs, sample_weight, balanced_classes=balanced_classes)
     counted = None if weights is None else torch.from_numpy(weights).to(device)
-    known: dict[GraphDistance, tuple[RidgeFit, Tensor]] = {}
+    latest = torch.empty(0)
 
-    def explained() -> Iterator[tuple[GraphDistance, float]]:
+    def explained() -> Iterator[tuple[GraphDistance, RidgeFit]]:
+        nonlocal latest
         for kind, described in described_graphs(graphs, config):
-            found = (distances or solved)(described, kind).to(device)
-            known[kind] = fit_ridge(found, targets, counted).cpu(), found.mean(0).cpu()
-            yield kind, known[kind][0].explained
+            latest = (distances or solved)(described, kind).to(device)
+            yield kind, fit_ridge(latest, targets, counted).cpu()
 
-    kinds = list(useful_distances(config, explained()))
-    fits, means = zip(*(known[kind] for kind in kinds), strict=True)
+    kinds: list[GraphDistance] = []
+    fits, means, scales = [], [], []
+    total = torch.zeros_like(targets[:, :1])
+    for kind, fit in useful_distances(config, explained()):
+        kinds.append(kind)
+        fits.append(fit)
+        means.append(latest.mean(0).cpu())
+        if config.combine == "distances":
+            scales.append(typical_distance(latest))
+            total = total + latest / scales[-1]
+    rates = torch.diag(torch.tensor([fit.rate for fit in fits], dtype=torch.float64))
+    if config.combine == "distances":
+        fits = [fit_ridge(total, targets, counted).cpu()]
+        rates = fits[0].rate / torch.tensor([scales], dtype=torch.float64)
     kept = tuple(level for level in config.label_levels if config.feature_distance(level, 0.0) in kinds)
     config = replace(config, label_levels=kept)
     shares = mixture_weights(fits)
@@ -122,7 +134,7 @@ def train_kernel(
     model = KernelModel(
         config,
         _stacked(list(graphs)),
-        rates=torch.tensor([fit.rate for fit in fits], dtype=torch.float64),
+        rates=rates,
         weights=shares,
         coefficients=torch.stack([fit.coefficients for fit in fits]),
         factor=torch.tensor(factor, dtype=torch.float64),
@@ -130,10 +142,12 @@ def train_kernel(
         left_out=factor * left_out,
         num_threads=num_threads,
     )
-    return KernelTraining(model.eval(), model.left_out, y, list(fits), scaler)
+    return KernelTraining(model.eval(), model.left_out, y, fits, scaler)
 
 
-def useful_distances(config: KernelConfig, explained: Iterable[tuple[GraphDistance, float]]) -> Iterator[GraphDistance]:
+def useful_distances(
+    config: KernelConfig, fits: Iterable[tuple[GraphDistance, RidgeFit]]
+) -> Iterator[tuple[GraphDistance, RidgeFit]]:
     """Yield the distances of a configuration, up to the first of ``config.label_levels`` that is not useful.
 
     Labels of high levels are too rare to be useful in small datasets. They are useful as long as they explain more of
@@ -141,17 +155,16 @@ def useful_distances(config: KernelConfig, explained: Iterable[tuple[GraphDistan
 
     Args:
         config: Configuration of the distances.
-        explained: The distances in their order, with the share of the variance that each explains in leave-one-out. It
-            is not read further than necessary.
+        fits: The distances in their order, with the ridge regression of each. They are not read further than necessary.
     """
     best = 0.0
-    for kind, share in explained:
+    for kind, fit in fits:
         if kind.nodes.kind == "labels":
             if kind.nodes.level in config.levels:
-                best = max(best, share)
-            elif share <= best:
+                best = max(best, fit.explained)
+            elif fit.explained <= best:
                 return
-        yield kind
+        yield kind, fit
 
 
 def _targets(y: Tensor, channels: int, task: Task) -> Tensor:
@@ -169,6 +182,8 @@ def kernel_config(
     alphas: Sequence[float] | None = None,
     degrees: bool = KernelConfig.degrees,
     cycles: bool = KernelConfig.cycles,
+    clustering: bool = KernelConfig.clustering,
+    combine: Combination = KernelConfig.combine,
     n_starts: int = KernelConfig.n_starts,
 ) -> KernelConfig:
     """Return the distances of a machine for preprocessed training graphs.
@@ -180,6 +195,8 @@ def kernel_config(
         alphas: Trade-offs between features (0) and structure (1). If ``None``, :func:`default_alphas`.
         degrees: Whether graphs are also compared by degrees.
         cycles: Whether labels are also compared together with the lengths of cycles, if :func:`cycles_distinguish`.
+        clustering: Whether graphs are also compared by clustering coefficients, if a node has one above 0.
+        combine: As in :class:`tfgw.nn.KernelConfig`.
         n_starts: Number of starts of the solver per pair.
     """
     features = default_features(graphs)
@@ -195,6 +212,8 @@ def kernel_config(
         label_levels=LABEL_LEVELS if has_label_levels else (),
         degrees=degrees,
         cycles=cycles and features == "labels" and cycles_distinguish(graphs),
+        clustering=clustering and has_triangles(graphs),
+        combine=combine,
         n_starts=n_starts,
     )
 
@@ -223,6 +242,12 @@ def cycles_distinguish(graphs: GraphDataset) -> bool:
     x, edge_index, _ = disjoint_union(list(graphs))
     plain, with_cycles = (NodeDescription(kind, 0).features(x, edge_index) for kind in ("labels", "cycles"))
     return len(plain.unique()) < len(with_cycles.unique())
+
+
+def has_triangles(graphs: GraphDataset) -> bool:
+    """Return whether any node has a clustering coefficient above 0."""
+    x, edge_index, _ = disjoint_union(list(graphs))
+    return bool(NodeDescription("clustering", 0).features(x, edge_index).any())
 
 
 def described_graphs(graphs: Iterable[Data], config: KernelConfig) -> Iterator[tuple[GraphDistance, list[Data]]]:

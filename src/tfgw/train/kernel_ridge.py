@@ -75,7 +75,7 @@ def fit_ridge(
         rates: Candidate values of γ, relative to the median distance.
     """
     roots = torch.ones_like(targets[:, 0]) if weights is None else (weights / weights.mean()).sqrt()
-    scale = _typical(distances)
+    scale = typical_distance(distances)
     step = -(-len(targets) // LARGEST_SEARCH)
     few = slice(None, None, step)
     candidates = [rate / scale for rate in rates]
@@ -119,7 +119,7 @@ def _shared(coefficients: Tensor, is_same: Tensor) -> Tensor:
     return (sums / torch.bincount(first, minlength=count).clamp_min(1)[:, None])[first]
 
 
-def _typical(distances: Tensor) -> float:
+def typical_distance(distances: Tensor) -> float:
     """Return the median distance, the mean if the median is 0, or 1 if all distances are 0."""
     median = float(distances.median())
     return median or float(distances.mean()) or 1.0
