@@ -22,7 +22,7 @@ from tfgw.nn.graph_distance import GraphDistance, NodeDescription
 from tfgw.paper.comparison import corrected_t_test
 from tfgw.train import Preprocessing
 from tfgw.train.kernel_pipeline import described_graphs, kernel_config, useful_distances, with_description
-from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights
+from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights, typical_distance
 
 LAST = max(KernelConfig.levels)
 
@@ -85,6 +85,7 @@ def accuracies(data: Compared, fold: Fold) -> dict[str, float]:
     kinds = [kind for kind, _ in useful_distances(config, ((kind, held.machine) for kind, held in every.items()))]
     found = {kind: every[kind] for kind in kinds}
     squared = {kind: held_out(one, y, fold) for kind, one in data.squared.items()}
+    total = sum((distances[kind] / typical_distance(distances[kind]) for kind in kinds), torch.zeros(()))
     variants = {
         "complete": list(found.values()),
         "no degrees": [held for kind, held in found.items() if kind.nodes.kind != "degrees"],
@@ -103,6 +104,7 @@ def accuracies(data: Compared, fold: Fold) -> dict[str, float]:
         "no averaging: the distance with the smallest leave-one-out error": [
             min(found.values(), key=lambda held: held.machine.error)
         ],
+        "one regression on the sum of all distances": [held_out(total, y, fold)],
         "γ = 1 / median distance, not selected": [held_out(distances[kind], y, fold, rates=(1.0,)) for kind in kinds],
         "square roots of the distances": [held_out(distances[kind].sqrt(), y, fold) for kind in kinds],
     }

@@ -57,7 +57,9 @@ def run_all(args: argparse.Namespace) -> None:
 
 
 def show(args: argparse.Namespace) -> None:
-    """Mean accuracy over folds and seeds; the difference to a configuration, paired over folds; votes; calibration."""
+    """Mean accuracy over folds and seeds; the difference to a configuration, paired over folds and seeds of both, with
+    its standard error over folds; votes; calibration.
+    """
     records = read(args.results)
     for dataset in sorted({run.dataset for run in records}):
         by_fold: dict[str, dict[int, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
@@ -81,24 +83,29 @@ def show(args: argparse.Namespace) -> None:
 
 
 def _row(folds: dict[int, list[dict[str, Any]]], against: dict[int, list[dict[str, Any]]]) -> list[str]:
-    means = {fold: np.mean([record["accuracy"] for record in records]) for fold, records in folds.items()}
+    means = [np.mean([record["accuracy"] for record in records]) for records in folds.values()]
     votes = [_vote(records) for records in folds.values()]
     everything = [record for records in folds.values() for record in records]
     seeds = f"{len(everything) / len(folds):.0f}"
-    both = [fold for fold in folds if fold in against]
-    differences = [means[fold] - np.mean([record["accuracy"] for record in against[fold]]) for fold in both]
-    deviation = np.std(differences, ddof=1) / np.sqrt(len(both)) if len(both) > 1 else np.nan
+    differences = [np.mean(found) for fold in folds if (found := _differences(folds[fold], against.get(fold, [])))]
+    deviation = np.std(differences, ddof=1) / np.sqrt(len(differences)) if len(differences) > 1 else np.nan
     alphas = [record["alpha"] for record in everything if record["alpha"] is not None]
     return [
         f"{len(folds)} × {seeds}",
-        f"{100 * np.mean(list(means.values())):.1f}",
-        f"{100 * np.mean(differences):+.1f} ± {100 * deviation:.1f}" if both else "",
+        f"{100 * np.mean(means):.1f}",
+        f"{100 * np.mean(differences):+.1f} ± {100 * deviation:.1f}" if differences else "",
         f"{100 * np.mean(votes):.1f}",
         f"{100 * _calibration_error(everything):.1f}",
         f"{100 * np.mean([record['train_accuracy'] for record in everything]):.1f}",
         f"{np.mean(alphas):.2f}" if alphas else "",
         f"{np.median([record['seconds'] for record in everything]):.1f}",
     ]
+
+
+def _differences(records: list[dict[str, Any]], against: list[dict[str, Any]]) -> list[float]:
+    """Return the difference in accuracy for each seed of both."""
+    known = {record["seed"]: record["accuracy"] for record in against}
+    return [record["accuracy"] - known[record["seed"]] for record in records if record["seed"] in known]
 
 
 def _vote(records: list[dict[str, Any]]) -> float:
