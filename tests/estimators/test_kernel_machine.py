@@ -1,7 +1,7 @@
 """Kernel machines as estimators: what they learn, invariance, files, weights, caches and errors."""
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -23,7 +23,7 @@ from tfgw.train.kernel_ridge import PENALTIES, mixture_weights
 from tfgw.train.tensor_file import read_tensors, write_tensors
 
 SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}
-COMBINATIONS: tuple[Combination, ...] = get_args(Combination)
+COMBINATIONS: tuple[Combination, ...] = ("scores", "distances")
 
 
 def labelled(graph: nx.Graph, labels: list[int]) -> Data:

@@ -1,7 +1,7 @@
 """Explanations of kernel machines: sums at every level, known answers, node orders, and what is refused."""
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -20,14 +20,13 @@ from tfgw.datasets.canonical import reordered
 from tfgw.estimators import TFGWKernelClassifier, TFGWKernelRegressor
 from tfgw.explanations import MaskableModel, Reference, TFGWExplainer
 from tfgw.explanations import weighted_costs as module
-from tfgw.nn.kernel_model import Combination
 from tfgw.nn.refinement import averaged_degrees, label_codes, refined_labels
 
 SMALL: dict[str, Any] = {"levels": (0, 2), "alphas": (0.0, 0.7), "accelerator": "cpu"}
 CLOSE = {"rtol": 0, "atol": 1e-9}
 
 
-@pytest.fixture(scope="module", params=get_args(Combination))
+@pytest.fixture(scope="module", params=["scores", "distances"])
 def classifier(request: pytest.FixtureRequest) -> TFGWKernelClassifier:
     return TFGWKernelClassifier(**SMALL, combine=request.param).fit(*molecules(23))
 

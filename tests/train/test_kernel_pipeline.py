@@ -12,9 +12,11 @@ from tfgw.datasets import GraphDataset
 from tfgw.estimators import TFGWKernelClassifier
 from tfgw.nn import KernelConfig
 from tfgw.nn.graph_distance import Description, GraphDistance, NodeDescription
+from tfgw.nn.kernel_model import Combination
 from tfgw.train import kernel_pipeline
 from tfgw.train.kernel_pipeline import (
     STRUCTURE_WORK,
+    KernelTraining,
     default_alphas,
     described_graphs,
     kernel_config,
@@ -124,6 +126,35 @@ def test_further_levels_are_kept_as_long_as_they_explain_more() -> None:
     assert all(best < fit.explained < 1 for fit in found.fits[4:])
 
 
+@pytest.mark.parametrize(("interplay", "expected"), [(True, "distances"), (False, "scores")])
+def test_distances_are_combined_where_that_is_clearly_better(interplay: bool, expected: str) -> None:
+    """The sign of a product, which neither factor explains alone, or two noisy measurements of the class."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-1, 1, (2, 70))
+    y = (a * b > 0 if interplay else a > 0).astype(int)
+    position = {0: a, 1: b} if interplay else {level: y + rng.normal(size=70) for level in (0, 1)}
+    edges = torch.tensor([[0, 1], [1, 0]])
+    graphs = [Data(x=torch.eye(2).double(), edge_index=edges, y=torch.tensor([one])) for one in y]
+    dataset = GraphDataset.from_graphs(graphs, name="positions")
+
+    def distances(described: list[Data], kind: GraphDistance) -> torch.Tensor:
+        position_of = position[kind.nodes.level]
+        return torch.from_numpy(np.abs(position_of[:, None] - position_of))
+
+    def trained(combine: Combination) -> KernelTraining:
+        config = kernel_config(dataset, 2, levels=[0, 1], alphas=[0.0], degrees=False, combine=combine)
+        return train_kernel(dataset, config, task="classification", distances=distances)
+
+    found = trained("auto")
+    assert found.model.config.combine == expected
+    other = trained("distances" if interplay else "scores")
+    assert torch.equal(found.left_out, other.left_out)
+    assert found.model.rates.shape == (len(found.fits), 2)
+    if interplay:
+        accuracy = (found.left_out.argmax(1) == found.known).double().mean()
+        assert accuracy > (trained("scores").left_out.argmax(1) == found.known).double().mean() + 0.2
+
+
 @pytest.mark.parametrize(
     "given", [{"label_levels": (1, 5)}, {"label_levels": (4, 4)}, {"label_levels": (-1,)},
               {"label_levels": (4,), "features": "averages"}]
@@ -131,6 +162,11 @@ def test_further_levels_are_kept_as_long_as_they_explain_more() -> None:
 def test_invalid_label_levels(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"^label_levels: "):
         KernelConfig(**{"in_channels": 2, "out_channels": 2, "features": "labels", "levels": (0, 1)} | given)
+
+
+def test_unknown_combination() -> None:
+    with pytest.raises(ValueError, match=r"^combine: must be one of scores, distances, auto, got 'product'"):
+        KernelConfig(in_channels=2, out_channels=2, features="labels", combine="product")  # type: ignore[arg-type]
 
 
 def test_each_distance_comes_with_the_features_that_it_compares() -> None:

@@ -8,7 +8,15 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from tfgw.train import kernel_ridge
-from tfgw.train.kernel_ridge import PENALTIES, RATES, RidgeFit, fit_ridge, mixture_weights, sharpness
+from tfgw.train.kernel_ridge import (
+    PENALTIES,
+    RATES,
+    RidgeFit,
+    clearly_better,
+    fit_ridge,
+    mixture_weights,
+    sharpness,
+)
 
 
 def points(count: int = 23, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -210,3 +218,25 @@ def test_large_kernels_need_a_penalty_above_their_negative_eigenvalues(monkeypat
     decomposed = fit_ridge(distances, targets, rates=(0.1,))  # no penalty is large enough
     monkeypatch.setattr(kernel_ridge, "LARGEST_DECOMPOSITION", 3)
     assert torch.equal(decomposed.coefficients, fit_ridge(distances, targets, rates=(0.1,)).coefficients)
+
+
+def test_clearly_better_is_by_two_standard_errors() -> None:
+    """Errors of one graph in four differ by 1, so their mean by 1/4 ± √(3/16 / (n − 1))."""
+    for count, expected in ((12, False), (16, True)):  # the quotient is 1.91 and 2.24
+        targets = torch.ones(count, 1, dtype=torch.float64)
+        others = targets.clone()
+        others[::4] = 0
+        assert clearly_better(targets, others, targets) == expected
+        assert not clearly_better(others, targets, targets)
+        assert clearly_better(0.1 * targets, 5 * others, targets) == expected  # the scale does not matter
+
+
+def test_graphs_without_weight_do_not_count() -> None:
+    targets = torch.ones(40, 2, dtype=torch.float64)
+    others = targets.clone()
+    others[::3] = 0
+    weights = torch.ones(40, dtype=torch.float64)
+    assert clearly_better(targets, others, targets, weights)
+    weights[::3] = 0
+    assert not clearly_better(targets, others, targets, weights)
+    assert not clearly_better(torch.zeros_like(targets), torch.zeros_like(targets), targets)

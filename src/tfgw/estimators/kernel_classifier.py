@@ -48,7 +48,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
             with equal labels have equal cycles, or if features are real-valued.
         clustering: Whether to compare graphs by the clustering coefficients of their nodes, too, without structure.
         combine: ``"scores"``: the mean of the scores of all distances, as above. ``"distances"``: one kernel ridge
-            regression on the sum of all distances, each relative to its median.
+            regression on the sum of all distances, each relative to its median. ``"auto"``: the latter if its
+            leave-one-out error is smaller by more than two standard errors.
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features

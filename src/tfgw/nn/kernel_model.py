@@ -17,7 +17,7 @@ from tfgw.ot.graph_lists import read_graphs
 from tfgw.ot.ragged import GraphList
 
 FeatureKind = Literal["labels", "averages"]
-Combination = Literal["scores", "distances"]
+Combination = Literal["scores", "distances", "auto"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,7 @@ class KernelConfig:
         clustering: Whether graphs are also compared by the clustering coefficients of their nodes.
         combine: ``"scores"``: there is a ridge regression for each distance, and their scores are averaged.
             ``"distances"``: there is one ridge regression, on the sum of all distances, each relative to its median.
+            ``"auto"``: training chooses one of them.
         n_starts: Number of starts of the solver per pair.
     """
 

@@ -26,6 +26,8 @@ def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
     }
     coefficients = fitted["coefficients"]
     distances = len(config.distances)
+    if config.combine == "auto":
+        raise ValueError("how distances are combined was not chosen")
     count = distances if config.combine == "scores" else 1
     nodes, edges = len(graphs.batch), graphs.edge_index.shape[-1]
     expected = {

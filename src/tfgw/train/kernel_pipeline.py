@@ -21,7 +21,15 @@ from tfgw.nn.kernel_model import Combination, FeatureKind, KernelConfig, KernelM
 from tfgw.nn.refinement import disjoint_union
 from tfgw.nn.threads import one_thread
 from tfgw.train.graph_weights import training_weights
-from tfgw.train.kernel_ridge import RidgeFit, fit_ridge, mixture_weights, sharpness, typical_distance
+from tfgw.train.kernel_ridge import (
+    RidgeFit,
+    clearly_better,
+    fit_ridge,
+    mean_left_out,
+    mixture_weights,
+    sharpness,
+    typical_distance,
+)
 from tfgw.train.target_scaler import TargetScaler
 from tfgw.train.tasks import Task
 
@@ -103,46 +111,65 @@ def train_kernel(
     targets = _targets(y, config.out_channels, task).to(device)
     weights = training_weights(graphs, sample_weight, balanced_classes=balanced_classes)
     counted = None if weights is None else torch.from_numpy(weights).to(device)
-    latest = torch.empty(0)
-
-    def explained() -> Iterator[tuple[GraphDistance, RidgeFit]]:
-        nonlocal latest
-        for kind, described in described_graphs(graphs, config):
-            latest = (distances or solved)(described, kind).to(device)
-            yield kind, fit_ridge(latest, targets, counted).cpu()
-
-    kinds: list[GraphDistance] = []
-    fits, means, scales = [], [], []
-    total = torch.zeros_like(targets[:, :1])
-    for kind, fit in useful_distances(config, explained()):
-        kinds.append(kind)
-        fits.append(fit)
-        means.append(latest.mean(0).cpu())
-        if config.combine == "distances":
-            scales.append(typical_distance(latest))
-            total = total + latest / scales[-1]
-    rates = torch.diag(torch.tensor([fit.rate for fit in fits], dtype=torch.float64))
-    if config.combine == "distances":
-        fits = [fit_ridge(total, targets, counted).cpu()]
-        rates = fits[0].rate / torch.tensor([scales], dtype=torch.float64)
-    kept = tuple(level for level in config.label_levels if config.feature_distance(level, 0.0) in kinds)
-    config = replace(config, label_levels=kept)
-    shares = mixture_weights(fits)
-    left_out = (shares[:, None, None] * torch.stack([fit.left_out for fit in fits])).sum(0)
+    fitted = _fitted(graphs, config, distances or solved, targets, counted)
+    shares = mixture_weights(fitted.fits)
+    left_out = mean_left_out(fitted.fits)
     with one_thread():
         factor = sharpness(left_out, y) if task == "classification" else 1.0
     model = KernelModel(
-        config,
+        fitted.config,
         _stacked(list(graphs)),
-        rates=rates,
+        rates=fitted.rates,
         weights=shares,
-        coefficients=torch.stack([fit.coefficients for fit in fits]),
+        coefficients=torch.stack([fit.coefficients for fit in fitted.fits]),
         factor=torch.tensor(factor, dtype=torch.float64),
-        mean_distances=torch.stack(means),
+        mean_distances=fitted.mean_distances,
         left_out=factor * left_out,
         num_threads=num_threads,
     )
-    return KernelTraining(model.eval(), model.left_out, y, fits, scaler)
+    return KernelTraining(model.eval(), model.left_out, y, fitted.fits, scaler)
+
+
+class _Fitted(NamedTuple):
+    """Ridge regressions with their rates, and the distances that they use."""
+
+    config: KernelConfig
+    fits: list[RidgeFit]
+    rates: Tensor
+    mean_distances: Tensor
+
+
+def _fitted(
+    graphs: GraphDataset, config: KernelConfig, distances: Distances, targets: Tensor, weights: Tensor | None
+) -> _Fitted:
+    """Compute the distances between the graphs one by one, and fit a regression to each, or to their sum."""
+    latest = targets
+
+    def each() -> Iterator[tuple[GraphDistance, RidgeFit]]:
+        nonlocal latest
+        for kind, described in described_graphs(graphs, config):
+            latest = distances(described, kind).to(targets.device)
+            yield kind, fit_ridge(latest, targets, weights).cpu()
+
+    found: dict[GraphDistance, RidgeFit] = {}
+    means, scales = [], []
+    total = torch.zeros_like(targets[:, :1])
+    for kind, fit in useful_distances(config, each()):
+        found[kind] = fit
+        means.append(latest.mean(0).cpu())
+        if config.combine != "scores":
+            scales.append(typical_distance(latest))
+            total = total + latest / scales[-1]
+    kept = tuple(level for level in config.label_levels if config.feature_distance(level, 0.0) in found)
+    config, fits = replace(config, label_levels=kept), list(found.values())
+    if config.combine != "scores":
+        joint = fit_ridge(total, targets, weights).cpu()
+        is_better = clearly_better(joint.left_out, mean_left_out(fits), targets.cpu(), weights)
+        if config.combine == "distances" or is_better:
+            rates = joint.rate / torch.tensor([scales], dtype=torch.float64)
+            return _Fitted(replace(config, combine="distances"), [joint], rates, torch.stack(means))
+    rates = torch.diag(torch.tensor([fit.rate for fit in fits], dtype=torch.float64))
+    return _Fitted(replace(config, combine="scores"), fits, rates, torch.stack(means))
 
 
 def useful_distances(

@@ -105,6 +105,32 @@ def mixture_weights(fits: Sequence[RidgeFit]) -> Tensor:
     return squares / total if total > 0 else torch.full_like(squares, 1 / len(fits))
 
 
+def mean_left_out(fits: Sequence[RidgeFit]) -> Tensor:
+    """Return the weighted mean of the leave-one-out predictions, ``(num_graphs, num_targets)``."""
+    return (mixture_weights(fits)[:, None, None] * torch.stack([fit.left_out for fit in fits])).sum(0)
+
+
+def clearly_better(left_out: Tensor, others: Tensor, targets: Tensor, weights: Tensor | None = None) -> bool:
+    """Return whether the error of predictions is smaller than that of others by more than two standard errors.
+
+    Both predictions are scaled first so that their errors are minimal: predictions shrink towards 0, the mean of
+    several predictions more than others.
+
+    Args:
+        left_out: Leave-one-out predictions ``(num_graphs, num_targets)``.
+        others: Leave-one-out predictions of another machine.
+        targets: The targets.
+        weights: Sample weights ``(num_graphs,)``; ``None`` for equal weights.
+    """
+    counted = (torch.ones_like(targets[:, 0]) if weights is None else weights.to(targets))[:, None]
+    errors = []
+    for predicted in (left_out, others):
+        scale = (counted * predicted * targets).sum() / (counted * predicted.square()).sum().clamp_min(1e-300)
+        errors.append((counted * (scale * predicted - targets).square()).mean(1))
+    gain = errors[1] - errors[0]
+    return float(gain.mean()) > 2 * float(gain.std()) / len(gain) ** 0.5
+
+
 def _shared(coefficients: Tensor, is_same: Tensor) -> Tensor:
     """Divide coefficients evenly among equal graphs. Only their sum matters; rounding decides about their differences.
 
