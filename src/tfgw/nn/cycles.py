@@ -40,12 +40,15 @@ def clustering_coefficients(edge_index: Tensor, num_nodes: int) -> Tensor:
     """
     from scipy.sparse import csr_array  # slow to import
 
-    source, target = np.unique(edge_index[:, edge_index[0] != edge_index[1]].numpy(), axis=1)
-    degrees = np.bincount(source, minlength=num_nodes)
+    def matrix(source: np.ndarray, target: np.ndarray) -> csr_array:
+        return csr_array((np.ones(len(source)), (source, target)), shape=(num_nodes, num_nodes))
+
+    linked = matrix(*edge_index[:, edge_index[0] != edge_index[1]].numpy())  # without repeated edges
+    degrees = np.diff(linked.indptr)
+    source, target = np.repeat(np.arange(num_nodes), degrees), linked.indices
     # Each edge once, towards the node of higher degree: no node has many such edges, so there are few paths.
     onwards = (degrees[source] < degrees[target]) | ((degrees[source] == degrees[target]) & (source < target))
-    shape = (num_nodes, num_nodes)
-    edges = csr_array((np.ones(onwards.sum()), (source[onwards], target[onwards])), shape=shape)
+    edges = matrix(source[onwards], target[onwards])
     reverse = edges.T.tocsr()
     triangles = np.zeros(num_nodes)
     for first in range(0, num_nodes, BLOCK):
@@ -53,7 +56,7 @@ def clustering_coefficients(edge_index: Tensor, num_nodes: int) -> Tensor:
         outer = (edges[rows] @ edges).multiply(edges[rows])  # a → b → c and a → c, at (a, c)
         triangles[rows] += outer.sum(1) + (reverse[rows] @ edges).multiply(edges[rows]).sum(1)  # of a, and of b
         triangles += outer.sum(0)  # of c
-    pairs = degrees * (degrees - 1) / 2
+    pairs = degrees * (degrees - 1.0) / 2
     return torch.from_numpy(triangles / np.maximum(pairs, 1))[:, None]
 
 

@@ -273,8 +273,7 @@ def cycles_distinguish(graphs: GraphDataset) -> bool:
 
 def has_triangles(graphs: GraphDataset) -> bool:
     """Return whether any node has a clustering coefficient above 0."""
-    x, edge_index, _ = disjoint_union(list(graphs))
-    return bool(NodeDescription("clustering", 0).features(x, edge_index).any())
+    return any(bool(NodeDescription("clustering", 0).features(graph.x, graph.edge_index).any()) for graph in graphs)
 
 
 def described_graphs(graphs: Iterable[Data], config: KernelConfig) -> Iterator[tuple[GraphDistance, list[Data]]]:
