@@ -28,11 +28,11 @@ def kernel_explanation_section(data: ReportData, chosen: dict[int, str], drawing
     """One part per graph."""
     text = (
         "A score is an exact sum: the score of the reference, and the contributions of all training graphs, each"
-        " divided into structure and features (degrees and cycles count as features), and among nodes and edges. The"
-        " reference is the mean distance of the training graphs to each of them. A training graph of the class"
-        " supports it if the graph is nearer than usual. Blue supports the class, orange opposes it. The features"
-        " of a node describe its neighbourhood, so the share of a node may be caused by its neighbours. The score"
-        " of a class is its output minus the mean of the others; for two classes, it is the log-odds."
+        " divided into structure and features (degrees, cycles and clustering count as features), and among nodes"
+        " and edges. The reference is the mean distance of the training graphs to each of them. A training graph of"
+        " the class supports it if the graph is nearer than usual. Blue supports the class, orange opposes it. The"
+        " features of a node describe its neighbourhood, so the share of a node may be caused by its neighbours. The"
+        " score of a class is its output minus the mean of the others; for two classes, it is the log-odds."
     )
     graphs = TrainingGraphs(data, drawings)
     if any(data.part[number] == graphs.view.training_part for number in chosen):
