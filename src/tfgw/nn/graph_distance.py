@@ -5,7 +5,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from tfgw.nn.cycles import clustering_coefficients, shortest_cycles
+from tfgw.datasets.clustering import clustering_coefficients
+from tfgw.nn.cycles import shortest_cycles
 from tfgw.nn.refinement import averaged_degrees, averaged_features, label_codes, label_numbers, refined_labels
 
 Description = Literal["labels", "cycles", "codes", "averages", "degrees", "clustering"]
