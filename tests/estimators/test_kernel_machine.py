@@ -1,7 +1,8 @@
 """Kernel machines as estimators: what they learn, invariance, files, weights, caches and errors."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import networkx as nx
 import numpy as np
@@ -343,6 +344,29 @@ def test_repeated_predictions_read_the_training_graphs_once(monkeypatch: pytest.
     np.testing.assert_array_equal(model.predict_proba(graphs[:3]), expected)
     with pytest.raises(pytest.fail.Exception, match="read again"):  # other tensors
         model.model_.float()(graphs[0].x.float(), graphs[0].edge_index)
+
+
+def test_files_that_leave_the_combination_open_are_refused(tmp_path: Path) -> None:
+    model = TFGWKernelClassifier(**SMALL).fit(*molecules(9))
+    model.model_.config = replace(model.model_.config, combine="auto")
+    model.save(tmp_path / "model.safetensors")
+    with pytest.raises(FileError, match="how distances are combined"):
+        load_model(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("combine", get_args(Combination))
+def test_weights_count_in_every_combination(combine: Combination) -> None:
+    """A weight of 0 leaves a graph out: its value, however wrong, has no effect."""
+    graphs, _ = molecules(30)
+    values = np.array([float(graph.num_nodes) for graph in graphs])
+    weights = np.where(np.arange(30) % 7 == 0, 0.0, 1.0)
+    wrong = np.where(weights == 0, 1e6, values)
+    model, other = (
+        TFGWKernelRegressor(**SMALL, combine=combine).fit(graphs, y, sample_weight=weights) for y in (values, wrong)
+    )
+    assert len(model.training_indices_) == 25
+    np.testing.assert_array_equal(model.predict(graphs), other.predict(graphs))
+    assert np.corrcoef(model.predict(graphs), values)[0, 1] > 0.9
 
 
 def test_training_graphs_are_kept_in_order() -> None:

@@ -75,8 +75,8 @@ class KernelMachine(SavedModel, GraphEstimator):
         """Compute the distances between all graphs ``X`` and store them in the folder ``cache``. No targets are needed.
 
         Estimators that are fitted on some of these graphs with the same ``cache`` reuse the distances. Standardised
-        features depend on the training graphs, so that only the distances between degrees can be reused; others are
-        not computed.
+        features depend on the training graphs, so that only the distances between degrees and between clustering
+        coefficients can be reused; others are not computed.
         """
         self.cache = cache
         graphs = self._stack(self._learn_input(X))
