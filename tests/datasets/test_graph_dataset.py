@@ -30,6 +30,13 @@ def test_selection_keeps_classes_and_original_labels(dataset: GraphDataset) -> N
     assert dataset[torch.tensor([False, True, False])].y.tolist() == [0]
 
 
+def test_nodes_of_selected_graphs(dataset: GraphDataset) -> None:
+    for part in (dataset, dataset[[2, 0]], dataset[[1]], dataset[:0]):
+        assert part.node_counts.tolist() == [graph.num_nodes for graph in part]
+        assert torch.equal(part.node_features, torch.cat([dataset[0].x[:0], *(graph.x for graph in part)]))
+    assert len(set(dataset.node_counts.tolist())) > 1
+
+
 def test_any_dataset_of_pyg_in_memory_is_viewed_without_a_copy(dataset: GraphDataset) -> None:
     class Mine(InMemoryDataset):
         def __init__(self, graphs: list[Data]) -> None:

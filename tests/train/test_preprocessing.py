@@ -39,6 +39,15 @@ def test_zero_one_features_stay_unless_asked_for() -> None:
     assert Preprocessing.fit(data, standardize=True).mean is not None
 
 
+def test_only_selected_graphs_decide() -> None:
+    data = cycles_and_stars()
+    x = data.stacked["x"].clone()
+    x[: data[0].num_nodes] = (x[: data[0].num_nodes] > 0).float()
+    mixed = data.with_tensors({"x": x})
+    assert Preprocessing.fit(mixed[:1]).mean is None
+    assert Preprocessing.fit(mixed[:2]).mean is not None
+
+
 def test_labels_beside_attributes_stay_unless_asked_for() -> None:
     data = cycles_and_stars().with_node_features(lambda x: torch.cat([5 * x[:, :2] + 2, (x[:, 2:] > 0).float()], 1))
     data.encoding = NodeEncoding(features="both", num_attributes=2, vocabulary=((7,),))

@@ -129,6 +129,20 @@ class GraphDataset(InMemoryDataset):
         return y if y is None or self.is_whole else y[self.positions]
 
     @property
+    def node_features(self) -> Tensor:
+        """Features of all nodes of the selected graphs, ``(num_nodes, num_node_features)``."""
+        x = self.stacked["x"]
+        if self.is_whole:
+            return x
+        starts = self.slices["x"].tolist()
+        return torch.cat([x[:0], *(x[starts[place] : starts[place + 1]] for place in self.positions)])
+
+    @property
+    def node_counts(self) -> Tensor:
+        """Number of nodes of each selected graph, ``(num_graphs,)``."""
+        return self.slices["x"].diff()[self.positions]
+
+    @property
     def is_whole(self) -> bool:
         """Whether all graphs are selected, in their order."""
         return self._indices is None

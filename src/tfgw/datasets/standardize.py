@@ -20,7 +20,7 @@ class Standardize:
 
     def fit(self, dataset: Graphs, indices: Sequence[int] | Tensor) -> "Standardize":
         """Compute mean and standard deviation over the nodes of the graphs ``dataset[indices]``."""
-        x = torch.cat([graph.x for graph in as_graph_dataset(dataset)[indices]]).double()
+        x = as_graph_dataset(dataset)[indices].node_features.double()
         self.mean = x.mean(dim=0)
         deviation = x.std(dim=0, correction=0)
         # Due to rounding, the deviation of a constant column of large values is not exactly zero.

@@ -1,6 +1,5 @@
 """Statistics of a dataset: those of the paper's table, and a few more."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,10 +44,10 @@ def statistics(dataset: Graphs) -> Statistics:
     )
 
 
-def median_nodes(graphs: Iterable[Data]) -> int:
+def median_nodes(graphs: Graphs) -> int:
     """Return the median number of nodes; for an even number of graphs, the larger of the two middle values."""
-    sizes = sorted(graph.num_nodes for graph in graphs)
-    return sizes[len(sizes) // 2]
+    sizes = as_graph_dataset(graphs).node_counts.sort().values
+    return int(sizes[len(sizes) // 2])
 
 
 def _class_counts(dataset: GraphDataset) -> tuple[int, ...]:

@@ -70,6 +70,8 @@ def sample_templates(
 
 
 def _converted(graph: Data, dtype: torch.dtype) -> Data:
+    if graph.x.dtype == dtype:
+        return graph
     graph = copy.copy(graph)
     graph.x = graph.x.to(dtype)
     return graph

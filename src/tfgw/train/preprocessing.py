@@ -44,7 +44,7 @@ class Preprocessing:
         train = as_graph_dataset(train)
         channels, encoding = train.num_node_features, train.encoding
         steps = cls(in_channels=channels, canonical_order=canonical_order, structure=structure)
-        if standardize is False or (standardize is None and all(_is_binary(graph.x) for graph in train)):
+        if standardize is False or (standardize is None and _is_binary(train.node_features)):
             return steps
         fitted = Standardize().fit(train, range(len(train)))
         if standardize is None and encoding is not None and encoding.features == "both":

@@ -1,12 +1,11 @@
 """Default number and size of templates."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from torch_geometric.data import Data
-
 from tfgw.datasets import median_nodes
+from tfgw.datasets.from_data import Graphs
 from tfgw.train import recipes
 
 MAX_DEFAULT_NODES = 64
@@ -27,7 +26,7 @@ def number_of_templates(settings: Mapping[str, Any], num_classes: int) -> int:
     return found
 
 
-def default_template_nodes(train: Iterable[Data]) -> int:
+def default_template_nodes(train: Graphs) -> int:
     """Return the median size of the training graphs, or :data:`MAX_DEFAULT_NODES` with a warning if it is larger."""
     median = median_nodes(train)
     if median <= MAX_DEFAULT_NODES:
