@@ -89,14 +89,18 @@ def test_cycles_are_compared_if_they_distinguish_nodes() -> None:
     assert not kernel_config(dataset(ring, tree, share=0.5), 2).cycles
 
 
-def test_clustering_is_compared_on_request_if_there_are_triangles() -> None:
+def test_clustering_is_compared_if_there_are_triangles() -> None:
     def config(graph: nx.Graph, **options: Any) -> KernelConfig:
         edges = torch.tensor([*graph.edges, *((b, a) for a, b in graph.edges)]).T
         given = [Data(x=torch.ones(len(graph), 1).double(), edge_index=edges)]
         return kernel_config(GraphDataset.from_graphs(given, name="one"), 2, levels=[1], alphas=[0.0], **options)
 
-    assert not config(nx.complete_graph(4)).clustering
-    assert not config(nx.cycle_graph(4), clustering=True).clustering
+    assert config(nx.complete_graph(4)).clustering is None
+    assert config(nx.complete_graph(4), combine="scores").clustering is False
+    assert config(nx.complete_graph(4), combine="scores", clustering=True).clustering is True
+    assert config(nx.complete_graph(4), clustering=False).clustering is False
+    assert config(nx.cycle_graph(4)).clustering is False
+    assert config(nx.cycle_graph(4), clustering=True).clustering is False
     found = config(nx.complete_graph(4), clustering=True, cycles=False)
     assert [(kind.nodes, kind.alpha, kind.node_cost, str(kind)) for kind in found.distances[1:]] == [
         (("degrees", 1), 0.0, "euclidean", "level 1, degrees"),
@@ -155,6 +159,28 @@ def test_distances_are_combined_where_that_is_clearly_better(interplay: bool, ex
         assert accuracy > (trained("scores").left_out.argmax(1) == found.known).double().mean() + 0.2
 
 
+@pytest.mark.parametrize(("interplay", "clustering"), [(True, True), (False, False)])
+def test_clustering_is_only_compared_together_with_other_distances(interplay: bool, clustering: bool) -> None:
+    """The class is the sign of a product of labels and clustering, or that of labels; clustering alone says nothing."""
+    a, b = np.random.default_rng(0).uniform(-1, 1, (2, 70))
+    y = (a * b > 0 if interplay else a > 0).astype(int)
+    edges = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])
+    graphs = [Data(x=torch.eye(3).double(), edge_index=edges, y=torch.tensor([one])) for one in y]
+    dataset = GraphDataset.from_graphs(graphs, name="triangles")
+
+    def distances(described: list[Data], kind: GraphDistance) -> torch.Tensor:
+        position = b if kind.nodes.kind == "clustering" else a
+        return torch.from_numpy(np.abs(position[:, None] - position))
+
+    config = kernel_config(dataset, 2, levels=[0], alphas=[0.0], degrees=False, cycles=False)
+    assert config.combine == "auto"
+    found = train_kernel(dataset, config, task="classification", distances=distances)
+    assert found.model.config.clustering is clustering
+    assert found.model.rates.shape == (1, 1 + clustering)
+    assert len(found.model.config.distances) == len(found.model.mean_distances) == 1 + clustering
+    assert (found.left_out.argmax(1) == found.known).double().mean() > 0.8
+
+
 @pytest.mark.parametrize(
     "given", [{"label_levels": (1, 5)}, {"label_levels": (4, 4)}, {"label_levels": (-1,)},
               {"label_levels": (4,), "features": "averages"}]
@@ -182,6 +208,7 @@ def test_each_distance_comes_with_the_features_that_it_compares() -> None:
         ("degrees", 3, 0.0, "euclidean"),
         ("cycles", 1, 0.0, "hamming"),
         ("cycles", 3, 0.0, "hamming"),
+        ("clustering", 0, 0.0, "euclidean"),
     ]
     for kind, described in found:
         for graph, one in zip(graphs, described, strict=True):
@@ -197,6 +224,7 @@ def test_distances_between_real_valued_features() -> None:
         ("averages", 5, 0.4, "squared_euclidean"),
         ("degrees", 0, 0.0, "euclidean"),
         ("degrees", 5, 0.0, "euclidean"),
+        ("clustering", 0, 0.0, "euclidean"),
     ]
 
 

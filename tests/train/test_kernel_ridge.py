@@ -1,5 +1,7 @@
 """Kernel ridge regression: closed-form leave-one-out errors against retraining, scikit-learn's machine, weights."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from tfgw.train.kernel_ridge import (
     PENALTIES,
     RATES,
     RidgeFit,
-    clearly_better,
+    advantage,
     fit_ridge,
     mixture_weights,
     sharpness,
@@ -220,15 +222,23 @@ def test_large_kernels_need_a_penalty_above_their_negative_eigenvalues(monkeypat
     assert torch.equal(decomposed.coefficients, fit_ridge(distances, targets, rates=(0.1,)).coefficients)
 
 
-def test_clearly_better_is_by_two_standard_errors() -> None:
+def test_advantages_are_in_standard_errors() -> None:
     """Errors of one graph in four differ by 1, so their mean by 1/4 ± √(3/16 / (n − 1))."""
-    for count, expected in ((12, False), (16, True)):  # the quotient is 1.91 and 2.24
+    for count in (12, 16):
         targets = torch.ones(count, 1, dtype=torch.float64)
         others = targets.clone()
         others[::4] = 0
-        assert clearly_better(targets, others, targets) == expected
-        assert not clearly_better(others, targets, targets)
-        assert clearly_better(0.1 * targets, 5 * others, targets) == expected  # the scale does not matter
+        expected = 0.25 / math.sqrt(3 / 16 / (count - 1))
+        assert advantage(targets, others, targets) == pytest.approx(expected)
+        assert advantage(others, targets, targets) == pytest.approx(-expected)
+        assert advantage(0.1 * targets, 5 * others, targets) == pytest.approx(expected)  # the scale does not matter
+
+
+def test_equal_gains_of_all_graphs_have_no_standard_error() -> None:
+    targets, nothing = torch.ones(7, 1, dtype=torch.float64), torch.zeros(7, 1, dtype=torch.float64)
+    assert advantage(targets, nothing, targets) == math.inf
+    assert advantage(nothing, targets, targets) == -math.inf
+    assert advantage(nothing, nothing, targets) == 0
 
 
 def test_graphs_without_weight_do_not_count() -> None:
@@ -236,7 +246,6 @@ def test_graphs_without_weight_do_not_count() -> None:
     others = targets.clone()
     others[::3] = 0
     weights = torch.ones(40, dtype=torch.float64)
-    assert clearly_better(targets, others, targets, weights)
+    assert advantage(targets, others, targets, weights) > 4
     weights[::3] = 0
-    assert not clearly_better(targets, others, targets, weights)
-    assert not clearly_better(torch.zeros_like(targets), torch.zeros_like(targets), targets)
+    assert advantage(targets, others, targets, weights) == 0

@@ -39,7 +39,7 @@ class KernelMachine(SavedModel, GraphEstimator):
     alphas: Sequence[float] | None = None
     degrees: bool = KernelConfig.degrees
     cycles: bool = KernelConfig.cycles
-    clustering: bool = KernelConfig.clustering
+    clustering: bool | None = KernelConfig.clustering
     combine: Combination = KernelConfig.combine
     n_starts: int = KernelConfig.n_starts
     canonical_order: bool = Preprocessing.canonical_order

@@ -34,7 +34,8 @@ class KernelConfig:
         label_levels: Further levels at which labels are compared, without structure. They take little time.
         degrees: Whether graphs are also compared by the degrees of their nodes, at all ``levels``.
         cycles: Whether labels are also compared together with the lengths of cycles, at all ``levels``.
-        clustering: Whether graphs are also compared by the clustering coefficients of their nodes.
+        clustering: Whether graphs are also compared by the clustering coefficients of their nodes. ``None``: only if
+            there is one regression on all distances.
         combine: ``"scores"``: there is a ridge regression for each distance, and their scores are averaged.
             ``"distances"``: there is one ridge regression, on the sum of all distances, each relative to its median.
             ``"auto"``: training chooses one of them.
@@ -49,8 +50,8 @@ class KernelConfig:
     label_levels: tuple[int, ...] = ()
     degrees: bool = True
     cycles: bool = True
-    clustering: bool = False
-    combine: Combination = "scores"
+    clustering: bool | None = None
+    combine: Combination = "auto"
     n_starts: int = 1
 
     def __post_init__(self) -> None:
@@ -82,7 +83,7 @@ class KernelConfig:
             found += [GraphDistance(NodeDescription("degrees", level), 0.0) for level in self.levels]
         if self.cycles and self.features == "labels":
             found += [GraphDistance(NodeDescription("cycles", level), 0.0) for level in self.levels]
-        if self.clustering:
+        if self.clustering is not False:
             found.append(GraphDistance(NodeDescription("clustering", 0), 0.0))
         return found + [self.feature_distance(level, 0.0) for level in self.label_levels]
 

@@ -26,7 +26,7 @@ def kernel_model_from(tensors: dict[str, Tensor], entries: Any) -> KernelModel:
     }
     coefficients = fitted["coefficients"]
     distances = len(config.distances)
-    if config.combine == "auto":
+    if config.combine == "auto" or config.clustering is None:
         raise ValueError("how distances are combined was not chosen")
     count = distances if config.combine == "scores" else 1
     nodes, edges = len(graphs.batch), graphs.edge_index.shape[-1]

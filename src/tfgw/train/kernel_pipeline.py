@@ -23,7 +23,7 @@ from tfgw.nn.threads import one_thread
 from tfgw.train.graph_weights import training_weights
 from tfgw.train.kernel_ridge import (
     RidgeFit,
-    clearly_better,
+    advantage,
     fit_ridge,
     mean_left_out,
     mixture_weights,
@@ -37,6 +37,8 @@ MAX_GRAPHS = 5000
 """Default maximum number of training graphs, because the number of pairs grows with its square."""
 LABEL_LEVELS = (4, 5, 6, 7)
 """Levels above the others at which labels are compared as long as they explain more (:func:`train_kernel`)."""
+CLEAR_ADVANTAGE = 3.0
+"""Number of standard errors by which the leave-one-out error of one regression on all distances must be smaller."""
 STRUCTURE_WORK = 1e11
 """Structures are compared by default if Σ (n m)^1.5 over all pairs of graphs is at most this value.
 
@@ -152,24 +154,27 @@ def _fitted(
             yield kind, fit_ridge(latest, targets, weights).cpu()
 
     found: dict[GraphDistance, RidgeFit] = {}
-    means, scales = [], []
+    means: dict[GraphDistance, Tensor] = {}
+    scales = []
     total = torch.zeros_like(targets[:, :1])
     for kind, fit in useful_distances(config, each()):
-        found[kind] = fit
-        means.append(latest.mean(0).cpu())
+        found[kind], means[kind] = fit, latest.mean(0).cpu()
         if config.combine != "scores":
             scales.append(typical_distance(latest))
             total = total + latest / scales[-1]
     kept = tuple(level for level in config.label_levels if config.feature_distance(level, 0.0) in found)
-    config, fits = replace(config, label_levels=kept), list(found.values())
+    config = replace(config, label_levels=kept)
+    separate = replace(config, clustering=bool(config.clustering), combine="scores")
+    fits = [found[kind] for kind in separate.distances]
     if config.combine != "scores":
         joint = fit_ridge(total, targets, weights).cpu()
-        is_better = clearly_better(joint.left_out, mean_left_out(fits), targets.cpu(), weights)
-        if config.combine == "distances" or is_better:
+        gain = advantage(joint.left_out, mean_left_out(fits), targets.cpu(), weights)
+        if config.combine == "distances" or gain > CLEAR_ADVANTAGE:
+            config = replace(config, clustering=config.clustering is not False, combine="distances")
             rates = joint.rate / torch.tensor([scales], dtype=torch.float64)
-            return _Fitted(replace(config, combine="distances"), [joint], rates, torch.stack(means))
+            return _Fitted(config, [joint], rates, torch.stack(list(means.values())))
     rates = torch.diag(torch.tensor([fit.rate for fit in fits], dtype=torch.float64))
-    return _Fitted(replace(config, combine="scores"), fits, rates, torch.stack(means))
+    return _Fitted(separate, fits, rates, torch.stack([means[kind] for kind in separate.distances]))
 
 
 def useful_distances(
@@ -209,7 +214,7 @@ def kernel_config(
     alphas: Sequence[float] | None = None,
     degrees: bool = KernelConfig.degrees,
     cycles: bool = KernelConfig.cycles,
-    clustering: bool = KernelConfig.clustering,
+    clustering: bool | None = KernelConfig.clustering,
     combine: Combination = KernelConfig.combine,
     n_starts: int = KernelConfig.n_starts,
 ) -> KernelConfig:
@@ -222,11 +227,15 @@ def kernel_config(
         alphas: Trade-offs between features (0) and structure (1). If ``None``, :func:`default_alphas`.
         degrees: Whether graphs are also compared by degrees.
         cycles: Whether labels are also compared together with the lengths of cycles, if :func:`cycles_distinguish`.
-        clustering: Whether graphs are also compared by clustering coefficients, if a node has one above 0.
+        clustering: As in :class:`tfgw.nn.KernelConfig`; ``False`` if all clustering coefficients are 0. Without a
+            regression on all distances, ``None`` is ``False``.
         combine: As in :class:`tfgw.nn.KernelConfig`.
         n_starts: Number of starts of the solver per pair.
     """
     features = default_features(graphs)
+    is_compared = clustering is not False and (clustering or combine != "scores")
+    if not (is_compared and has_triangles(graphs)):
+        clustering = False
     if alphas is None:
         alphas = default_alphas([graph.num_nodes for graph in graphs])
     has_label_levels = levels is None and features == "labels" and 0 in alphas
@@ -239,7 +248,7 @@ def kernel_config(
         label_levels=LABEL_LEVELS if has_label_levels else (),
         degrees=degrees,
         cycles=cycles and features == "labels" and cycles_distinguish(graphs),
-        clustering=clustering and has_triangles(graphs),
+        clustering=clustering,
         combine=combine,
         n_starts=n_starts,
     )
@@ -273,7 +282,8 @@ def cycles_distinguish(graphs: GraphDataset) -> bool:
 
 def has_triangles(graphs: GraphDataset) -> bool:
     """Return whether any node has a clustering coefficient above 0."""
-    return any(bool(NodeDescription("clustering", 0).features(graph.x, graph.edge_index).any()) for graph in graphs)
+    x, edge_index, _ = disjoint_union(list(graphs))
+    return bool(NodeDescription("clustering", 0).features(x, edge_index).any())
 
 
 def described_graphs(graphs: Iterable[Data], config: KernelConfig) -> Iterator[tuple[GraphDistance, list[Data]]]:

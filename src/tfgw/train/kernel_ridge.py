@@ -110,8 +110,8 @@ def mean_left_out(fits: Sequence[RidgeFit]) -> Tensor:
     return (mixture_weights(fits)[:, None, None] * torch.stack([fit.left_out for fit in fits])).sum(0)
 
 
-def clearly_better(left_out: Tensor, others: Tensor, targets: Tensor, weights: Tensor | None = None) -> bool:
-    """Return whether the error of predictions is smaller than that of others by more than two standard errors.
+def advantage(left_out: Tensor, others: Tensor, targets: Tensor, weights: Tensor | None = None) -> float:
+    """Return by how much the error of predictions is smaller than that of others, in standard errors.
 
     Both predictions are scaled first so that their errors are minimal: predictions shrink towards 0, the mean of
     several predictions more than others.
@@ -128,7 +128,8 @@ def clearly_better(left_out: Tensor, others: Tensor, targets: Tensor, weights: T
         scale = (counted * predicted * targets).sum() / (counted * predicted.square()).sum().clamp_min(1e-300)
         errors.append((counted * (scale * predicted - targets).square()).mean(1))
     gain = errors[1] - errors[0]
-    return float(gain.mean()) > 2 * float(gain.std()) / len(gain) ** 0.5
+    mean, deviation = float(gain.mean()), float(gain.std())
+    return mean / deviation * len(gain) ** 0.5 if deviation > 0 else math.copysign(math.inf, mean) if mean else 0.0
 
 
 def _shared(coefficients: Tensor, is_same: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from tfgw.datasets import GraphDataset
 from tfgw.nn.graph_distance import NodeDescription
 from tfgw.nn.kernel_model import KernelConfig
 from tfgw.nn.refinement import disjoint_union
-from tfgw.train.kernel_pipeline import default_alphas, default_features, pair_work
+from tfgw.train.kernel_pipeline import default_alphas, default_features, has_triangles, pair_work
 from tfgw.train.kernel_ridge import LARGEST_DECOMPOSITION
 
 AUTO_SECONDS = 1200
@@ -43,8 +43,10 @@ def estimated_seconds(graphs: GraphDataset) -> float:
     if any(default_alphas(sizes)):
         work += levels * SECONDS_OF_WORK["structure"] * pair_work(sizes)
         kinds += levels
+    kinds += has_triangles(graphs)
     ridge = SECONDS_OF_RIDGE["decomposition" if count <= LARGEST_DECOMPOSITION else "factorisations"]
-    return work + kinds * (SECONDS_OF_PAIR * count**2 / 2 + ridge * count**3)
+    regressions = kinds + 1  # one on all distances
+    return work + kinds * SECONDS_OF_PAIR * count**2 / 2 + regressions * ridge * count**3
 
 
 def count_distinct_degrees(graphs: GraphDataset) -> list[int]:
