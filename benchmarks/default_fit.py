@@ -17,7 +17,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch_geometric.data import Data
 
 from tfgw.estimators import TFGWClassifier, TFGWKernelClassifier
-from tfgw.train.recipes import RECIPES
+from tfgw.train.recipes import complete
 
 EPOCHS = (2, 6)  # of the two trainings that a profile compares: what is done once cancels out
 
@@ -68,10 +68,13 @@ def models(kind: str, epochs: int | None, settings: dict[str, Any]) -> tuple[Any
 
 def print_profile(name: str, graphs: list[Data], labels: list[int], networks: int, seed: int) -> None:
     """Print number and time of the kernels of a step, and the kernels that take longest."""
-    steps = (EPOCHS[1] - EPOCHS[0]) * ceil(len(graphs) / RECIPES["default"]["batch_size"])
+    batch_size = complete({}, "default", num_graphs=len(graphs))["batch_size"]
+    steps = (EPOCHS[1] - EPOCHS[0]) * ceil(len(graphs) / batch_size)
 
     def fit(epochs: int) -> float:
-        model = TFGWClassifier(n_estimators=networks, epochs=epochs, random_state=seed, accelerator="cuda")
+        model = TFGWClassifier(
+            n_estimators=networks, epochs=epochs, batch_size=batch_size, random_state=seed, accelerator="cuda"
+        )
         start = time.perf_counter()
         model.fit(graphs, labels)
         torch.cuda.synchronize()

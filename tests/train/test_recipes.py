@@ -16,7 +16,16 @@ from tfgw.train.batch_statistics import refresh_statistics
 from tfgw.train.batches import GraphStore
 from tfgw.train.config import config_from
 from tfgw.train.optimizer import LearningRates, new_optimizer
-from tfgw.train.recipes import FEWEST_EPOCHS, RECIPES, RULES, TEMPLATES_PER_CLASS, complete, num_templates, recipe_of
+from tfgw.train.recipes import (
+    BATCH_GROWTH,
+    FEWEST_EPOCHS,
+    RECIPES,
+    RULES,
+    TEMPLATES_PER_CLASS,
+    complete,
+    num_templates,
+    recipe_of,
+)
 from tfgw.train.schedules import depends_on_epochs, lr_factor
 
 
@@ -191,21 +200,25 @@ def test_chosen_settings_come_before_the_recipe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graphs", "epochs", "networks"),
-    [(64, 300, 3), (65, 150, 3), (170, 100, 3), (2_000, 100, 3), (4_000, 58, 3), (16_000, 21, 2), (50_000, 20, 1)],
+    ("graphs", "epochs", "networks", "batch_size"),
+    [
+        *((64, 300, 3, 64), (65, 150, 3, 64), (170, 100, 3, 64), (2_333, 100, 3, 64)),
+        *((2_334, 99, 3, 256), (4_000, 58, 3, 256), (16_000, 21, 2, 256), (50_000, 20, 1, 256)),
+    ],
 )
-def test_epochs_and_networks_depend_on_the_number_of_graphs(graphs: int, epochs: int, networks: int) -> None:
+def test_the_number_of_graphs_decides(graphs: int, epochs: int, networks: int, batch_size: int) -> None:
     settings = complete({}, "default", num_graphs=graphs)
-    assert (settings["epochs"], settings["n_estimators"]) == (epochs, networks)
-    assert complete({"epochs": 321}, "default", num_graphs=graphs)["epochs"] == 321
+    assert (settings["epochs"], settings["n_estimators"], settings["batch_size"]) == (epochs, networks, batch_size)
+    chosen = complete({"epochs": 321, "batch_size": 48}, "default", num_graphs=graphs)
+    assert (chosen["epochs"], chosen["batch_size"]) == (321, 48)
 
 
 def test_more_networks_share_the_work() -> None:
     assert complete({"n_estimators": 10}, "default", num_graphs=1_000)["epochs"] == 70
     assert complete({"n_estimators": 90}, "default", num_graphs=1_000)["epochs"] == FEWEST_EPOCHS
-    assert complete({"n_estimators": 1}, "default", num_graphs=4_000) | {"epochs": 100} == complete(
-        {"n_estimators": 1, "epochs": 100}, "default", num_graphs=4_000
-    )
+    one = complete({"n_estimators": 1}, "default", num_graphs=4_000)
+    assert (one["epochs"], one["batch_size"]) == (100, 64)
+    assert complete({"n_estimators": 1, "epochs": 100}, "default", num_graphs=4_000) == one
 
 
 @pytest.mark.parametrize(
@@ -224,7 +237,11 @@ def test_templates_depend_on_the_number_of_classes(settings: dict, classes: int,
 def test_small_batches_need_fewer_epochs_for_as_many_steps() -> None:
     assert complete({"batch_size": 8}, "default", num_graphs=20)["epochs"] == 100
     assert complete({"batch_size": 8}, {"fewest_steps": 5000}, num_graphs=20)["epochs"] == 1667
-    assert complete({}, {"largest_work": 10_000}, num_graphs=100) == {"epochs": 100, "n_estimators": 1}
+    assert complete({}, {"largest_work": 10_000}, num_graphs=100) == {
+        "epochs": 100,
+        "n_estimators": 1,
+        "batch_size": BATCH_GROWTH * TrainConfig.batch_size,
+    }
 
 
 def test_only_classes_have_labels_to_smooth() -> None:
@@ -362,7 +379,9 @@ def test_the_docs_tell_what_the_recipes_are() -> None:
     assert f"{recipe['epochs']}; more if that is {limits} {recipe['largest_work']:,}" in rows["epochs"]
     assert f"but at least {FEWEST_EPOCHS}, " in rows["epochs"]
     assert rows["epochs"].endswith(f"| {paper.epochs}")
-    assert rows["batch"] == f"{recipe['batch_size']} graphs | {paper.batch_size} graphs"
+    batches = f"{recipe['batch_size']} graphs; {BATCH_GROWTH * recipe['batch_size']} where epochs are fewer"
+    assert rows["batch"].startswith(batches)
+    assert rows["batch"].endswith(f"| {paper.batch_size} graphs")
     assert f"label smoothing {recipe['label_smoothing']} |" in rows["loss"]
     assert rows["statistics of batch normalisation"].startswith("recomputed")
     assert (recipe["fresh_statistics"], recipe["activation"], recipe["normalize"]) == (True, True, True)

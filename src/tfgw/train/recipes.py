@@ -43,7 +43,8 @@ RECIPES: dict[str, Recipe] = {
 }
 """Epochs depend on the number of training graphs. ``fewest_steps``: small datasets, which have few batches, are trained
 for more epochs, up to this number of steps. ``largest_work``: large datasets are trained for fewer epochs, so that
-epochs × graphs × networks is at most this number. If :data:`FEWEST_EPOCHS` would exceed it, fewer networks are trained.
+epochs × graphs × networks is at most this number, in batches that are :data:`BATCH_GROWTH` times as large. If
+:data:`FEWEST_EPOCHS` would exceed it, fewer networks are trained.
 """
 
 RULES = ("fewest_steps", "largest_work")
@@ -53,6 +54,7 @@ each network."""
 OF_TFGW_LAYERS = ("training_tol",)
 """Settings that networks without a TFGW layer do not have."""
 FEWEST_EPOCHS = 20
+BATCH_GROWTH = 4
 N_ESTIMATORS, TEMPLATES_PER_CLASS = 1, 4  # if a recipe sets none, like the paper's
 
 
@@ -93,8 +95,10 @@ def complete(
     if largest_work is not None:
         passes = largest_work // num_graphs  # over all networks together
         settings["n_estimators"] = max(1, min(settings["n_estimators"], passes // FEWEST_EPOCHS))
-        networks = (settings | given)["n_estimators"]
-        settings["epochs"] = min(epochs, max(FEWEST_EPOCHS, passes // networks))
+        affordable = max(FEWEST_EPOCHS, passes // (settings | given)["n_estimators"])
+        if affordable < epochs:
+            settings["epochs"] = affordable
+            settings["batch_size"] = BATCH_GROWTH * settings.get("batch_size", TrainConfig.batch_size)
     return settings | given
 
 
