@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.paper.small import CYCLES, TFGW, experiment
 from tests.paper.test_summary import CPU, GPU, put
 from tfgw.paper.experiment import Experiment
@@ -11,6 +13,7 @@ from tfgw.paper.records import Records
 from tfgw.paper.series import Options, Series
 from tfgw.paper.summary import summarise
 from tfgw.paper.tables import Summaries, caption, markdown, table_data, table_rows
+from tfgw.paper.time_estimates import TimeEstimates, format_duration
 
 SMOKE = Options(preset="smoke")
 
@@ -31,8 +34,31 @@ def test_a_caption_without_results(tmp_path: Path) -> None:
         "mine.",
         "Protocol `fair`, preset `smoke`; 0 of 40 cells done.",
         *series.protocol.caption,
-        "Rows not run yet: 1 of 1; `tfgw paper run --dry-run` estimates the time.",
+        "Rows not run yet: 1 of 1.",
     ]
+
+
+def test_rows_that_have_not_run_have_their_expected_time(tmp_path: Path) -> None:
+    """Another configuration of the first model has run, and nothing of the second."""
+    mine, series, records = planned(tmp_path, CYCLES)
+    (tmp_path / "other").mkdir()
+    _, other, _ = planned(tmp_path / "other", CYCLES.replace("CycleFinder", "SizedCycleFinder"))
+    cells = series.first_cells()
+    for cell in cells[:5]:
+        put(records, replace(cell, configuration={"wrong": 0.1}), 0.5, CPU)
+    estimates = TimeEstimates(records, CPU)
+    summaries = [(one, summarise(one, records, estimates)) for one in (series, other)]
+    expected = estimates.total(cells).seconds
+    assert summaries[0][1].expected_seconds == pytest.approx(expected)
+    text = format_duration(expected)
+    rows = table_rows(mine, series.protocol, summaries)[1:]
+    assert [row[3] for row in rows] == [f"not run yet (about {text})", "not run yet"]
+    line = f"Rows not run yet: 2 of 2, about {text} of CPU time (estimated for the machine that made this table)."
+    assert line in caption(mine, series.protocol, SMOKE, summaries)
+    put(records, cells[0], 0.5, CPU)
+    found = summarise(series, records, estimates)
+    assert found.expected_seconds is None
+    assert table_rows(mine, series.protocol, [(series, found)])[1][3] == "-"
 
 
 def test_a_caption_with_results(tmp_path: Path) -> None:

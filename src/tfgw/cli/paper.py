@@ -26,7 +26,7 @@ from tfgw.paper.series import Options, Series
 from tfgw.paper.statistics_table import statistics_data, statistics_rows
 from tfgw.paper.summary import summarise
 from tfgw.paper.tables import caption, markdown, other_protocols, own_folds, table_data, table_rows
-from tfgw.paper.time_estimates import format_duration
+from tfgw.paper.time_estimates import TimeEstimates, format_duration
 from tfgw.paper.trust import check_trusted
 
 
@@ -98,7 +98,8 @@ def show_table(args: argparse.Namespace) -> CommandResult:
         return _table(data, statistics_rows(experiment, data), [f"{experiment.title}."], args)
     _, protocol, series = _plan(args)
     records = Records(args.results)
-    summaries = [(one, summarise(one, records)) for one in series]
+    estimates = TimeEstimates(records, machine("cpu"))
+    summaries = [(one, summarise(one, records, estimates)) for one in series]
     if args.done:
         summaries = [(one, summary) for one, summary in summaries if summary.done]
         if not summaries:

@@ -115,10 +115,8 @@ def forecast(
 ) -> Forecast:
     """Estimate the work of :func:`run` on the machine ``here``."""
     cells = missing(series, records, rerun)
-    time = TimeEstimates(records, here).total(cells)
     waiting = sum(one.total - len(one.ready_cells(records)) for one in series)
-    known = len(cells) - time.unknown
-    return Forecast(len(cells) + waiting, time._replace(seconds=time.seconds * (1 + waiting / known) if known else 0.0))
+    return Forecast(len(cells) + waiting, TimeEstimates(records, here).total(cells, waiting=waiting))
 
 
 class Progress:

@@ -12,6 +12,7 @@ from tfgw.paper.comparison import confidence_interval
 from tfgw.paper.machine import UNCOMMITTED
 from tfgw.paper.records import Record, Records, is_done
 from tfgw.paper.series import Series, finished
+from tfgw.paper.time_estimates import TimeEstimates
 
 ROUNDING = 1e-9
 """Difference of two accuracies that is due to rounding."""
@@ -39,6 +40,7 @@ class Summary(NamedTuple):
         epochs: Number of epochs; ``None`` if the model is not trained in epochs.
         configurations: Number of configurations in the grid.
         seconds: Total time of all finished cells.
+        expected_seconds: Estimated total time of a series without finished cells; ``None`` if it is unknown.
         parameters: Number of learned parameters.
         ms_per_graph: Milliseconds per graph, with all graphs in one call.
         ms_one_graph: Milliseconds per graph, with one graph per call.
@@ -67,6 +69,7 @@ class Summary(NamedTuple):
     epochs: int | None
     configurations: int
     seconds: float
+    expected_seconds: float | None
     parameters: int | None
     ms_per_graph: float | None
     ms_one_graph: float | None
@@ -77,8 +80,8 @@ class Summary(NamedTuple):
     changes: list[dict[str, Any]]
 
 
-def summarise(series: Series, records: Records) -> Summary:
-    """Summarise one series."""
+def summarise(series: Series, records: Records, estimates: TimeEstimates | None = None) -> Summary:
+    """Summarise one series; with ``estimates``, also the expected time of one that has not been run."""
     known = finished(series, records)
     done = [record for record in known if is_done(record)]
     groups = series.protocol.complete_groups(series, records) if series.has_cells else []
@@ -106,6 +109,7 @@ def summarise(series: Series, records: Records) -> Summary:
         epochs=series.configurations[0].get("epochs"),
         configurations=len(series.configurations),
         seconds=sum(record["run"].get("seconds", 0) for record in known),
+        expected_seconds=None if known or estimates is None else _expected_seconds(series, estimates),
         parameters=last["result"].get("num_parameters"),
         ms_per_graph=last["run"].get("ms_per_graph"),
         ms_one_graph=last["run"].get("ms_one_graph"),
@@ -115,6 +119,11 @@ def summarise(series: Series, records: Records) -> Summary:
         uncommitted=sum(commit.endswith(UNCOMMITTED) for commit in commits),
         changes=_changes(done),
     )
+
+
+def _expected_seconds(series: Series, estimates: TimeEstimates) -> float | None:
+    cells = series.first_cells()
+    return estimates.total(cells, waiting=series.total - len(cells)).seconds or None
 
 
 def by_configuration(series: Series, records: Records) -> list[tuple[dict[str, Any], list[Record]]]:

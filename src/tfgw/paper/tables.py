@@ -7,6 +7,7 @@ from tfgw.paper.experiment import Experiment
 from tfgw.paper.protocols import OLDER, Protocol
 from tfgw.paper.series import Options, Series
 from tfgw.paper.summary import Summary
+from tfgw.paper.time_estimates import format_duration
 
 Summaries = Sequence[tuple[Series, Summary]]
 
@@ -38,7 +39,13 @@ def caption(experiment: Experiment, protocol: Protocol, options: Options, summar
     lines = [f"{experiment.title}.", _progress(protocol, options, summaries), *protocol.caption]
     planned = [summary for summary in found if summary.total > 0]
     if missing := sum(summary.done + summary.failed == 0 for summary in planned):
-        lines.append(f"Rows not run yet: {missing} of {len(planned)}; `tfgw paper run --dry-run` estimates the time.")
+        text = f"Rows not run yet: {missing} of {len(planned)}"
+        times = [summary.expected_seconds for summary in planned if summary.expected_seconds is not None]
+        if times:
+            text += (
+                f", about {format_duration(sum(times))} of CPU time (estimated for the machine that made this table)"
+            )
+        lines.append(f"{text}.")
     lines += other_protocols(protocol, [series for series, _ in summaries])
     lines += protocol.remarks([series for series, _ in summaries])
     if protocol.depends_on_epochs and (longer := _longer_training(experiment, summaries, options.preset)):

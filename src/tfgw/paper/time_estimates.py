@@ -107,14 +107,20 @@ class TimeEstimates:
             self._estimates[wanted.key] = Estimate(exp(mean), float(deviation), basis)
         return self._estimates[wanted.key]
 
-    def total(self, cells: Sequence[Cell]) -> Total:
-        """Return the estimate for all cells together."""
+    def total(self, cells: Sequence[Cell], *, waiting: int = 0) -> Total:
+        """Return the estimate for all cells together.
+
+        Args:
+            cells: The cells.
+            waiting: Number of further cells that are not known yet. They take the average time of those with an
+                estimate.
+        """
         found = [self.estimate(cell) for cell in cells]
         known = [one for one in found if one is not None]
         seconds = sum(one.seconds for one in known)
         counts = {basis: sum(one.basis == basis for one in known) for basis in Basis}
         return Total(
-            seconds=seconds,
+            seconds=seconds * (1 + waiting / len(known)) if known else 0.0,
             deviation=sum(one.seconds * one.deviation for one in known) / seconds if known else 0.0,
             unknown=len(found) - len(known),
             basis={basis: count for basis, count in counts.items() if count},

@@ -55,7 +55,7 @@ class AccuracyProtocol(Protocol):
 
     def row(self, series: Series, summary: Summary, unit: Unit) -> list[str]:
         paper = series.row.paper.get(series.dataset)
-        ours = series.not_run or unit.show(summary.test)
+        ours = series.not_run or (unit.show(summary.test) if summary.done + summary.failed else _not_run_yet(summary))
         if summary.deviation is not None:
             ours += f" ± {unit.show(summary.deviation)}"
         if summary.fold_deviation is not None:
@@ -74,3 +74,11 @@ class AccuracyProtocol(Protocol):
             "-" if summary.epochs is None or summary.total == 0 else str(summary.epochs),
             format_duration(summary.seconds) + ("" if summary.gpu == "no" else "*") if summary.done else "-",
         ]
+
+
+def _not_run_yet(summary: Summary) -> str:
+    if summary.total == 0:
+        return "-"
+    if summary.expected_seconds is None:
+        return "not run yet"
+    return f"not run yet (about {format_duration(summary.expected_seconds)})"
