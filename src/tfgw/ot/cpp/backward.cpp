@@ -92,6 +92,12 @@ class Backward {
     return read;
   }
 
+  // For each entry of the plan, out[to, :] += scale * mass * in[from, :].
+  static void add_rows(int64_t width, double scale, const SparsePlan& plan, const std::vector<int32_t>& from,
+                       const std::vector<int32_t>& to, const double* in, double* out) {
+    kernels().add_rows(width, plan.count(), scale, plan.mass.data(), from.data(), to.data(), in, out);
+  }
+
   void graph_weights(const Graph& g, int64_t k, double scale) const {
     double mean = 0;
     for (int64_t i = 0; i < g.n; ++i) mean += solved_.row_potential[(g.first_node + i) * K_ + k] / g.n;
@@ -102,13 +108,11 @@ class Backward {
   void graph_features(const Graph& g, int64_t k, double scale, const SparsePlan& plan) const {
     double* dx = out_.x + g.first_node * d_;
     for (int64_t i = 0; i < g.n; ++i) kernels().axpy(d_, scale * g.h[i], g.x + i * d_, dx + i * d_);
-    for (int e = 0; e < plan.count(); ++e)
-      kernels().axpy(d_, -scale * plan.mass[e], tin_.x + (k * m_ + plan.col[e]) * d_, dx + plan.row[e] * d_);
+    add_rows(d_, -scale, plan, plan.col, plan.row, tin_.x + k * m_ * d_, dx);
   }
 
   void template_features(const Graph& g, double scale, const SparsePlan& plan, double* dF) const {
-    for (int e = 0; e < plan.count(); ++e)
-      kernels().axpy(d_, -scale * plan.mass[e], g.x + plan.row[e] * d_, dF + plan.col[e] * d_);
+    add_rows(d_, -scale, plan, plan.row, plan.col, g.x, dF);
   }
 
   // Tᵀ C T, with C T accumulated over the entries of the plan.
@@ -117,15 +121,13 @@ class Backward {
     ct.assign(size_t(g.n) * m_, 0.0);
     for (int e = 0; e < plan.count(); ++e)
       g.for_each_in_column(plan.row[e], [&](int i, double c) { ct[i * m_ + plan.col[e]] += c * plan.mass[e]; });
-    for (int e = 0; e < plan.count(); ++e)
-      kernels().axpy(m_, -scale * plan.mass[e], &ct[plan.row[e] * m_], dC + plan.col[e] * m_);
+    add_rows(m_, -scale, plan, plan.row, plan.col, ct.data(), dC);
   }
 
   void graph_structure(const Graph& g, int64_t b, int64_t k, double scale, const SparsePlan& plan,
                        std::vector<double>& tc) const {
     tc.assign(size_t(g.n) * m_, 0.0);  // T C̄, so that (T C̄ Tᵀ)_ij = Σ_l tc[i, l] T_jl
-    for (int e = 0; e < plan.count(); ++e)
-      kernels().axpy(m_, plan.mass[e], tin_.structure + (k * m_ + plan.col[e]) * m_, &tc[plan.row[e] * m_]);
+    add_rows(m_, 1, plan, plan.col, plan.row, tin_.structure + k * m_ * m_, tc.data());
     std::vector<int> start(g.n + 1, 0);  // the plan's entries are sorted by row
     for (int row : plan.row) ++start[row + 1];
     for (int i = 0; i < g.n; ++i) start[i + 1] += start[i];

@@ -21,12 +21,15 @@ bool begins_round(int s, int kinds) {
 
 // ⟨plan, matrix⟩. Four partial sums, so that an addition does not wait for the previous one.
 double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
-  const auto term = [&](int e) { return plan.mass[e] * matrix[int64_t(plan.row[e]) * ld + plan.col[e]]; };
+  const int count = plan.count();
+  const int32_t *row = plan.row.data(), *col = plan.col.data();
+  const double *mass = plan.mass.data(), *values = matrix.data();
+  const auto term = [&](int e) { return mass[e] * values[int64_t(row[e]) * ld + col[e]]; };
   double sum[4] = {};
   int e = 0;
-  for (; e + 4 <= plan.count(); e += 4)
+  for (; e + 4 <= count; e += 4)
     for (int s = 0; s < 4; ++s) sum[s] += term(e + s);
-  for (; e < plan.count(); ++e) sum[0] += term(e);
+  for (; e < count; ++e) sum[0] += term(e);
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
@@ -443,10 +446,13 @@ void FgwSolver::restart_from(SparsePlan plan) {
 
 void FgwSolver::rebuild_gradient() {
   gradient_.resize(linear_cost_.size());
-  const double* base = linear_cost_.data();
-  for (int s = 0; s < count_; ++s, base = gradient_.data())
-    kernels().add_scaled(int64_t(n_) * ld_, -4 * alpha_ * weights_[s], atoms_[s].cross.data(), base,
-                         gradient_.data());
+  double scales[kMaxAtoms];
+  const double* crosses[kMaxAtoms];
+  for (int s = 0; s < count_; ++s) {
+    scales[s] = -4 * alpha_ * weights_[s];
+    crosses[s] = atoms_[s].cross.data();
+  }
+  kernels().combine(int64_t(n_) * ld_, count_, scales, crosses, linear_cost_.data(), gradient_.data());
 }
 
 // Both terms at the plan that was kept, whatever α: α may be learned, and its gradient is their difference.
@@ -496,9 +502,7 @@ const double* FgwSolver::tie_broken_gradient(int start, Interrupt& interrupt) {
     cross_.apply(similarity_, next);
     const double peak = kernels().largest_magnitude(n_, m_, ld_, next.data());
     if (peak == 0) break;
-    for (double& s : next) s /= peak;
-    kernels().add_scaled(int64_t(n_) * ld_, -kTieShare * largest, next.data(), tie_broken_.data(),
-                         tie_broken_.data());
+    kernels().divide_and_add(int64_t(n_) * ld_, peak, -kTieShare * largest, next.data(), tie_broken_.data());
     similarity_.swap(next);
   }
   if (start > 0) add_noise(places(), start, kTieShare * largest, m_, ld_, tie_broken_);

@@ -26,9 +26,9 @@ TFGW_INLINE void store(int64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p)
 
 // The loops run over strips of at most W vectors of columns, so that the sums stay in registers. Strip<V>::run
 // processes one strip of V vectors from column k on.
-template <int W, template <int> class Strip, class... Args>
-TFGW_INLINE void for_each_strip(int ld, const Args&... args) {
-  int k = 0;
+template <int W, template <int> class Strip, class Int, class... Args>
+TFGW_INLINE void for_each_strip(Int ld, const Args&... args) {
+  Int k = 0;
   for (; k + W * kLane <= ld; k += W * kLane) Strip<W>::run(k, ld, args...);
   switch ((ld - k) / kLane) {
     case 1: Strip<1>::run(k, ld, args...); break;
@@ -153,8 +153,29 @@ TFGW_INLINE void path_lengths_body(int words, int count, const uint64_t* mask, i
     for (int e = 0; e < count; ++e) length[e] += __builtin_popcountll(mask[int64_t(w) * count + e]);
 }
 
-TFGW_INLINE void add_scaled_body(int64_t size, double a, const double* in, const double* base, double* out) {
-  for (int64_t e = 0; e < size; e += kLane) store(out + e, load(base + e) + a * load(in + e));
+template <int V>
+struct Combine {
+  TFGW_INLINE void run(int64_t k, int64_t, int count, const double* a, const double* const* in, const double* base,
+                       double* out) {
+    Vec sum[V];
+    TFGW_UNROLL
+    for (int v = 0; v < V; ++v) sum[v] = load(base + k + v * kLane);
+    for (int s = 0; s < count; ++s) {
+      const double* from = in[s] + k;
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) sum[v] += a[s] * load(from + v * kLane);
+    }
+    TFGW_UNROLL
+    for (int v = 0; v < V; ++v) store(out + k + v * kLane, sum[v]);
+  }
+};
+
+TFGW_INLINE void divide_and_add_body(int64_t size, double divisor, double a, double* out, double* sum) {
+  for (int64_t e = 0; e < size; e += kLane) {
+    const Vec quotient = load(out + e) / divisor;
+    store(out + e, quotient);
+    store(sum + e, load(sum + e) + a * quotient);
+  }
 }
 
 TFGW_INLINE void axpy_body(int64_t count, double a, const double* x, double* y) {
@@ -162,6 +183,45 @@ TFGW_INLINE void axpy_body(int64_t count, double a, const double* x, double* y) 
   for (; e + kLane <= count; e += kLane) store(y + e, load(y + e) + a * load(x + e));
   for (; e < count; ++e) y[e] += a * x[e];
 }
+
+template <int V>
+struct AddRows {
+  TFGW_INLINE void run(int64_t k, int64_t, int64_t width, int count, double a, const double* value,
+                       const int32_t* from, const int32_t* to, const double* in, double* out) {
+    for (int e = 0; e < count; ++e) {
+      const double w = a * value[e];
+      const double* x = in + from[e] * width + k;
+      double* y = out + to[e] * width + k;
+      Vec sum[V];
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) sum[v] = load(y + v * kLane);
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) sum[v] += w * load(x + v * kLane);
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) store(y + v * kLane, sum[v]);
+    }
+  }
+};
+
+template <int V>
+struct PlanTimes {
+  TFGW_INLINE void run(int k, int ld, int n, int count, const int32_t* row, const int32_t* col, const double* mass,
+                       const double* table, double* out) {
+    for (int i = 0; i < n; ++i)
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, Vec{});
+    AddRows<V>::run(k, ld, ld, count, 1.0, mass, col, row, table, out);
+  }
+};
+
+TFGW_INLINE void add_rows_body(int64_t width, int count, double a, const double* value, const int32_t* from,
+                               const int32_t* to, const double* in, double* out) {
+  const int64_t whole = width / kLane * kLane;
+  for_each_strip<8, AddRows>(whole, width, count, a, value, from, to, in, out);
+  for (int e = 0; e < count && whole < width; ++e)
+    for (int64_t k = whole; k < width; ++k) out[to[e] * width + k] += a * value[e] * in[from[e] * width + k];
+}
+
 
 TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double* cost) {
   Vec top = {};
@@ -231,10 +291,22 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
   }                                                                                                             \
   TARGET int cheapest(int ld, const double* cost, const double* extra) { return cheapest_body(ld, cost, extra); }\
   TARGET double regret(int ld, const double* cost) { return regret_body(ld, cost); }                            \
-  TARGET void add_scaled(int64_t size, double a, const double* in, const double* base, double* out) {           \
-    add_scaled_body(size, a, in, base, out);                                                                    \
+  TARGET void combine(int64_t size, int count, const double* a, const double* const* in, const double* base,    \
+                      double* out) {                                                                            \
+    for_each_strip<8, Combine>(size, count, a, in, base, out);                                                  \
+  }                                                                                                             \
+  TARGET void divide_and_add(int64_t size, double divisor, double a, double* out, double* sum) {                \
+    divide_and_add_body(size, divisor, a, out, sum);                                                            \
   }                                                                                                             \
   TARGET void axpy(int64_t count, double a, const double* x, double* y) { axpy_body(count, a, x, y); }          \
+  TARGET void add_rows(int64_t width, int count, double a, const double* value, const int32_t* from,            \
+                       const int32_t* to, const double* in, double* out) {                                      \
+    add_rows_body(width, count, a, value, from, to, in, out);                                                   \
+  }                                                                                                             \
+  TARGET void plan_times(int n, int ld, int count, const int32_t* row, const int32_t* col, const double* mass,  \
+                         const double* table, double* out) {                                                    \
+    for_each_strip<8, PlanTimes>(ld, n, count, row, col, mass, table, out);                                     \
+  }                                                                                                             \
   TARGET void csr_times(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value,             \
                         const double* y, double* out) {                                                         \
     for_each_strip<8, CsrTimes>(ld, n, ptr, col, value, y, out);                                                \
@@ -251,9 +323,10 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
   TARGET void path_lengths(int words, int count, const uint64_t* mask, int32_t* length) {                       \
     path_lengths_body(words, count, mask, length);                                                              \
   }                                                                                                             \
-  constexpr Kernels table = {squared_distances, largest_magnitude, price,     cheapest,    regret,              \
-                             add_scaled,        axpy,              csr_times, dense_times, move_subtree,        \
-                             path_lengths};                                                                     \
+  constexpr Kernels table = {squared_distances, largest_magnitude, price,          cheapest,                    \
+                             regret,            combine,           divide_and_add, axpy,                        \
+                             add_rows,          plan_times,        csr_times,      dense_times,                 \
+                             move_subtree,      path_lengths};                                                  \
   }
 
 TFGW_VARIANT(baseline, )

@@ -65,11 +65,22 @@ struct Kernels {
   // Second smallest minus smallest of `ld` costs
   double (*regret)(int ld, const double* cost);
 
-  // out = base + a * in, over `size` entries (a multiple of kLane)
-  void (*add_scaled)(int64_t size, double a, const double* in, const double* base, double* out);
+  // out = base + sum over s of a[s] * in[s], over `size` entries (a multiple of kLane)
+  void (*combine)(int64_t size, int count, const double* a, const double* const* in, const double* base, double* out);
+
+  // out /= divisor, and then sum += a * out, over `size` entries (a multiple of kLane)
+  void (*divide_and_add)(int64_t size, double divisor, double a, double* out, double* sum);
 
   // y += a * x, for any count
   void (*axpy)(int64_t count, double a, const double* x, double* y);
+
+  // out[to[e], :] += a * value[e] * in[from[e], :] for each e in turn; rows of `width` entries, for any width
+  void (*add_rows)(int64_t width, int count, double a, const double* value, const int32_t* from, const int32_t* to,
+                   const double* in, double* out);
+
+  // out[i, :] = sum over entries (i, k) of a plan of mass * table[k, :]
+  void (*plan_times)(int n, int ld, int count, const int32_t* row, const int32_t* col, const double* mass,
+                     const double* table, double* out);
 
   // out[i, :] = sum over edges (i, j) of value * y[j, :]
   void (*csr_times)(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value, const double* y,
