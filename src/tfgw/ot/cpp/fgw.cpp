@@ -19,18 +19,29 @@ bool begins_round(int s, int kinds) {
   return s == 0 || (s % kStartsPerRound == 0 && kind_of_start(s, kinds) != kPerturbed);
 }
 
-// ⟨plan, matrix⟩. Four partial sums, so that an addition does not wait for the previous one.
-double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
-  const int count = plan.count();
-  const int32_t *row = plan.row.data(), *col = plan.col.data();
-  const double *mass = plan.mass.data(), *values = matrix.data();
-  const auto term = [&](int e) { return mass[e] * values[int64_t(row[e]) * ld + col[e]]; };
-  double sum[4] = {};
+// The sum of mass[e] * value(e) over e < count. Four partial sums, so that an addition does not wait for the previous one.
+template <class Value>
+double weighted_sum(int count, const double* mass, Value value) {
+  typedef double Pair __attribute__((vector_size(2 * sizeof(double))));
+  Pair even = {}, odd = {};
   int e = 0;
-  for (; e + 4 <= count; e += 4)
-    for (int s = 0; s < 4; ++s) sum[s] += term(e + s);
-  for (; e < count; ++e) sum[0] += term(e);
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  for (; e + 4 <= count; e += 4) {
+    even += Pair{mass[e], mass[e + 1]} * Pair{value(e), value(e + 1)};
+    odd += Pair{mass[e + 2], mass[e + 3]} * Pair{value(e + 2), value(e + 3)};
+  }
+  for (; e < count; ++e) even[0] += mass[e] * value(e);
+  return (even[0] + even[1]) + (odd[0] + odd[1]);
+}
+
+// ⟨plan, matrix⟩
+double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
+  const int32_t *row = plan.row.data(), *col = plan.col.data();
+  return weighted_sum(plan.count(), plan.mass.data(), [&](int e) { return matrix[int64_t(row[e]) * ld + col[e]]; });
+}
+
+// The same, with the entries' places in the matrix.
+double dot(const SparsePlan& plan, const Matrix& matrix, const std::vector<int64_t>& places) {
+  return weighted_sum(plan.count(), plan.mass.data(), [&](int e) { return matrix[places[e]]; });
 }
 
 int64_t bits_of(double value) {
@@ -325,10 +336,12 @@ void FgwSolver::build_linear_cost() {
 void FgwSolver::add_atom() {
   Atom& atom = atoms_[count_];
   cross_.apply(atom.plan, atom.cross);
-  const int stride = kMaxAtoms + 1;
-  linear_[count_] = dot(atom.plan, linear_cost_, ld_);
+  const int stride = kMaxAtoms + 1, entries = atom.plan.count();
+  places_of_entries_.resize(entries);
+  for (int e = 0; e < entries; ++e) places_of_entries_[e] = int64_t(atom.plan.row[e]) * ld_ + atom.plan.col[e];
+  linear_[count_] = dot(atom.plan, linear_cost_, places_of_entries_);
   for (int s = 0; s <= count_; ++s)
-    Q_[s * stride + count_] = Q_[count_ * stride + s] = dot(atom.plan, atoms_[s].cross, ld_);
+    Q_[s * stride + count_] = Q_[count_ * stride + s] = dot(atom.plan, atoms_[s].cross, places_of_entries_);
   weights_.push_back(0.0);
   ++count_;
 }

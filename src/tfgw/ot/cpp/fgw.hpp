@@ -124,6 +124,7 @@ class FgwSolver {
   std::vector<double> scratch_;
   std::vector<Atom> atoms_;
   std::vector<double> weights_, Q_, linear_;
+  std::vector<int64_t> places_of_entries_;  // in a matrix, of the newest vertex
   int count_ = 0;
   int anchored_ = 0;  // number of starts so far that pinned a link
   LowestMinima minima_;

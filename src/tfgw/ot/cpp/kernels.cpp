@@ -66,7 +66,7 @@ struct SquaredDistances {
 template <int V>
 struct Price {
   TFGW_INLINE void run(int k, int ld, int first, int last, const double* cost, const double* u, const double* v,
-                       double eps, double* best, int64_t* row) {
+                       double eps, double* reduced, int64_t* row) {
     Vec lowest[V];
     Mask index[V];
     TFGW_UNROLL
@@ -86,7 +86,8 @@ struct Price {
     }
     TFGW_UNROLL
     for (int s = 0; s < V; ++s) {
-      store(best + k + s * kLane, lowest[s]);
+      const Vec potential = load(v + k + s * kLane);
+      store(reduced + k + s * kLane, lowest[s] < potential - eps ? lowest[s] - potential : Vec{});
       store(row + k + s * kLane, index[s]);
     }
   }
@@ -260,6 +261,31 @@ TFGW_INLINE int cheapest_body(int ld, const double* cost, const double* extra) {
   return int(best);
 }
 
+// The costs minus their column means: a cost that all rows pay does not affect the plan.
+template <int V>
+struct Centre {
+  TFGW_INLINE void run(int k, int ld, int n, int cols, const double* cost, double* out) {
+    Vec mean[V];
+    TFGW_UNROLL
+    for (int v = 0; v < V; ++v) mean[v] = Vec{};
+    for (int i = 0; i < n; ++i)
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) mean[v] += load(cost + int64_t(i) * ld + k + v * kLane) / double(n);
+    TFGW_UNROLL
+    for (int v = 0; v < V; ++v) {
+      const Mask first = {0, 1, 2, 3};
+      mean[v] = first + (k + v * kLane) < cols ? mean[v] : Vec{};
+    }
+    for (int i = 0; i < n; ++i)
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) {
+        const Vec c = load(cost + int64_t(i) * ld + k + v * kLane) - mean[v];
+        const Vec magnitude = c < 0 ? -c : c;
+        store(out + int64_t(i) * ld + k + v * kLane, magnitude < kPadCost ? c : Vec{} + kPadCost);
+      }
+  }
+};
+
 TFGW_INLINE double regret_body(int ld, const double* cost) {
   Vec first = load(cost), second = Vec{} + std::numeric_limits<double>::infinity();
   for (int k = kLane; k < ld; k += kLane) {
@@ -286,8 +312,11 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
     return largest_magnitude_body(n, cols, ld, cost);                                                           \
   }                                                                                                             \
   TARGET void price(int first, int last, int ld, const double* cost, const double* u, const double* v,          \
-                    double eps, double* best, int64_t* row) {                                                   \
-    for_each_strip<4, Price>(ld, first, last, cost, u, v, eps, best, row);                                      \
+                    double eps, double* reduced, int64_t* row) {                                                \
+    for_each_strip<5, Price>(ld, first, last, cost, u, v, eps, reduced, row);                                   \
+  }                                                                                                             \
+  TARGET void centre(int n, int cols, int ld, const double* cost, double* out) {                                \
+    for_each_strip<5, Centre>(ld, n, cols, cost, out);                                                          \
   }                                                                                                             \
   TARGET int cheapest(int ld, const double* cost, const double* extra) { return cheapest_body(ld, cost, extra); }\
   TARGET double regret(int ld, const double* cost) { return regret_body(ld, cost); }                            \
@@ -323,10 +352,9 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
   TARGET void path_lengths(int words, int count, const uint64_t* mask, int32_t* length) {                       \
     path_lengths_body(words, count, mask, length);                                                              \
   }                                                                                                             \
-  constexpr Kernels table = {squared_distances, largest_magnitude, price,          cheapest,                    \
-                             regret,            combine,           divide_and_add, axpy,                        \
-                             add_rows,          plan_times,        csr_times,      dense_times,                 \
-                             move_subtree,      path_lengths};                                                  \
+  constexpr Kernels table = {squared_distances, largest_magnitude, price,      centre,      cheapest,           \
+                             regret,            combine,           divide_and_add, axpy,        add_rows,       \
+                             plan_times,        csr_times,         dense_times, move_subtree, path_lengths};    \
   }
 
 TFGW_VARIANT(baseline, )

@@ -54,10 +54,14 @@ struct Kernels {
   // max |cost[i, k]| over the first `cols` columns
   double (*largest_magnitude)(int n, int cols, int ld, const double* cost);
 
-  // For each column k, the smallest cost[i, k] - u[i] over rows in [first, last), and its row; if none is below
-  // v[k] - eps, that bound and row 0.
+  // For each column k, the smallest reduced cost, cost[i, k] - u[i] - v[k], over rows in [first, last), and its row; if
+  // no cost[i, k] - u[i] is below v[k] - eps, 0 and row 0.
   void (*price)(int first, int last, int ld, const double* cost, const double* u, const double* v, double eps,
-                double* best, int64_t* row);
+                double* reduced, int64_t* row);
+
+  // out = cost minus the mean of each column. Padding columns, and what is not a number below kPadCost in absolute value,
+  // become kPadCost.
+  void (*centre)(int n, int cols, int ld, const double* cost, double* out);
 
   // The column k of the smallest cost[k] + extra[k], the first if several are equal; over `ld` columns
   int (*cheapest)(int ld, const double* cost, const double* extra);
