@@ -324,9 +324,8 @@ void FgwSolver::build_linear_cost() {
     for (int i = 0; i < n_; ++i)
       for (int k = 0; k < m_; ++k) linear_cost_[size_t(i) * ld_ + k] = given_cost(i, tmpl_->live[k]);
   } else if (alpha_ < 1) {
-    kernels().squared_distances(n_, ld_, int(linear_source_.features), graph_->x, tmpl_->ft.data(),
+    kernels().squared_distances(n_, ld_, int(linear_source_.features), 1 - alpha_, graph_->x, tmpl_->ft.data(),
                                 linear_cost_.data());
-    for (double& c : linear_cost_) c *= 1 - alpha_;
   } else {
     std::fill(linear_cost_.begin(), linear_cost_.end(), 0.0);
   }
@@ -513,7 +512,7 @@ const double* FgwSolver::tie_broken_gradient(int start, Interrupt& interrupt) {
   Matrix& next = atoms_[count_].cross;  // free until the vertex is known
   for (int hop = 0; hop < kTieHops && !interrupt.poll(); ++hop) {
     cross_.apply(similarity_, next);
-    const double peak = kernels().largest_magnitude(n_, m_, ld_, next.data());
+    const double peak = kernels().largest_magnitude(n_, ld_, ld_, next.data());
     if (peak == 0) break;
     kernels().divide_and_add(int64_t(n_) * ld_, peak, -kTieShare * largest, next.data(), tie_broken_.data());
     similarity_.swap(next);

@@ -22,7 +22,13 @@ typedef int64_t MaskInMemory __attribute__((vector_size(kLane * sizeof(int64_t))
 
 TFGW_INLINE Vec load(const double* p) { return *reinterpret_cast<const VecInMemory*>(p); }
 TFGW_INLINE void store(double* p, Vec v) { *reinterpret_cast<VecInMemory*>(p) = v; }
+TFGW_INLINE Mask load(const uint64_t* p) { return *reinterpret_cast<const MaskInMemory*>(p); }
+TFGW_INLINE void store(uint64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p) = v; }
 TFGW_INLINE void store(int64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p) = v; }
+
+TFGW_INLINE Vec magnitudes(Vec v) {
+  return reinterpret_cast<Vec>(reinterpret_cast<Mask>(v) & std::numeric_limits<int64_t>::max());
+}
 
 // The loops run over strips of at most W vectors of columns, so that the sums stay in registers. Strip<V>::run
 // processes one strip of V vectors from column k on.
@@ -44,7 +50,7 @@ TFGW_INLINE void for_each_strip(Int ld, const Args&... args) {
 
 template <int V>
 struct SquaredDistances {
-  TFGW_INLINE void run(int k, int ld, int n, int d, const double* x, const double* ft, double* out) {
+  TFGW_INLINE void run(int k, int ld, int n, int d, double scale, const double* x, const double* ft, double* out) {
     for (int i = 0; i < n; ++i) {
       Vec sum[V];
       TFGW_UNROLL
@@ -58,36 +64,36 @@ struct SquaredDistances {
         }
       }
       TFGW_UNROLL
-      for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, sum[v]);
+      for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, scale * sum[v]);
     }
   }
 };
 
+// Finds the largest u - cost instead of the smallest cost - u, because only a subtrahend can stay in memory.
 template <int V>
 struct Price {
   TFGW_INLINE void run(int k, int ld, int first, int last, const double* cost, const double* u, const double* v,
                        double eps, double* reduced, int64_t* row) {
-    Vec lowest[V];
+    Vec highest[V];
     Mask index[V];
     TFGW_UNROLL
     for (int s = 0; s < V; ++s) {
-      lowest[s] = load(v + k + s * kLane) - eps;
+      highest[s] = eps - load(v + k + s * kLane);
       index[s] = Mask{};
     }
-    for (int i = first; i < last; ++i) {
-      const Mask here = {i, i, i, i};
+    Mask here = Mask{} + first;
+    for (int i = first; i < last; ++i, ++here)
       TFGW_UNROLL
       for (int s = 0; s < V; ++s) {
-        const Vec c = load(cost + int64_t(i) * ld + k + s * kLane) - u[i];
-        const Mask less = c < lowest[s];
-        lowest[s] = less ? c : lowest[s];
-        index[s] = less ? here : index[s];
+        const Vec c = u[i] - load(cost + int64_t(i) * ld + k + s * kLane);
+        const Mask more = c > highest[s];
+        highest[s] = more ? c : highest[s];
+        index[s] = more ? here : index[s];
       }
-    }
     TFGW_UNROLL
     for (int s = 0; s < V; ++s) {
       const Vec potential = load(v + k + s * kLane);
-      store(reduced + k + s * kLane, lowest[s] < potential - eps ? lowest[s] - potential : Vec{});
+      store(reduced + k + s * kLane, highest[s] > eps - potential ? -highest[s] - potential : Vec{});
       store(row + k + s * kLane, index[s]);
     }
   }
@@ -128,9 +134,6 @@ struct DenseTimes {
     }
   }
 };
-
-TFGW_INLINE Mask load(const uint64_t* p) { return *reinterpret_cast<const MaskInMemory*>(p); }
-TFGW_INLINE void store(uint64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p) = v; }
 
 TFGW_INLINE void move_subtree_body(int words, int count, int slot, const uint64_t* change, double shift,
                                    uint64_t* mask, double* potential) {
@@ -231,8 +234,7 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
     const double* row = cost + int64_t(i) * ld;
     int k = 0;
     for (; k + kLane <= cols; k += kLane) {
-      Vec c = load(row + k);
-      c = c < 0 ? -c : c;
+      const Vec c = magnitudes(load(row + k));
       top = c > top ? c : top;
     }
     for (; k < cols; ++k) tail = std::max(tail, std::abs(row[k]));
@@ -280,8 +282,7 @@ struct Centre {
       TFGW_UNROLL
       for (int v = 0; v < V; ++v) {
         const Vec c = load(cost + int64_t(i) * ld + k + v * kLane) - mean[v];
-        const Vec magnitude = c < 0 ? -c : c;
-        store(out + int64_t(i) * ld + k + v * kLane, magnitude < kPadCost ? c : Vec{} + kPadCost);
+        store(out + int64_t(i) * ld + k + v * kLane, magnitudes(c) < kPadCost ? c : Vec{} + kPadCost);
       }
   }
 };
@@ -305,8 +306,9 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
 // One copy of each loop per instruction set; everything above is inlined into both.
 #define TFGW_VARIANT(NAME, TARGET)                                                                              \
   namespace NAME {                                                                                              \
-  TARGET void squared_distances(int n, int ld, int d, const double* x, const double* ft, double* out) {         \
-    for_each_strip<8, SquaredDistances>(ld, n, d, x, ft, out);                                                  \
+  TARGET void squared_distances(int n, int ld, int d, double scale, const double* x, const double* ft,          \
+                                double* out) {                                                                  \
+    for_each_strip<8, SquaredDistances>(ld, n, d, scale, x, ft, out);                                           \
   }                                                                                                             \
   TARGET double largest_magnitude(int n, int cols, int ld, const double* cost) {                                \
     return largest_magnitude_body(n, cols, ld, cost);                                                           \

@@ -48,8 +48,8 @@ using Matrix = Aligned<double>;
 inline int padded(int columns) { return (columns + kLane - 1) / kLane * kLane; }
 
 struct Kernels {
-  // out[i, k] = sum_c (x[i, c] - ft[c, k])². The differences are squared directly, to avoid cancellation.
-  void (*squared_distances)(int n, int ld, int d, const double* x, const double* ft, double* out);
+  // out[i, k] = scale * sum_c (x[i, c] - ft[c, k])². The differences are squared directly, to avoid cancellation.
+  void (*squared_distances)(int n, int ld, int d, double scale, const double* x, const double* ft, double* out);
 
   // max |cost[i, k]| over the first `cols` columns
   double (*largest_magnitude)(int n, int cols, int ld, const double* cost);
