@@ -23,14 +23,14 @@ bool begins_round(int s, int kinds) {
 template <class Value>
 double weighted_sum(int count, const double* mass, Value value) {
   typedef double Pair __attribute__((vector_size(2 * sizeof(double))));
-  Pair even = {}, odd = {};
+  Pair first = {}, second = {};
   int e = 0;
   for (; e + 4 <= count; e += 4) {
-    even += Pair{mass[e], mass[e + 1]} * Pair{value(e), value(e + 1)};
-    odd += Pair{mass[e + 2], mass[e + 3]} * Pair{value(e + 2), value(e + 3)};
+    first += Pair{mass[e], mass[e + 1]} * Pair{value(e), value(e + 1)};
+    second += Pair{mass[e + 2], mass[e + 3]} * Pair{value(e + 2), value(e + 3)};
   }
-  for (; e < count; ++e) even[0] += mass[e] * value(e);
-  return (even[0] + even[1]) + (odd[0] + odd[1]);
+  for (; e < count; ++e) first[0] += mass[e] * value(e);
+  return (first[0] + first[1]) + (second[0] + second[1]);
 }
 
 // ⟨plan, matrix⟩
@@ -39,7 +39,13 @@ double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
   return weighted_sum(plan.count(), plan.mass.data(), [&](int e) { return matrix[int64_t(row[e]) * ld + col[e]]; });
 }
 
-// The same, with the entries' places in the matrix.
+// The places of a plan's entries in a matrix. Unsigned, because few processors multiply signed integers in vectors.
+void locate(const SparsePlan& plan, uint32_t ld, std::vector<int64_t>& places) {
+  places.resize(plan.count());
+  for (int e = 0; e < plan.count(); ++e) places[e] = uint64_t(uint32_t(plan.row[e])) * ld + uint32_t(plan.col[e]);
+}
+
+// ⟨plan, matrix⟩ from the places of the plan's entries
 double dot(const SparsePlan& plan, const Matrix& matrix, const std::vector<int64_t>& places) {
   return weighted_sum(plan.count(), plan.mass.data(), [&](int e) { return matrix[places[e]]; });
 }
@@ -186,7 +192,8 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
     SparsePlan& vertex = atoms_[count_].plan;
     const auto gap_to_vertex = [&] {
       transport_.flow(vertex);
-      return frank_wolfe_gap(linear, alpha_, squared, dot(vertex, gradient_, ld_));
+      locate(vertex, ld_, entries_);
+      return frank_wolfe_gap(linear, alpha_, squared, dot(vertex, gradient_, entries_));
     };
     result.distance = value;
     result.gap = gap_to_vertex();
@@ -207,7 +214,7 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
       return true;
     }
     if (stationary && count_ == 1 && vertex.same_as(atoms_[0].plan)) return true;
-    add_atom();
+    add_located_atom();
     const int fresh = count_ - 1;
     const double own = Q_[fresh * (kMaxAtoms + 1) + fresh];
     const double curvature = segment_curvature(alpha_, own, quadratic(fresh), squared);
@@ -333,14 +340,17 @@ void FgwSolver::build_linear_cost() {
 }
 
 void FgwSolver::add_atom() {
+  locate(atoms_[count_].plan, ld_, entries_);
+  add_located_atom();
+}
+
+void FgwSolver::add_located_atom() {
   Atom& atom = atoms_[count_];
   cross_.apply(atom.plan, atom.cross);
-  const int stride = kMaxAtoms + 1, entries = atom.plan.count();
-  places_of_entries_.resize(entries);
-  for (int e = 0; e < entries; ++e) places_of_entries_[e] = int64_t(atom.plan.row[e]) * ld_ + atom.plan.col[e];
-  linear_[count_] = dot(atom.plan, linear_cost_, places_of_entries_);
+  const int stride = kMaxAtoms + 1;
+  linear_[count_] = dot(atom.plan, linear_cost_, entries_);
   for (int s = 0; s <= count_; ++s)
-    Q_[s * stride + count_] = Q_[count_ * stride + s] = dot(atom.plan, atoms_[s].cross, places_of_entries_);
+    Q_[s * stride + count_] = Q_[count_ * stride + s] = dot(atom.plan, atoms_[s].cross, entries_);
   weights_.push_back(0.0);
   ++count_;
 }

@@ -163,12 +163,10 @@ struct Combine {
                        double* out) {
     Vec sum[V];
     TFGW_UNROLL
-    for (int v = 0; v < V; ++v) sum[v] = load(base + k + v * kLane);
-    for (int s = 0; s < count; ++s) {
-      const double* from = in[s] + k;
+    for (int v = 0; v < V; ++v) sum[v] = load(base + k + v * kLane) + a[0] * load(in[0] + k + v * kLane);
+    for (int s = 1; s < count; ++s)
       TFGW_UNROLL
-      for (int v = 0; v < V; ++v) sum[v] += a[s] * load(from + v * kLane);
-    }
+      for (int v = 0; v < V; ++v) sum[v] += a[s] * load(in[s] + k + v * kLane);
     TFGW_UNROLL
     for (int v = 0; v < V; ++v) store(out + k + v * kLane, sum[v]);
   }
@@ -225,7 +223,6 @@ TFGW_INLINE void add_rows_body(int64_t width, int count, double a, const double*
   for (int e = 0; e < count && whole < width; ++e)
     for (int64_t k = whole; k < width; ++k) out[to[e] * width + k] += a * value[e] * in[from[e] * width + k];
 }
-
 
 TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double* cost) {
   Vec top = {};
@@ -354,9 +351,10 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
   TARGET void path_lengths(int words, int count, const uint64_t* mask, int32_t* length) {                       \
     path_lengths_body(words, count, mask, length);                                                              \
   }                                                                                                             \
-  constexpr Kernels table = {squared_distances, largest_magnitude, price,      centre,      cheapest,           \
-                             regret,            combine,           divide_and_add, axpy,        add_rows,       \
-                             plan_times,        csr_times,         dense_times, move_subtree, path_lengths};    \
+  constexpr Kernels table = {squared_distances, largest_magnitude, price,          centre, cheapest,            \
+                             regret,            combine,           divide_and_add, axpy,   add_rows,            \
+                             plan_times,        csr_times,         dense_times,    move_subtree,                \
+                             path_lengths};                                                                     \
   }
 
 TFGW_VARIANT(baseline, )

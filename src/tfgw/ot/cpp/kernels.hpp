@@ -69,7 +69,7 @@ struct Kernels {
   // Second smallest minus smallest of `ld` costs
   double (*regret)(int ld, const double* cost);
 
-  // out = base + sum over s of a[s] * in[s], over `size` entries (a multiple of kLane)
+  // out = base + sum over s < count of a[s] * in[s], over `size` entries (a multiple of kLane); count is at least 1
   void (*combine)(int64_t size, int count, const double* a, const double* const* in, const double* base, double* out);
 
   // out /= divisor, and then sum += a * out, over `size` entries (a multiple of kLane)
