@@ -15,7 +15,9 @@ std::vector<RootedArc> from_root_down(int rows, int cols, const std::vector<Arc>
   std::vector<RootedArc> out;
   out.reserve(arcs.size());
   std::vector<char> reached(nodes, 0);
-  std::vector<int32_t> stack = {nodes - 1};
+  std::vector<int32_t> stack;
+  stack.reserve(nodes);
+  stack.push_back(nodes - 1);
   reached[nodes - 1] = 1;
   while (!stack.empty()) {
     const int node = stack.back();

@@ -49,10 +49,9 @@ void CrossOperator::plan_half(const SparsePlan& plan, bool transposed, const Mat
                               Matrix& out) {
   const int n = graph_->n, m = tmpl_->m, ld = tmpl_->ld;
   if (graph_->kind == StructureKind::sparse) {
-    sort_by_row(plan, n, plan_rows_);
     scratch_.resize(out.size());
-    kernels().csr_times(n, ld, plan_rows_.ptr.data(), plan_rows_.col.data(), plan_rows_.value.data(), table.data(),
-                        scratch_.data());
+    kernels().plan_times(n, ld, plan.count(), plan.row.data(), plan.col.data(), plan.mass.data(), table.data(),
+                         scratch_.data());
     return structure_times(transposed, scratch_, out);
   }
   scratch_.assign(size_t(m) * n, 0.0);

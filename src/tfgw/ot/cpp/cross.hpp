@@ -30,7 +30,6 @@ class CrossOperator {
 
   const Graph* graph_ = nullptr;
   const Template* tmpl_ = nullptr;
-  Csr plan_rows_;
   Matrix scratch_, half_;
 };
 

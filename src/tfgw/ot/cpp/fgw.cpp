@@ -19,15 +19,35 @@ bool begins_round(int s, int kinds) {
   return s == 0 || (s % kStartsPerRound == 0 && kind_of_start(s, kinds) != kPerturbed);
 }
 
-// ⟨plan, matrix⟩. Four partial sums, so that an addition does not wait for the previous one.
-double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
-  const auto term = [&](int e) { return plan.mass[e] * matrix[int64_t(plan.row[e]) * ld + plan.col[e]]; };
-  double sum[4] = {};
+// The sum of mass[e] * value(e) over e < count. Four partial sums, so that an addition does not wait for the previous one.
+template <class Value>
+double weighted_sum(int count, const double* mass, Value value) {
+  typedef double Pair __attribute__((vector_size(2 * sizeof(double))));
+  Pair first = {}, second = {};
   int e = 0;
-  for (; e + 4 <= plan.count(); e += 4)
-    for (int s = 0; s < 4; ++s) sum[s] += term(e + s);
-  for (; e < plan.count(); ++e) sum[0] += term(e);
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  for (; e + 4 <= count; e += 4) {
+    first += Pair{mass[e], mass[e + 1]} * Pair{value(e), value(e + 1)};
+    second += Pair{mass[e + 2], mass[e + 3]} * Pair{value(e + 2), value(e + 3)};
+  }
+  for (; e < count; ++e) first[0] += mass[e] * value(e);
+  return (first[0] + first[1]) + (second[0] + second[1]);
+}
+
+// ⟨plan, matrix⟩
+double dot(const SparsePlan& plan, const Matrix& matrix, int ld) {
+  const int32_t *row = plan.row.data(), *col = plan.col.data();
+  return weighted_sum(plan.count(), plan.mass.data(), [&](int e) { return matrix[int64_t(row[e]) * ld + col[e]]; });
+}
+
+// The places of a plan's entries in a matrix. Unsigned, because few processors multiply signed integers in vectors.
+void locate(const SparsePlan& plan, uint32_t ld, std::vector<int64_t>& places) {
+  places.resize(plan.count());
+  for (int e = 0; e < plan.count(); ++e) places[e] = uint64_t(uint32_t(plan.row[e])) * ld + uint32_t(plan.col[e]);
+}
+
+// ⟨plan, matrix⟩ from the places of the plan's entries
+double dot(const SparsePlan& plan, const Matrix& matrix, const std::vector<int64_t>& places) {
+  return weighted_sum(plan.count(), plan.mass.data(), [&](int e) { return matrix[places[e]]; });
 }
 
 int64_t bits_of(double value) {
@@ -172,7 +192,8 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
     SparsePlan& vertex = atoms_[count_].plan;
     const auto gap_to_vertex = [&] {
       transport_.flow(vertex);
-      return frank_wolfe_gap(linear, alpha_, squared, dot(vertex, gradient_, ld_));
+      locate(vertex, ld_, entries_);
+      return frank_wolfe_gap(linear, alpha_, squared, dot(vertex, gradient_, entries_));
     };
     result.distance = value;
     result.gap = gap_to_vertex();
@@ -193,7 +214,7 @@ bool FgwSolver::descend(int ties, const SolveOptions& options, Interrupt& interr
       return true;
     }
     if (stationary && count_ == 1 && vertex.same_as(atoms_[0].plan)) return true;
-    add_atom();
+    add_located_atom();
     const int fresh = count_ - 1;
     const double own = Q_[fresh * (kMaxAtoms + 1) + fresh];
     const double curvature = segment_curvature(alpha_, own, quadratic(fresh), squared);
@@ -310,9 +331,8 @@ void FgwSolver::build_linear_cost() {
     for (int i = 0; i < n_; ++i)
       for (int k = 0; k < m_; ++k) linear_cost_[size_t(i) * ld_ + k] = given_cost(i, tmpl_->live[k]);
   } else if (alpha_ < 1) {
-    kernels().squared_distances(n_, ld_, int(linear_source_.features), graph_->x, tmpl_->ft.data(),
+    kernels().squared_distances(n_, ld_, int(linear_source_.features), 1 - alpha_, graph_->x, tmpl_->ft.data(),
                                 linear_cost_.data());
-    for (double& c : linear_cost_) c *= 1 - alpha_;
   } else {
     std::fill(linear_cost_.begin(), linear_cost_.end(), 0.0);
   }
@@ -320,12 +340,17 @@ void FgwSolver::build_linear_cost() {
 }
 
 void FgwSolver::add_atom() {
+  locate(atoms_[count_].plan, ld_, entries_);
+  add_located_atom();
+}
+
+void FgwSolver::add_located_atom() {
   Atom& atom = atoms_[count_];
   cross_.apply(atom.plan, atom.cross);
   const int stride = kMaxAtoms + 1;
-  linear_[count_] = dot(atom.plan, linear_cost_, ld_);
+  linear_[count_] = dot(atom.plan, linear_cost_, entries_);
   for (int s = 0; s <= count_; ++s)
-    Q_[s * stride + count_] = Q_[count_ * stride + s] = dot(atom.plan, atoms_[s].cross, ld_);
+    Q_[s * stride + count_] = Q_[count_ * stride + s] = dot(atom.plan, atoms_[s].cross, entries_);
   weights_.push_back(0.0);
   ++count_;
 }
@@ -443,10 +468,13 @@ void FgwSolver::restart_from(SparsePlan plan) {
 
 void FgwSolver::rebuild_gradient() {
   gradient_.resize(linear_cost_.size());
-  const double* base = linear_cost_.data();
-  for (int s = 0; s < count_; ++s, base = gradient_.data())
-    kernels().add_scaled(int64_t(n_) * ld_, -4 * alpha_ * weights_[s], atoms_[s].cross.data(), base,
-                         gradient_.data());
+  double scales[kMaxAtoms];
+  const double* crosses[kMaxAtoms];
+  for (int s = 0; s < count_; ++s) {
+    scales[s] = -4 * alpha_ * weights_[s];
+    crosses[s] = atoms_[s].cross.data();
+  }
+  kernels().combine(int64_t(n_) * ld_, count_, scales, crosses, linear_cost_.data(), gradient_.data());
 }
 
 // Both terms at the plan that was kept, whatever α: α may be learned, and its gradient is their difference.
@@ -494,11 +522,9 @@ const double* FgwSolver::tie_broken_gradient(int start, Interrupt& interrupt) {
   Matrix& next = atoms_[count_].cross;  // free until the vertex is known
   for (int hop = 0; hop < kTieHops && !interrupt.poll(); ++hop) {
     cross_.apply(similarity_, next);
-    const double peak = kernels().largest_magnitude(n_, m_, ld_, next.data());
+    const double peak = kernels().largest_magnitude(n_, ld_, ld_, next.data());
     if (peak == 0) break;
-    for (double& s : next) s /= peak;
-    kernels().add_scaled(int64_t(n_) * ld_, -kTieShare * largest, next.data(), tie_broken_.data(),
-                         tie_broken_.data());
+    kernels().divide_and_add(int64_t(n_) * ld_, peak, -kTieShare * largest, next.data(), tie_broken_.data());
     similarity_.swap(next);
   }
   if (start > 0) add_noise(places(), start, kTieShare * largest, m_, ld_, tie_broken_);

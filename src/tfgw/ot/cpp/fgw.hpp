@@ -77,7 +77,6 @@ class FgwSolver {
   struct Atom {
     SparsePlan plan;            // empty stands for hh̄ᵀ
     Matrix cross;               // X(plan): (n, ld)
-    double linear = 0;          // (1−α)⟨M, plan⟩
   };
 
   bool descend(int ties, const SolveOptions& options, Interrupt& interrupt, PairResult& result);
@@ -86,7 +85,8 @@ class FgwSolver {
   bool product_says_nothing();
   void restart_from(SparsePlan plan);
   void build_linear_cost();
-  void add_atom();  // from the plan in atoms_[count_]
+  void add_atom();          // from the plan in atoms_[count_]
+  void add_located_atom();  // the same, where entries_ is known
   bool solve_linear(Interrupt& interrupt, PairResult& result);
   template <class Negligible>
   bool refine(Negligible negligible, Interrupt& interrupt);
@@ -124,6 +124,7 @@ class FgwSolver {
   std::vector<double> scratch_;
   std::vector<Atom> atoms_;
   std::vector<double> weights_, Q_, linear_;
+  std::vector<int64_t> entries_;  // places of the newest vertex's entries in a matrix
   int count_ = 0;
   int anchored_ = 0;  // number of starts so far that pinned a link
   LowestMinima minima_;

@@ -22,13 +22,19 @@ typedef int64_t MaskInMemory __attribute__((vector_size(kLane * sizeof(int64_t))
 
 TFGW_INLINE Vec load(const double* p) { return *reinterpret_cast<const VecInMemory*>(p); }
 TFGW_INLINE void store(double* p, Vec v) { *reinterpret_cast<VecInMemory*>(p) = v; }
+TFGW_INLINE Mask load(const uint64_t* p) { return *reinterpret_cast<const MaskInMemory*>(p); }
+TFGW_INLINE void store(uint64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p) = v; }
 TFGW_INLINE void store(int64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p) = v; }
+
+TFGW_INLINE Vec magnitudes(Vec v) {
+  return reinterpret_cast<Vec>(reinterpret_cast<Mask>(v) & std::numeric_limits<int64_t>::max());
+}
 
 // The loops run over strips of at most W vectors of columns, so that the sums stay in registers. Strip<V>::run
 // processes one strip of V vectors from column k on.
-template <int W, template <int> class Strip, class... Args>
-TFGW_INLINE void for_each_strip(int ld, const Args&... args) {
-  int k = 0;
+template <int W, template <int> class Strip, class Int, class... Args>
+TFGW_INLINE void for_each_strip(Int ld, const Args&... args) {
+  Int k = 0;
   for (; k + W * kLane <= ld; k += W * kLane) Strip<W>::run(k, ld, args...);
   switch ((ld - k) / kLane) {
     case 1: Strip<1>::run(k, ld, args...); break;
@@ -44,7 +50,7 @@ TFGW_INLINE void for_each_strip(int ld, const Args&... args) {
 
 template <int V>
 struct SquaredDistances {
-  TFGW_INLINE void run(int k, int ld, int n, int d, const double* x, const double* ft, double* out) {
+  TFGW_INLINE void run(int k, int ld, int n, int d, double scale, const double* x, const double* ft, double* out) {
     for (int i = 0; i < n; ++i) {
       Vec sum[V];
       TFGW_UNROLL
@@ -58,35 +64,36 @@ struct SquaredDistances {
         }
       }
       TFGW_UNROLL
-      for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, sum[v]);
+      for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, scale * sum[v]);
     }
   }
 };
 
+// Finds the largest u - cost instead of the smallest cost - u, because only a subtrahend can stay in memory.
 template <int V>
 struct Price {
   TFGW_INLINE void run(int k, int ld, int first, int last, const double* cost, const double* u, const double* v,
-                       double eps, double* best, int64_t* row) {
-    Vec lowest[V];
+                       double eps, double* reduced, int64_t* row) {
+    Vec highest[V];
     Mask index[V];
     TFGW_UNROLL
     for (int s = 0; s < V; ++s) {
-      lowest[s] = load(v + k + s * kLane) - eps;
+      highest[s] = eps - load(v + k + s * kLane);
       index[s] = Mask{};
     }
-    for (int i = first; i < last; ++i) {
-      const Mask here = {i, i, i, i};
+    Mask here = Mask{} + first;
+    for (int i = first; i < last; ++i, ++here)
       TFGW_UNROLL
       for (int s = 0; s < V; ++s) {
-        const Vec c = load(cost + int64_t(i) * ld + k + s * kLane) - u[i];
-        const Mask less = c < lowest[s];
-        lowest[s] = less ? c : lowest[s];
-        index[s] = less ? here : index[s];
+        const Vec c = u[i] - load(cost + int64_t(i) * ld + k + s * kLane);
+        const Mask more = c > highest[s];
+        highest[s] = more ? c : highest[s];
+        index[s] = more ? here : index[s];
       }
-    }
     TFGW_UNROLL
     for (int s = 0; s < V; ++s) {
-      store(best + k + s * kLane, lowest[s]);
+      const Vec potential = load(v + k + s * kLane);
+      store(reduced + k + s * kLane, highest[s] > eps - potential ? -highest[s] - potential : Vec{});
       store(row + k + s * kLane, index[s]);
     }
   }
@@ -128,9 +135,6 @@ struct DenseTimes {
   }
 };
 
-TFGW_INLINE Mask load(const uint64_t* p) { return *reinterpret_cast<const MaskInMemory*>(p); }
-TFGW_INLINE void store(uint64_t* p, Mask v) { *reinterpret_cast<MaskInMemory*>(p) = v; }
-
 TFGW_INLINE void move_subtree_body(int words, int count, int slot, const uint64_t* change, double shift,
                                    uint64_t* mask, double* potential) {
   const uint64_t* tested = mask + int64_t(slot / 64) * count;
@@ -153,14 +157,71 @@ TFGW_INLINE void path_lengths_body(int words, int count, const uint64_t* mask, i
     for (int e = 0; e < count; ++e) length[e] += __builtin_popcountll(mask[int64_t(w) * count + e]);
 }
 
-TFGW_INLINE void add_scaled_body(int64_t size, double a, const double* in, const double* base, double* out) {
-  for (int64_t e = 0; e < size; e += kLane) store(out + e, load(base + e) + a * load(in + e));
+template <int V>
+struct Combine {
+  TFGW_INLINE void run(int64_t k, int64_t, int count, const double* a, const double* const* in, const double* base,
+                       double* out) {
+    Vec sum[V];
+    TFGW_UNROLL
+    for (int v = 0; v < V; ++v) sum[v] = load(base + k + v * kLane) + a[0] * load(in[0] + k + v * kLane);
+    for (int s = 1; s < count; ++s)
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) sum[v] += a[s] * load(in[s] + k + v * kLane);
+    TFGW_UNROLL
+    for (int v = 0; v < V; ++v) store(out + k + v * kLane, sum[v]);
+  }
+};
+
+TFGW_INLINE void divide_and_add_body(int64_t size, double divisor, double a, double* out, double* sum) {
+  for (int64_t e = 0; e < size; e += kLane) {
+    const Vec quotient = load(out + e) / divisor;
+    store(out + e, quotient);
+    store(sum + e, load(sum + e) + a * quotient);
+  }
 }
 
 TFGW_INLINE void axpy_body(int64_t count, double a, const double* x, double* y) {
   int64_t e = 0;
   for (; e + kLane <= count; e += kLane) store(y + e, load(y + e) + a * load(x + e));
   for (; e < count; ++e) y[e] += a * x[e];
+}
+
+template <int V>
+struct AddRows {
+  TFGW_INLINE void run(int64_t k, int64_t, int64_t width, int count, double a, const double* value,
+                       const int32_t* from, const int32_t* to, const double* in, double* out) {
+    for (int e = 0; e < count; ++e) {
+      const double w = a * value[e];
+      const double* x = in + from[e] * width + k;
+      double* y = out + to[e] * width + k;
+      Vec sum[V];
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) sum[v] = load(y + v * kLane);
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) sum[v] += w * load(x + v * kLane);
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) store(y + v * kLane, sum[v]);
+    }
+  }
+};
+
+template <int V>
+struct PlanTimes {
+  TFGW_INLINE void run(int k, int ld, int n, int count, const int32_t* row, const int32_t* col, const double* mass,
+                       const double* table, double* out) {
+    for (int i = 0; i < n; ++i)
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) store(out + int64_t(i) * ld + k + v * kLane, Vec{});
+    AddRows<V>::run(k, ld, ld, count, 1.0, mass, col, row, table, out);
+  }
+};
+
+TFGW_INLINE void add_rows_body(int64_t width, int count, double a, const double* value, const int32_t* from,
+                               const int32_t* to, const double* in, double* out) {
+  const int64_t whole = width / kLane * kLane;
+  for_each_strip<8, AddRows>(whole, width, count, a, value, from, to, in, out);
+  for (int e = 0; e < count && whole < width; ++e)
+    for (int64_t k = whole; k < width; ++k) out[to[e] * width + k] += a * value[e] * in[from[e] * width + k];
 }
 
 TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double* cost) {
@@ -170,8 +231,7 @@ TFGW_INLINE double largest_magnitude_body(int n, int cols, int ld, const double*
     const double* row = cost + int64_t(i) * ld;
     int k = 0;
     for (; k + kLane <= cols; k += kLane) {
-      Vec c = load(row + k);
-      c = c < 0 ? -c : c;
+      const Vec c = magnitudes(load(row + k));
       top = c > top ? c : top;
     }
     for (; k < cols; ++k) tail = std::max(tail, std::abs(row[k]));
@@ -200,6 +260,30 @@ TFGW_INLINE int cheapest_body(int ld, const double* cost, const double* extra) {
   return int(best);
 }
 
+// The costs minus their column means: a cost that all rows pay does not affect the plan.
+template <int V>
+struct Centre {
+  TFGW_INLINE void run(int k, int ld, int n, int cols, const double* cost, double* out) {
+    Vec mean[V];
+    TFGW_UNROLL
+    for (int v = 0; v < V; ++v) mean[v] = Vec{};
+    for (int i = 0; i < n; ++i)
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) mean[v] += load(cost + int64_t(i) * ld + k + v * kLane) / double(n);
+    TFGW_UNROLL
+    for (int v = 0; v < V; ++v) {
+      const Mask first = {0, 1, 2, 3};
+      mean[v] = first + (k + v * kLane) < cols ? mean[v] : Vec{};
+    }
+    for (int i = 0; i < n; ++i)
+      TFGW_UNROLL
+      for (int v = 0; v < V; ++v) {
+        const Vec c = load(cost + int64_t(i) * ld + k + v * kLane) - mean[v];
+        store(out + int64_t(i) * ld + k + v * kLane, magnitudes(c) < kPadCost ? c : Vec{} + kPadCost);
+      }
+  }
+};
+
 TFGW_INLINE double regret_body(int ld, const double* cost) {
   Vec first = load(cost), second = Vec{} + std::numeric_limits<double>::infinity();
   for (int k = kLane; k < ld; k += kLane) {
@@ -219,22 +303,38 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
 // One copy of each loop per instruction set; everything above is inlined into both.
 #define TFGW_VARIANT(NAME, TARGET)                                                                              \
   namespace NAME {                                                                                              \
-  TARGET void squared_distances(int n, int ld, int d, const double* x, const double* ft, double* out) {         \
-    for_each_strip<8, SquaredDistances>(ld, n, d, x, ft, out);                                                  \
+  TARGET void squared_distances(int n, int ld, int d, double scale, const double* x, const double* ft,          \
+                                double* out) {                                                                  \
+    for_each_strip<8, SquaredDistances>(ld, n, d, scale, x, ft, out);                                           \
   }                                                                                                             \
   TARGET double largest_magnitude(int n, int cols, int ld, const double* cost) {                                \
     return largest_magnitude_body(n, cols, ld, cost);                                                           \
   }                                                                                                             \
   TARGET void price(int first, int last, int ld, const double* cost, const double* u, const double* v,          \
-                    double eps, double* best, int64_t* row) {                                                   \
-    for_each_strip<4, Price>(ld, first, last, cost, u, v, eps, best, row);                                      \
+                    double eps, double* reduced, int64_t* row) {                                                \
+    for_each_strip<5, Price>(ld, first, last, cost, u, v, eps, reduced, row);                                   \
+  }                                                                                                             \
+  TARGET void centre(int n, int cols, int ld, const double* cost, double* out) {                                \
+    for_each_strip<5, Centre>(ld, n, cols, cost, out);                                                          \
   }                                                                                                             \
   TARGET int cheapest(int ld, const double* cost, const double* extra) { return cheapest_body(ld, cost, extra); }\
   TARGET double regret(int ld, const double* cost) { return regret_body(ld, cost); }                            \
-  TARGET void add_scaled(int64_t size, double a, const double* in, const double* base, double* out) {           \
-    add_scaled_body(size, a, in, base, out);                                                                    \
+  TARGET void combine(int64_t size, int count, const double* a, const double* const* in, const double* base,    \
+                      double* out) {                                                                            \
+    for_each_strip<8, Combine>(size, count, a, in, base, out);                                                  \
+  }                                                                                                             \
+  TARGET void divide_and_add(int64_t size, double divisor, double a, double* out, double* sum) {                \
+    divide_and_add_body(size, divisor, a, out, sum);                                                            \
   }                                                                                                             \
   TARGET void axpy(int64_t count, double a, const double* x, double* y) { axpy_body(count, a, x, y); }          \
+  TARGET void add_rows(int64_t width, int count, double a, const double* value, const int32_t* from,            \
+                       const int32_t* to, const double* in, double* out) {                                      \
+    add_rows_body(width, count, a, value, from, to, in, out);                                                   \
+  }                                                                                                             \
+  TARGET void plan_times(int n, int ld, int count, const int32_t* row, const int32_t* col, const double* mass,  \
+                         const double* table, double* out) {                                                    \
+    for_each_strip<8, PlanTimes>(ld, n, count, row, col, mass, table, out);                                     \
+  }                                                                                                             \
   TARGET void csr_times(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value,             \
                         const double* y, double* out) {                                                         \
     for_each_strip<8, CsrTimes>(ld, n, ptr, col, value, y, out);                                                \
@@ -251,8 +351,9 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
   TARGET void path_lengths(int words, int count, const uint64_t* mask, int32_t* length) {                       \
     path_lengths_body(words, count, mask, length);                                                              \
   }                                                                                                             \
-  constexpr Kernels table = {squared_distances, largest_magnitude, price,     cheapest,    regret,              \
-                             add_scaled,        axpy,              csr_times, dense_times, move_subtree,        \
+  constexpr Kernels table = {squared_distances, largest_magnitude, price,          centre, cheapest,            \
+                             regret,            combine,           divide_and_add, axpy,   add_rows,            \
+                             plan_times,        csr_times,         dense_times,    move_subtree,                \
                              path_lengths};                                                                     \
   }
 

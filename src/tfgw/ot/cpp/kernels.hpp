@@ -48,16 +48,20 @@ using Matrix = Aligned<double>;
 inline int padded(int columns) { return (columns + kLane - 1) / kLane * kLane; }
 
 struct Kernels {
-  // out[i, k] = sum_c (x[i, c] - ft[c, k])². The differences are squared directly, to avoid cancellation.
-  void (*squared_distances)(int n, int ld, int d, const double* x, const double* ft, double* out);
+  // out[i, k] = scale * sum_c (x[i, c] - ft[c, k])². The differences are squared directly, to avoid cancellation.
+  void (*squared_distances)(int n, int ld, int d, double scale, const double* x, const double* ft, double* out);
 
   // max |cost[i, k]| over the first `cols` columns
   double (*largest_magnitude)(int n, int cols, int ld, const double* cost);
 
-  // For each column k, the smallest cost[i, k] - u[i] over rows in [first, last), and its row; if none is below
-  // v[k] - eps, that bound and row 0.
+  // For each column k, the smallest reduced cost, cost[i, k] - u[i] - v[k], over rows in [first, last), and its row; if
+  // no cost[i, k] - u[i] is below v[k] - eps, 0 and row 0.
   void (*price)(int first, int last, int ld, const double* cost, const double* u, const double* v, double eps,
-                double* best, int64_t* row);
+                double* reduced, int64_t* row);
+
+  // out = cost minus the mean of each column. Padding columns, and what is not a number below kPadCost in absolute value,
+  // become kPadCost.
+  void (*centre)(int n, int cols, int ld, const double* cost, double* out);
 
   // The column k of the smallest cost[k] + extra[k], the first if several are equal; over `ld` columns
   int (*cheapest)(int ld, const double* cost, const double* extra);
@@ -65,11 +69,22 @@ struct Kernels {
   // Second smallest minus smallest of `ld` costs
   double (*regret)(int ld, const double* cost);
 
-  // out = base + a * in, over `size` entries (a multiple of kLane)
-  void (*add_scaled)(int64_t size, double a, const double* in, const double* base, double* out);
+  // out = base + sum over s < count of a[s] * in[s], over `size` entries (a multiple of kLane); count is at least 1
+  void (*combine)(int64_t size, int count, const double* a, const double* const* in, const double* base, double* out);
+
+  // out /= divisor, and then sum += a * out, over `size` entries (a multiple of kLane)
+  void (*divide_and_add)(int64_t size, double divisor, double a, double* out, double* sum);
 
   // y += a * x, for any count
   void (*axpy)(int64_t count, double a, const double* x, double* y);
+
+  // out[to[e], :] += a * value[e] * in[from[e], :] for each e in turn; rows of `width` entries, for any width
+  void (*add_rows)(int64_t width, int count, double a, const double* value, const int32_t* from, const int32_t* to,
+                   const double* in, double* out);
+
+  // out[i, :] = sum over entries (i, k) of a plan of mass * table[k, :]
+  void (*plan_times)(int n, int ld, int count, const int32_t* row, const int32_t* col, const double* mass,
+                     const double* table, double* out);
 
   // out[i, :] = sum over edges (i, j) of value * y[j, :]
   void (*csr_times)(int n, int ld, const int64_t* ptr, const int32_t* col, const double* value, const double* y,

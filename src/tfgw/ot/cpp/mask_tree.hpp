@@ -37,6 +37,7 @@ class MaskTree {
     supply_.assign(rows, 0);
     split_.clear();
     std::vector<Arc> core_arcs;
+    core_arcs.reserve(arcs.size());
     for (const Arc& a : arcs) {
       supply_[a.row] += a.flow;
       if (degree[a.row] == 1) {
@@ -75,17 +76,20 @@ class MaskTree {
     ld_ = ld;
     potential_[root_] = 0;
     double largest = 0;
-    order_slots_by_depth();
-    for (int slot : order_) {  // without branches: which end is the child would be unpredictable
-      const Ends& a = arcs_[slot];
+    double *const potential = potential_.data(), *const base = base_.data();
+    const int32_t* const anchor = anchor_.data();
+    order_arcs_by_depth();
+    for (const OrderedArc& a : order_) {  // without branches: which end is the child would be unpredictable
       const double c = cost[int64_t(a.row) * ld + a.col];
-      const int below = child(slot), above = anchor_[a.row] ^ a.col ^ below;
-      potential_[below] = potential_[above] + kSign[test(row_is_child_, slot)] * c;
+      const int above = anchor[a.row] ^ a.col ^ a.below;
+      potential[a.below] = potential[above] + kSign[a.below >= step_] * c;
       largest = std::max(largest, std::abs(c));
     }
-    for (int row = 0; row < int(anchor_.size()); ++row) {
-      base_[row] = is_leaf(row) * cost[int64_t(row) * ld + home(row)];
-      largest = std::max(largest, std::abs(base_[row]));
+    const int rows = int(anchor_.size()), root = root_, step = step_;
+    for (int row = 0; row < rows; ++row) {
+      const int node = anchor[row];
+      base[row] = kIfLeaf[node < step] * cost[int64_t(row) * ld + std::min(node, root)];
+      largest = std::max(largest, std::abs(base[row]));
     }
     return largest;
   }
@@ -117,9 +121,9 @@ class MaskTree {
     for (int w = 0; w < W; ++w) row_is_child_[w] ^= in[w] ^ top[w];
     Bits change = cycle;
     flip(change, leaving);
-    kernels().move_subtree(W, 2 * step_, leaving, change.data(), row_side ? -reduced : reduced, mask_.data(),
+    kernels().move_subtree(W, 2 * step_, leaving, change.data(), kSign[row_side] * reduced, mask_.data(),
                            potential_.data());
-    if (test(row_is_child_, leaving) != row_side) flip(row_is_child_, leaving);
+    row_is_child_[leaving / 64] ^= uint64_t(test(row_is_child_, leaving) != row_side) << (leaving % 64);
     SplitRow& winner = split_[anchor_[row] - step_];
     SplitRow& loser = split_[anchor_[arcs_[leaving].row] - step_];
     arcs_[leaving] = {int32_t(row), int32_t(col)};
@@ -134,15 +138,25 @@ class MaskTree {
   // Split rows are visited too, as if they had an arc without flow, because a branch for them would be unpredictable.
   template <class Visit>
   void for_each_arc(Visit visit) const {
-    for (int row = 0; row < int(anchor_.size()); ++row) visit(row, home(row), is_leaf(row) * supply_[row]);
-    for_each_slot(used_, [&](int s) { visit(arcs_[s].row, arcs_[s].col, flow_[s]); });
+    const int rows = int(anchor_.size()), root = root_, step = step_;
+    const int32_t* const anchor = anchor_.data();
+    const int64_t *const supply = supply_.data(), *const flow = flow_.data();
+    const Ends* const arcs = arcs_.data();
+    for (int row = 0; row < rows; ++row) {
+      const int node = anchor[row];
+      visit(row, std::min(node, root), (node < step) * supply[row]);
+    }
+    for_each_slot(used_, [&](int s) { visit(arcs[s].row, arcs[s].col, flow[s]); });
   }
 
  private:
-  static constexpr double kSign[2] = {1.0, -1.0};
+  static constexpr double kSign[2] = {1.0, -1.0}, kIfLeaf[2] = {0.0, 1.0};
   using Bits = std::array<uint64_t, W>;
   struct Ends {
     int32_t row, col;
+  };
+  struct OrderedArc {
+    int32_t row, col, below;  // below: the child
   };
   struct SplitRow {
     int32_t row, degree;
@@ -223,9 +237,13 @@ class MaskTree {
   // the flow: down to the row, over the new arc, up from the column (Cunningham's rule).
   int blocking_slot(const Bits& losing, const Bits& from_row) const {
     int64_t least = std::numeric_limits<int64_t>::max();
-    for_each_slot(losing, [&](int s) { least = std::min(least, flow_[s]); });
     Bits tied{};
-    for_each_slot(losing, [&](int s) { tied[s / 64] |= uint64_t(flow_[s] == least) << (s % 64); });
+    for_each_slot(losing, [&](int s) {  // without branches: which flow is the least so far would be unpredictable
+      const int64_t flow = flow_[s], less = -int64_t(flow < least);
+      least ^= (least ^ flow) & less;
+      for (uint64_t& word : tied) word &= ~less;
+      tied[s / 64] |= uint64_t(flow == least) << (s % 64);
+    });
     Bits on_column_side;
     uint64_t any = 0;
     for (int w = 0; w < W; ++w) any |= on_column_side[w] = tied[w] & ~from_row[w];
@@ -236,21 +254,22 @@ class MaskTree {
     return best;
   }
 
-  void order_slots_by_depth() {
-    std::array<int32_t, 64 * W + 1> start{};
-    std::array<int32_t, 64 * W> depth_of;
-    std::array<int32_t, 2 * kMaxCols> node_depth;
-    kernels().path_lengths(W, 2 * step_, mask_.data(), node_depth.data());
-    int count = 0, deepest = 0;
+  // Lists the arcs of the core from the root down.
+  void order_arcs_by_depth() {
+    std::array<int16_t, 64 * W + 1> start{};
+    std::array<int32_t, 64 * W> below;
+    std::array<int32_t, 2 * kMaxCols> depth;
+    kernels().path_lengths(W, 2 * step_, mask_.data(), depth.data());
+    int deepest = 0;
     for_each_slot(used_, [&](int s) {
-      depth_of[s] = node_depth[child(s)];
-      ++start[depth_of[s]];
-      deepest = std::max(deepest, depth_of[s]);
-      ++count;
+      below[s] = child(s);
+      ++start[depth[below[s]]];
+      deepest = std::max(deepest, depth[below[s]]);
     });
     for (int d = 1; d <= deepest; ++d) start[d] += start[d - 1];
-    order_.resize(count);
-    for_each_slot(used_, [&](int s) { order_[--start[depth_of[s]]] = s; });
+    order_.resize(start[deepest]);
+    OrderedArc* const order = order_.data();
+    for_each_slot(used_, [&](int s) { order[--start[depth[below[s]]]] = {arcs_[s].row, arcs_[s].col, below[s]}; });
   }
 
   int step_ = 0, root_ = 0, ld_ = 0;
@@ -263,7 +282,8 @@ class MaskTree {
   Aligned<uint64_t> mask_;        // W blocks of one word per core node
   std::vector<Ends> arcs_;        // by slot
   std::vector<int64_t> flow_;     // by slot
-  std::vector<int32_t> free_, order_;
+  std::vector<int32_t> free_;
+  std::vector<OrderedArc> order_;
   Bits used_{}, row_is_child_{};
 };
 

@@ -130,7 +130,7 @@ void anchored_cost(const Graph& graph, const Template& tmpl, double alpha, const
     });
   }
   cost.resize(feature_cost.size());
-  kernels().squared_distances(n, ld, width, graph_signature.data(), template_signature.data(), cost.data());
+  kernels().squared_distances(n, ld, width, 1.0, graph_signature.data(), template_signature.data(), cost.data());
   const double scale = walk_scale(alpha, kernels().largest_magnitude(n, m, ld, feature_cost.data()));
   for (int i = 0; i < n; ++i)
     for (int k = 0; k < ld; ++k) {

@@ -38,8 +38,8 @@ void TransportSimplex::reset(int rows, int cols, int ld, const int64_t* supply, 
   supply_.assign(supply, supply + rows);
   demand_.assign(demand, demand + cols);
   u_.resize(rows);
-  best_.resize(ld);
-  best_row_.resize(ld);
+  lowest_.resize(ld);
+  lowest_row_.resize(ld);
   candidates_.resize(cols);
 }
 
@@ -134,7 +134,7 @@ Outcome TransportSimplex::run(Tree& tree, Interrupt& interrupt, int max_sweeps) 
   while (clean_rows < rows_ && (max_sweeps == 0 || sweeps < max_sweeps)) {
     const int last = std::min(rows_, first + block);
     for (int i = first; i < last; ++i) u_[i] = tree.row_potential(i);
-    fast.price(first, last, ld_, cost_, u_.data(), tree.col_potentials(), eps_, best_.data(), best_row_.data());
+    fast.price(first, last, ld_, cost_, u_.data(), tree.col_potentials(), eps_, lowest_.data(), lowest_row_.data());
     clean_rows = pivot_on_candidates(tree) ? 0 : clean_rows + last - first;
     first = last == rows_ ? 0 : last;
     sweeps += first == 0;
@@ -147,37 +147,43 @@ Outcome TransportSimplex::run(Tree& tree, Interrupt& interrupt, int max_sweeps) 
 // Pivots on the best cell of each column, most negative first, while they remain improving. Returns false if none was.
 template <class Tree>
 bool TransportSimplex::pivot_on_candidates(Tree& tree) {
-  const double* v = tree.col_potentials();
-  int count = 0;
-  for (int k = 0; k < cols_; ++k) {
-    candidates_[count] = {int32_t(best_row_[k]), k, cost_[best_row_[k] * ld_ + k]};
-    count += best_[k] < v[k] - eps_;  // not a branch: it would be unpredictable
+  const double* const v = tree.col_potentials();
+  Cell* const cells = candidates_.data();
+  int count = 0, chosen = -1;
+  double lowest = -eps_;
+  const auto consider = [&](int c, double reduced) {
+    chosen = reduced < lowest ? c : chosen;
+    lowest = std::min(reduced, lowest);
+  };
+  for (int k = 0; k < cols_; ++k) {  // without branches: which columns have a candidate would be unpredictable
+    cells[count] = {int32_t(lowest_row_[k]), k, cost_[lowest_row_[k] * ld_ + k]};
+    consider(count, lowest_[k]);
+    count += lowest_[k] < 0;
   }
-  bool improved = false;
-  while (true) {
-    double lowest = -eps_;
-    const Cell* chosen = nullptr;
-    for (int c = 0; c < count; ++c) {
-      const Cell& cell = candidates_[c];
-      const double reduced = cell.cost - tree.row_potential(cell.row) - v[cell.col];
-      chosen = reduced < lowest ? &cell : chosen;
-      lowest = std::min(reduced, lowest);
-    }
-    if (!chosen) return improved;
-    improved = pivoted_ = true;
-    tree.pivot(chosen->row, chosen->col, lowest);
-    eps_ = std::max(eps_, rounding(std::abs(chosen->cost)));
-  }
+  if (chosen < 0) return false;
+  pivoted_ = true;
+  do {
+    const Cell entering = cells[chosen];
+    tree.pivot(entering.row, entering.col, lowest);
+    eps_ = std::max(eps_, rounding(std::abs(entering.cost)));
+    lowest = -eps_;
+    chosen = -1;
+    for (int c = 0; c < count; ++c)
+      consider(c, cells[c].cost - tree.row_potential(cells[c].row) - v[cells[c].col]);
+  } while (chosen >= 0);
+  return true;
 }
 
 void TransportSimplex::flow(SparsePlan& out) const {
   out.resize(rows_ + cols_ - 1);
+  int32_t *const rows = out.row.data(), *const cols = out.col.data();
+  double* const mass = out.mass.data();
   int count = 0;
   with_tree([&](const auto& tree) {
     tree.for_each_arc([&](int32_t row, int32_t col, int64_t flow) {
-      out.row[count] = row;
-      out.col[count] = col;
-      out.mass[count] = double(flow) * kMassUnit;
+      rows[count] = row;
+      cols[count] = col;
+      mass[count] = double(flow) * kMassUnit;
       count += flow > 0;
     });
   });
@@ -187,20 +193,6 @@ void TransportSimplex::flow(SparsePlan& out) const {
 bool TransportSimplex::is_rounding(int row, int col, double mass) const {
   const double ends = double(std::min(supply_[row], demand_[col])) * kMassUnit;
   return mass <= kEpsilon * (rows_ + cols_) && mass <= kSplitRounding * ends;
-}
-
-// The costs minus their column means: a cost that all rows pay does not affect the plan. Costs that overflowed for
-// extreme input become kPadCost, because the choice of columns needs comparable values.
-void TransportSimplex::centre_cost(Matrix& out) const {
-  std::vector<double> mean(cols_, 0.0);
-  out.resize(size_t(rows_) * ld_);
-  for (int i = 0; i < rows_; ++i)
-    for (int k = 0; k < cols_; ++k) mean[k] += cost_[int64_t(i) * ld_ + k] / rows_;
-  for (int i = 0; i < rows_; ++i)
-    for (int k = 0; k < ld_; ++k) {
-      const double c = k < cols_ ? cost_[int64_t(i) * ld_ + k] - mean[k] : kPadCost;
-      out[int64_t(i) * ld_ + k] = std::abs(c) < kPadCost ? c : kPadCost;
-    }
 }
 
 // Rows in decreasing order of regret: the gap between their cheapest and second cheapest column.
@@ -218,7 +210,10 @@ std::vector<int32_t> TransportSimplex::by_regret(const Matrix& cost) const {
 // as if every node but the root had a vanishing extra supply (counted by `extra`): a basis that is then feasible is
 // strongly feasible. Every demand must be positive.
 std::vector<Arc> TransportSimplex::greedy_basis() {
-  centre_cost(relative_);
+  // A cost that all rows pay does not affect the plan. Costs that overflow for extreme input become kPadCost, because the
+  // choice of columns needs comparable values.
+  relative_.resize(size_t(rows_) * ld_);
+  kernels().centre(rows_, cols_, ld_, cost_, relative_.data());
   std::vector<int64_t> have = supply_, want = demand_;
   std::vector<int32_t> extra_have(rows_, 1), extra_want(cols_);
   for (int k = 0; k < cols_; ++k) extra_want[k] = extra_demand(k == cols_ - 1, rows_, cols_);

@@ -77,7 +77,6 @@ class TransportSimplex {
   double rounding(double largest) const { return reduced_cost_rounding(rows_, cols_) * largest; }
 
   std::vector<Arc> greedy_basis();
-  void centre_cost(Matrix& out) const;
   std::vector<int32_t> by_regret(const Matrix& cost) const;
 
   int rows_ = 0, cols_ = 0, ld_ = 0;
@@ -92,8 +91,8 @@ class TransportSimplex {
   mutable LinkedTree widest_;
   std::vector<double> u_, v_;
   std::vector<std::vector<double>> subtracted_;  // potentials of rows and columns
-  Matrix relative_, reduced_, best_;
-  Aligned<int64_t> best_row_;
+  Matrix relative_, reduced_, lowest_;
+  Aligned<int64_t> lowest_row_;
   std::vector<Cell> candidates_;
 };
 
