@@ -66,6 +66,10 @@ extern "C" i64 starts_memory_taken(int rows) {
   char* const global = reinterpret_cast<char*>(i64(1) << 40);
   return (reinterpret_cast<char*>(StartsMemory<TFGW_COLUMNS>(global, rows).exchange + 1) - global + 7) / 8;
 }
+extern "C" double quotient_of_walk(double v, double by) {
+  const Divisor divisor(by);
+  return divisor.divides(v) ? divisor.quotient(v) : v / by;
+}
 extern "C" i64 starts_memory_size(int rows) { return StartsMemory<TFGW_COLUMNS>::size(rows); }
 #endif
 

@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -103,6 +104,29 @@ def test_more_pinned_nodes_than_lanes(kind: str) -> None:
     """Walks begin at up to 32 nodes of a graph at a time. The starts of the templates pin more."""
     problem = random_problem(12, kind, sizes=(41, 6), template_nodes=5, templates=7)
     assert_same_as_core(problem, 18, ("anchored",))
+
+
+def test_quotients_of_walks_are_those_of_a_division() -> None:
+    """Bit for bit, for numbers of any size and for divisors with extreme mantissas."""
+    divided = emulation.compiled(16).quotient_of_walk
+    divided.restype, divided.argtypes = ctypes.c_double, (ctypes.c_double, ctypes.c_double)
+    rng = np.random.default_rng(0)
+    by = np.concatenate((rng.uniform(1, 2, 20_000), 2 - 2.0**-52 * np.arange(1, 5), 1 + 2.0**-52 * np.arange(5)))
+    exponents = rng.choice([0, 0, 0, -3, 90, -340, 900, -900, -1030], len(by))
+    by = np.ldexp(by, exponents)
+    v = by * rng.uniform(0, 1, len(by)) * np.ldexp(1.0, rng.choice([0, 0, -2, -60, -500, -1000], len(by)))
+    assert [divided(a, b) for a, b in zip(v.tolist(), by.tolist(), strict=True)] == (v / by).tolist()
+
+
+def test_walks_over_weak_links() -> None:
+    """After some of them, a walk is at nodes with a probability near the smallest numbers."""
+    problem = random_problem(2, "weighted", sizes=(23, 9), template_nodes=6, templates=2)
+    links = problem.graphs.edge_index
+    assert links is not None
+    assert problem.graphs.edge_weight is not None
+    weights = problem.graphs.edge_weight * torch.where(links.sum(0) % 3 == 0, 1.0, 1e-30)
+    few = dataclasses.replace(problem, graphs=dataclasses.replace(problem.graphs, edge_weight=weights))
+    assert_same_as_core(few, 8, ("anchored",))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])

@@ -28,21 +28,22 @@ TFGW_DEVICE int at_rank(int count, int rank, Key key) {
   return found;
 }
 
-// The links of a template, strongest first. Run by one warp.
+// The links of a template, strongest first.
 template <int P>
 class TemplateLinks {
  public:
   // `strengths` is shared memory for P numbers.
   TFGW_DEVICE TemplateLinks(const Problem& p, int k, double* strengths)
-      : mean_(p.mean + i64(k) * P * P), m_(p.live_count[k]), strengths_(strengths) {
-    const double* const t_h = p.t_h + i64(k) * P;
-    sync_warp();
+      : mean_(p.mean + i64(k) * P * P), t_h_(p.t_h + i64(k) * P), m_(p.live_count[k]), strengths_(strengths) {}
+
+  // Before `at`, with a barrier in between. Each of the threads does its share.
+  TFGW_DEVICE void compute_strengths(int thread, int threads) const {
 #pragma unroll 1
-    for (int a = lane(); a < m_; a += 32)
-      strengths[a] = sum_unrolled(0, m_, [&](int b) { return strength(a, b) * read_only(t_h + b); });
-    sync_warp();
+    for (int a = thread; a < m_; a += threads)
+      strengths_[a] = sum_unrolled(0, m_, [&](int b) { return strength(a, b) * read_only(t_h_ + b); });
   }
 
+  // Run by one warp.
   TFGW_DEVICE PinnedNodes at(const Pin& pin) const {
     const int from = at_rank(m_, pin.template_rank % m_, [&](int a) { return -strengths_[a]; });
     const int to = at_rank(m_, pin.link < m_ - 1 ? pin.link : m_ - 1, [&](int b) { return -strength(from, b); });
@@ -52,9 +53,9 @@ class TemplateLinks {
  private:
   TFGW_DEVICE double strength(int a, int b) const { return a == b ? 0.0 : magnitude(read_only(mean_ + b * P + a)); }
 
-  const double* const mean_;
+  const double *const mean_, *const t_h_;
   const int m_;
-  const double* const strengths_;  // of each node's links together
+  double* const strengths_;  // of each node's links together
 };
 
 // Records that the anchored starts of a pair from number `first` on pin no node. Run by one warp.
@@ -117,6 +118,9 @@ class PinChooser {
   // Returns the number of anchored starts.
   TFGW_DEVICE int choose(int kinds) const {
     const TemplateLinks<P> links(p_, pair_.k, strengths_);
+    sync_warp();
+    links.compute_strengths(lane(), 32);
+    sync_warp();
     const int n = pair_.n;
     int count = 0, before = -1, rank = -1, from = -1;  // of the last start: the template's node and the graph's
 #pragma unroll 1
