@@ -30,6 +30,7 @@ class StartBeginner {
   TFGW_DEVICE void begin() const {
     const StartKind kind = kind_of(p_, pair_.alpha, kinds_, s_);
     if (Team::thread() == 0) *kind_at(starts_, started_, item_) = kind;
+    if (s_ == 0 && (kind == kGiven || kind == kUniform)) return copy_first();
     if (starts_.wave == 0) {
       if (Team::warp() == 0) recall_minima();
       Team::sync();
@@ -43,6 +44,17 @@ class StartBeginner {
     first.order_rows();
     Team::sync();
     if (Team::warp() == 0) first.ship(p_.demand + i64(pair_.k) * P, arcs_of(p_, starts_, started_, item_));
+  }
+
+  // The start that a solve from a single start has, which the kernel `start` has begun.
+  TFGW_DEVICE void copy_first() const {
+    const InitialState first = initial_state_of(p_, pair_.graph, pair_.b, pair_.k);
+    double* const cost = cost_of(p_, starts_, started_, item_);
+    Arc* const arcs = arcs_of(p_, starts_, started_, item_);
+    unrolled<4>(2 * Team::thread(), n_ * P, 2 * Team::kThreads, [&](int e) { return *as_double2(first.gradient + e); },
+                [&](int e, const Double2& v) { *as_double2(cost + e) = v; });
+    unrolled<2>(Team::thread(), n_ + m_ - 1, Team::kThreads, [&](int e) { return first.arcs[e]; },
+                [&](int e, const Arc& v) { arcs[e] = v; });
   }
 
   // Number of starts before this one that pinned a link.
