@@ -253,7 +253,8 @@ class Walker {
   double *const strengths_, *const global_;
 };
 
-// Templates, then graphs, largest first.
+// Templates, then the first group of nodes of each graph, largest graphs first, then the second groups, and so on: most
+// graphs have one group only, and the blocks that have work should not be on few multiprocessors.
 template <int P>
 TFGW_DEVICE void walk_all(const Problem& p, const Starts& starts) {
   TFGW_SHARED WalkMemory memory;
@@ -268,7 +269,7 @@ TFGW_DEVICE void walk_all(const Problem& p, const Starts& starts) {
   for (i64 item = block_index(); item < p.templates + p.graphs * groups; item += blocks) {
     const i64 of_graph = item - p.templates;
     if (of_graph < 0) walker.walk_on_template(int(item));
-    else walker.walk_on_graph(p.order[of_graph / groups], int(of_graph % groups));
+    else walker.walk_on_graph(p.order[of_graph % p.graphs], int(of_graph / p.graphs));
   }
 }
 
