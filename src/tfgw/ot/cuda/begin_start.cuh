@@ -68,9 +68,9 @@ class StartBeginner {
   // Writes the cost to global memory, and to the working memory.
   TFGW_DEVICE void write_cost(StartKind kind, double* cost) const {
     if (kind == kAnchored)
-      return AnchoredCost<P, Team>(starts_, pair_, started_.index).each_entry(anchored_before(), [&](int e, double v) {
-        cost[e] = at_.cost[e] = v;
-      });
+      return AnchoredCost<P, Team>(starts_, pair_, started_.index)
+          .each_entry(anchored_before(), at_.samples + 32 * Team::warp(),
+                      [&](int e, double v) { cost[e] = at_.cost[e] = v; });
     const bool tied = kind == kUniform && pair_.alpha > 0, noisy = tied && s_ > 0;
     const double* from =
         tied ? starts_.tied + started_.first_row * P : initial_state_of(p_, pair_.graph, pair_.b, pair_.k).gradient;
@@ -180,7 +180,7 @@ class BeginBlock {
     if (graph.n == 0 || is_skipped(p_, b, k)) return;
     const BeginPair<P> pair(p_, graph, b, k);
     char* const global = reinterpret_cast<char*>(p_.scratch + (i64(block_index()) * kBeginWarps + part) * each_);
-    const BeginMemory<P> memory(SpillArena(dynamic_shared_memory() + part * bytes, bytes, global), graph.n);
+    const BeginMemory<P> memory(SpillArena(dynamic_shared_memory() + part * bytes, bytes, global), graph.n, Team::kSize);
     StartBeginner<P, Team>(p_, starts_, pair, int(item % starts_.items), memory).run();
     Team::sync();
   }
