@@ -99,4 +99,12 @@ extern "C" int small_bytes(int rows, int cols, int packed) {
   return 0;
 #endif
 }
+// The least that a pair takes that is solved from several starts by a single warp.
+extern "C" int least_bytes(int rows, int cols) {
+#if TFGW_COLUMNS <= 32
+  return int(least_bytes<TFGW_COLUMNS, kStartsSharedAtoms>(rows, cols));
+#else
+  return 0;
+#endif
+}
 extern "C" int block_bytes() { return sizeof(BlockMemory<TFGW_COLUMNS>); }

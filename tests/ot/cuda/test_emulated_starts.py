@@ -188,19 +188,32 @@ def test_who_solves_a_start_changes_no_bit() -> None:
         assert torch.equal(result, second[0][name]), name
 
 
-def test_where_the_newest_cross_term_is_changes_no_bit() -> None:
-    """With little shared memory, four average pairs fit into a block only if it is in global memory."""
+@pytest.mark.parametrize(("template_nodes", "shared"), [(20, 200 << 10), (20, 150 << 10), (30, 200 << 10)])
+def test_where_cross_terms_and_templates_are_changes_no_bit(template_nodes: int, shared: int) -> None:
+    """With little shared memory, four average pairs fit into a block only if some of their data is in global memory."""
     sizes = (30, 28, 41, 26, 6, 27, 29, 25)
-    problem = with_near_neighbours(random_problem(8, "sparse", sizes=sizes, template_nodes=20, templates=1))
-    counts = {"graphs": len(sizes), "nodes": sum(sizes), "edges": problem.graphs.edge_index.shape[1], "columns": 20}
-    one, several = (_core.gpu_solve_shape(shared=200 << 10, starts=n, **counts)[2][2] for n in (1, 9))
+    problem = with_near_neighbours(random_problem(8, "sparse", sizes=sizes, template_nodes=template_nodes, templates=1))
+    edges = problem.graphs.edge_index
+    assert edges is not None
+    counts = {"graphs": len(sizes), "nodes": sum(sizes), "edges": edges.shape[1], "columns": template_nodes}
+    one, several = (_core.gpu_solve_shape(shared=shared, starts=n, **counts)[2][2] for n in (1, 9))
     assert one < sum(sizes) / len(sizes) < several
     asked = as_input(problem)._replace(n_starts=9, start_kinds=start_bits(START_KINDS))
-    first, second = (emulation.solve(asked, gpu=EmulatedGpu(shared=shared)) for shared in (400 << 10, 200 << 10))
+    first, second = (emulation.solve(asked, gpu=EmulatedGpu(shared=bytes)) for bytes in (400 << 10, shared))
     assert first is not None
     assert second is not None
     for name, result in first[0].items():
         assert torch.equal(result, second[0][name]), name
+
+
+@pytest.mark.parametrize(("rows", "degree", "columns"), [(33, 4, 32), (30, 2, 27), (37, 4, 26), (21, 1, 32)])
+def test_four_pairs_have_room_for_what_must_be_in_shared_memory(rows: int, degree: int, columns: int) -> None:
+    counts = {"graphs": 100, "nodes": 100 * rows, "edges": 100 * rows * degree, "columns": columns}
+    _, shared, small_graphs, *_ = _core.gpu_solve_shape(shared=228 << 10, starts=8, **counts)
+    assert small_graphs[2] >= rows
+    kernels = emulation.compiled(32)
+    for pairs, nodes in enumerate(small_graphs, start=2):
+        assert kernels.block_bytes() + pairs * kernels.least_bytes(nodes, columns) <= shared
 
 
 @pytest.mark.parametrize("shared", [9 << 10, 12 << 10, 28 << 10])
