@@ -32,11 +32,11 @@ TFGW_DEVICE i64 shared_bytes(int n, int cols, int packed) {
                                                 : tree(sizeof(typename Shared<P, kHuge, kBlockWarps>::Tree::Memory)));
 }
 
-// With several starts, the newest cross term and then the template's table are in global memory if there is no room for
-// them: bytes of the cross term, and of a pair of up to 96 arcs without both.
+// With several starts, the template's table and then the newest cross term are in global memory if there is no room for
+// them: bytes of the table, and of a pair of up to 96 arcs without both.
 template <int P>
-TFGW_DEVICE i64 cross_bytes(int n) {
-  return bytes_of<double>(i64(n) * P);
+TFGW_DEVICE i64 table_bytes(int cols) {
+  return bytes_of<double>(i64(cols) * kPitch<P>);
 }
 template <int P, int kAtoms>
 TFGW_DEVICE i64 least_bytes(int n, int cols) {
@@ -193,8 +193,8 @@ class SolveBlock {
   TFGW_DEVICE void solve_with_warp(int item, int pairs) {
     if (!has_nodes(item, thread_in_block() / 32, pairs, Work::kSpills)) return;
     if constexpr (Work::kSpills) {
-      if (!mine().has_table) return solve<Shared<P, kMedium, 1, kAtoms, false, false>>();
-      if (!mine().has_cross) return solve<Shared<P, kSmall, 1, kAtoms, false>>();
+      if (!mine().has_cross) return solve<Shared<P, kMedium, 1, kAtoms, false, false>>();
+      if (!mine().has_table) return solve<Shared<P, kSmall, 1, kAtoms, true, false>>();
     }
     // With few pairs, all sizes run at the same time, and more specialised code means more instruction cache misses.
     if (arcs(mine()) <= 32 * kTiny && end_ > kMany * blocks_in_grid()) return solve<Shared<P, kTiny, 1, kAtoms>>();
@@ -233,15 +233,15 @@ class SolveBlock {
     f.linear = initial_state_of(p_, f.graph, f.b, f.k).linear;
     f.in_shared = false, f.has_cross = f.has_table = true, f.packed = 0;
     if constexpr (P <= 32) {
-      // If not all fits, the newest cross term leaves shared memory first, because it is read in order, then the
-      // graph's entries and the template's table. To save code, pairs of more than 64 arcs lose the table at once.
+      // If not all fits, the template's table leaves shared memory first, because it is read once per iteration, then the
+      // graph's entries and the newest cross term. To save code, pairs of more than 64 arcs lose the latter at once.
       f.packed = f.graph.n ? packed_entries<P>(p_, f.graph, f.b) : 0;
       i64 bytes = shared_bytes<P, kAtoms>(f.graph.n, f.cols, 0);
       const auto fits = [&] { return bytes + bytes_of<Entry>(f.packed) <= f.shared_size; };
-      f.has_cross = !spills || fits();
-      if (!f.has_cross) bytes -= cross_bytes<P>(f.graph.n);
-      f.has_table = f.has_cross || (arcs(f) <= 32 * kSmall && bytes <= f.shared_size);
-      if (!f.has_table) bytes = least_bytes<P, kAtoms>(f.graph.n, f.cols);
+      f.has_table = !spills || fits();
+      if (!f.has_table) bytes -= table_bytes<P>(f.cols);
+      f.has_cross = f.has_table || (arcs(f) <= 32 * kSmall && bytes <= f.shared_size);
+      if (!f.has_cross) bytes = least_bytes<P, kAtoms>(f.graph.n, f.cols);
       if (!fits()) f.packed = 0;
       f.in_shared = f.graph.symmetric && !p_.dense && f.graph.n + f.cols - 1 <= 32 * kHuge && bytes <= f.shared_size;
     }

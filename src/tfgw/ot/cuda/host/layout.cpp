@@ -66,7 +66,7 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const Start
     const i64 bytes = (share(solves) - kBlock) / pairs - fixed;
     return std::max(nodes_of(bytes - kSmallTree, 64, per_row), nodes_of(bytes - kMediumTree, 96, per_row));
   };
-  // With several starts, the newest cross term and then the template's table may be in global memory
+  // With several starts, the template's table and then the newest cross term may be in global memory
   // (solve_block.cuh), so that more pairs share a block. That pays off if a block has no room for four average pairs
   // with them: without the cross term, `starts` took 3,178 instead of 3,528 µs on ENZYMES and 6,854 instead of 7,082 on
   // PROTEINS_full, but 3,650 instead of 3,283 on IMDB-BINARY and 1,161 instead of 1,025 on MUTAG, where four average
