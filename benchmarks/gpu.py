@@ -3,6 +3,7 @@
 python benchmarks/gpu.py --data-dir FOLDER
 python benchmarks/gpu.py --data-dir FOLDER --parts layer throughput
 python benchmarks/gpu.py --data-dir FOLDER --parts layer --one-thread
+python benchmarks/gpu.py --data-dir FOLDER --parts layer --jitter 0.1
 python benchmarks/gpu.py --parts wide
 python benchmarks/gpu.py --data-dir FOLDER --parts training --epochs MUTAG=500 COLLAB=1
 compute-sanitizer --tool racecheck python benchmarks/gpu.py --data-dir FOLDER --parts agreement --graphs 5
@@ -44,6 +45,9 @@ def main() -> None:
         "--epochs", nargs="+", type=epochs_of, metavar="NAME=N", default=list(EPOCHS.items()), help="to train for"
     )
     p.add_argument("--one-thread", action="store_true", help="backward passes in the thread that asks for them")
+    p.add_argument(
+        "--jitter", type=float, default=0.0, help="noise of the features in `layer`: no ties, as in training"
+    )
     args = p.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("gpu.py: no CUDA GPU")
@@ -203,7 +207,7 @@ def determinism(args: argparse.Namespace) -> None:
 def layer(args: argparse.Namespace) -> None:
     rows = []
     for name in args.datasets:
-        case = case_of(name, args, 128, 8)
+        case = case_of(name, args, 128, 8, jitter=args.jitter)
         module, given = layer_of(case, "cuda"), given_to("cuda", case)
         up = torch.ones(128, 8, device="cuda")
         times, works = [], []
@@ -215,7 +219,8 @@ def layer(args: argparse.Namespace) -> None:
         columns = [figure for t, w in zip(times, works, strict=True) for figure in (t.whole, t.host, w.busy)]
         columns.append(sum(length for name, length in works[0].by_kernel.items() if name.startswith("tfgw_solve")))
         rows.append([name, str(case.templates.features.shape[1]), str(largest), *(f"{1e6 * t:,.0f}" for t in columns)])
-    print("whole layer, 128 graphs × 8 templates, float64, microseconds\n")
+    noise = f", features jittered by {args.jitter}" if args.jitter else ""
+    print(f"whole layer, 128 graphs × 8 templates, float64{noise}, microseconds\n")
     header = ["dataset", "template nodes", "largest graph", "forward", "host, until return", "GPU busy"]
     table([*header, "forward + backward", "host", "GPU busy", "solve kernel"], rows)
     print()

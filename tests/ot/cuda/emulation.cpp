@@ -66,6 +66,10 @@ extern "C" i64 starts_memory_taken(int rows) {
   char* const global = reinterpret_cast<char*>(i64(1) << 40);
   return (reinterpret_cast<char*>(StartsMemory<TFGW_COLUMNS>(global, rows).exchange + 1) - global + 7) / 8;
 }
+extern "C" double quotient_of_walk(double v, double by) {
+  const Divisor divisor(by);
+  return divisor.divides(v) ? divisor.quotient(v) : v / by;
+}
 extern "C" i64 starts_memory_size(int rows) { return StartsMemory<TFGW_COLUMNS>::size(rows); }
 #endif
 
@@ -91,6 +95,14 @@ extern "C" int shared_bytes(int rows, int cols, int packed) {
 extern "C" int small_bytes(int rows, int cols, int packed) {
 #if TFGW_COLUMNS <= 32
   return int(shared_bytes<TFGW_COLUMNS, kSmallSharedAtoms>(rows, cols, packed));
+#else
+  return 0;
+#endif
+}
+// The least that a pair takes that is solved from several starts by a single warp.
+extern "C" int least_bytes(int rows, int cols) {
+#if TFGW_COLUMNS <= 32
+  return int(least_bytes<TFGW_COLUMNS, kStartsSharedAtoms>(rows, cols));
 #else
   return 0;
 #endif

@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -105,6 +106,29 @@ def test_more_pinned_nodes_than_lanes(kind: str) -> None:
     assert_same_as_core(problem, 18, ("anchored",))
 
 
+def test_quotients_of_walks_are_those_of_a_division() -> None:
+    """Bit for bit, for numbers of any size and for divisors with extreme mantissas."""
+    divided = emulation.compiled(16).quotient_of_walk
+    divided.restype, divided.argtypes = ctypes.c_double, (ctypes.c_double, ctypes.c_double)
+    rng = np.random.default_rng(0)
+    by = np.concatenate((rng.uniform(1, 2, 20_000), 2 - 2.0**-52 * np.arange(1, 5), 1 + 2.0**-52 * np.arange(5)))
+    exponents = rng.choice([0, 0, 0, -3, 90, -340, 900, -900, -1030], len(by))
+    by = np.ldexp(by, exponents)
+    v = by * rng.uniform(0, 1, len(by)) * np.ldexp(1.0, rng.choice([0, 0, -2, -60, -500, -1000], len(by)))
+    assert [divided(a, b) for a, b in zip(v.tolist(), by.tolist(), strict=True)] == (v / by).tolist()
+
+
+def test_walks_over_weak_links() -> None:
+    """After some of them, a walk is at nodes with a probability near the smallest numbers."""
+    problem = random_problem(2, "weighted", sizes=(23, 9), template_nodes=6, templates=2)
+    links = problem.graphs.edge_index
+    assert links is not None
+    assert problem.graphs.edge_weight is not None
+    weights = problem.graphs.edge_weight * torch.where(links.sum(0) % 3 == 0, 1.0, 1e-30)
+    few = dataclasses.replace(problem, graphs=dataclasses.replace(problem.graphs, edge_weight=weights))
+    assert_same_as_core(few, 8, ("anchored",))
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_the_ends_of_alpha(alpha: float) -> None:
     assert_same_as_core(random_problem(4, "weighted", alpha=alpha, sizes=SIZES, templates=2), 9)
@@ -164,19 +188,32 @@ def test_who_solves_a_start_changes_no_bit() -> None:
         assert torch.equal(result, second[0][name]), name
 
 
-def test_where_the_newest_cross_term_is_changes_no_bit() -> None:
-    """With little shared memory, four average pairs fit into a block only if it is in global memory."""
+@pytest.mark.parametrize(("template_nodes", "shared"), [(20, 200 << 10), (20, 150 << 10), (30, 200 << 10)])
+def test_where_cross_terms_and_templates_are_changes_no_bit(template_nodes: int, shared: int) -> None:
+    """With little shared memory, four average pairs fit into a block only if some of their data is in global memory."""
     sizes = (30, 28, 41, 26, 6, 27, 29, 25)
-    problem = with_near_neighbours(random_problem(8, "sparse", sizes=sizes, template_nodes=20, templates=1))
-    counts = {"graphs": len(sizes), "nodes": sum(sizes), "edges": problem.graphs.edge_index.shape[1], "columns": 20}
-    one, several = (_core.gpu_solve_shape(shared=200 << 10, starts=n, **counts)[2][2] for n in (1, 9))
+    problem = with_near_neighbours(random_problem(8, "sparse", sizes=sizes, template_nodes=template_nodes, templates=1))
+    edges = problem.graphs.edge_index
+    assert edges is not None
+    counts = {"graphs": len(sizes), "nodes": sum(sizes), "edges": edges.shape[1], "columns": template_nodes}
+    one, several = (_core.gpu_solve_shape(shared=shared, starts=n, **counts)[2][2] for n in (1, 9))
     assert one < sum(sizes) / len(sizes) < several
     asked = as_input(problem)._replace(n_starts=9, start_kinds=start_bits(START_KINDS))
-    first, second = (emulation.solve(asked, gpu=EmulatedGpu(shared=shared)) for shared in (400 << 10, 200 << 10))
+    first, second = (emulation.solve(asked, gpu=EmulatedGpu(shared=bytes)) for bytes in (400 << 10, shared))
     assert first is not None
     assert second is not None
     for name, result in first[0].items():
         assert torch.equal(result, second[0][name]), name
+
+
+@pytest.mark.parametrize(("rows", "degree", "columns"), [(33, 4, 32), (30, 2, 27), (37, 4, 26), (21, 1, 32)])
+def test_four_pairs_have_room_for_what_must_be_in_shared_memory(rows: int, degree: int, columns: int) -> None:
+    counts = {"graphs": 100, "nodes": 100 * rows, "edges": 100 * rows * degree, "columns": columns}
+    _, shared, small_graphs, *_ = _core.gpu_solve_shape(shared=228 << 10, starts=8, **counts)
+    assert small_graphs[2] >= rows
+    kernels = emulation.compiled(32)
+    for pairs, nodes in enumerate(small_graphs, start=2):
+        assert kernels.block_bytes() + pairs * kernels.least_bytes(nodes, columns) <= shared
 
 
 @pytest.mark.parametrize("shared", [9 << 10, 12 << 10, 28 << 10])

@@ -10,15 +10,17 @@ namespace tfgw {
 template <int P>
 struct BeginMemory {
   // In doubles, if all of it is in global memory; even.
-  TFGW_DEVICE static i64 size(int rows) { return i64(rows) * P + 8 * i64(rows) + 32; }
+  TFGW_DEVICE static i64 size(int rows) { return i64(rows) * P + 8 * i64(rows) + 32 + 64 * kBeginWarps; }
 
-  // Of the arrays that may be in shared memory.
+  // Of the arrays that may be in shared memory, if one warp begins a start.
   TFGW_DEVICE static i64 shared_bytes(int rows) {
-    return 2 * bytes_of<double>(i64(rows)) + bytes_of<int>(i64(rows)) + bytes_of<double>(i64(rows) * P);
+    return bytes_of<Double2>(i64(32)) + 2 * bytes_of<double>(i64(rows)) + bytes_of<int>(i64(rows)) +
+           bytes_of<double>(i64(rows) * P);
   }
 
   template <class Arena>
-  TFGW_DEVICE BeginMemory(Arena arena, int rows) {
+  TFGW_DEVICE BeginMemory(Arena arena, int rows, int warps) {
+    samples = arena.template take<Double2>(32 * warps);
     first.regret = arena.template take<double>(rows), first.supply = arena.template take<i64>(rows);
     first.order = arena.template take<int>(rows);
     cost = arena.template take<double>(rows * P);
@@ -27,7 +29,8 @@ struct BeginMemory {
     place = arena.template take_global<int>(rows), patch = arena.template take_global<int>(kPatchNodes);
   }
 
-  double* cost;  // (rows, P), in shared memory if it fits
+  Double2* samples;  // (warps, 32): of walks, at the rows that a warp works on
+  double* cost;      // (rows, P), in shared memory if it fits
   FirstBasisMemory first;
   double* keys;  // (3, rows)
   int* place;    // (rows): of each node in the order of cpp/perturb.hpp

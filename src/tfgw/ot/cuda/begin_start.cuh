@@ -30,6 +30,7 @@ class StartBeginner {
   TFGW_DEVICE void begin() const {
     const StartKind kind = kind_of(p_, pair_.alpha, kinds_, s_);
     if (Team::thread() == 0) *kind_at(starts_, started_, item_) = kind;
+    if (s_ == 0 && (kind == kGiven || kind == kUniform)) return copy_first();
     if (starts_.wave == 0) {
       if (Team::warp() == 0) recall_minima();
       Team::sync();
@@ -45,6 +46,17 @@ class StartBeginner {
     if (Team::warp() == 0) first.ship(p_.demand + i64(pair_.k) * P, arcs_of(p_, starts_, started_, item_));
   }
 
+  // The start that a solve from a single start has, which the kernel `start` has begun.
+  TFGW_DEVICE void copy_first() const {
+    const InitialState first = initial_state_of(p_, pair_.graph, pair_.b, pair_.k);
+    double* const cost = cost_of(p_, starts_, started_, item_);
+    Arc* const arcs = arcs_of(p_, starts_, started_, item_);
+    unrolled<4>(2 * Team::thread(), n_ * P, 2 * Team::kThreads, [&](int e) { return *as_double2(first.gradient + e); },
+                [&](int e, const Double2& v) { *as_double2(cost + e) = v; });
+    unrolled<2>(Team::thread(), n_ + m_ - 1, Team::kThreads, [&](int e) { return first.arcs[e]; },
+                [&](int e, const Arc& v) { arcs[e] = v; });
+  }
+
   // Number of starts before this one that pinned a link.
   TFGW_DEVICE int anchored_before() const {
     int count = 0;
@@ -56,9 +68,9 @@ class StartBeginner {
   // Writes the cost to global memory, and to the working memory.
   TFGW_DEVICE void write_cost(StartKind kind, double* cost) const {
     if (kind == kAnchored)
-      return AnchoredCost<P, Team>(starts_, pair_, started_.index).each_entry(anchored_before(), [&](int e, double v) {
-        cost[e] = at_.cost[e] = v;
-      });
+      return AnchoredCost<P, Team>(starts_, pair_, started_.index)
+          .each_entry(anchored_before(), at_.samples + 32 * Team::warp(),
+                      [&](int e, double v) { cost[e] = at_.cost[e] = v; });
     const bool tied = kind == kUniform && pair_.alpha > 0, noisy = tied && s_ > 0;
     const double* from =
         tied ? starts_.tied + started_.first_row * P : initial_state_of(p_, pair_.graph, pair_.b, pair_.k).gradient;
@@ -168,7 +180,7 @@ class BeginBlock {
     if (graph.n == 0 || is_skipped(p_, b, k)) return;
     const BeginPair<P> pair(p_, graph, b, k);
     char* const global = reinterpret_cast<char*>(p_.scratch + (i64(block_index()) * kBeginWarps + part) * each_);
-    const BeginMemory<P> memory(SpillArena(dynamic_shared_memory() + part * bytes, bytes, global), graph.n);
+    const BeginMemory<P> memory(SpillArena(dynamic_shared_memory() + part * bytes, bytes, global), graph.n, Team::kSize);
     StartBeginner<P, Team>(p_, starts_, pair, int(item % starts_.items), memory).run();
     Team::sync();
   }

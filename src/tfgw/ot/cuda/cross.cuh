@@ -10,7 +10,7 @@ namespace tfgw {
 
 // A graph's structure and the template's table in shared memory, in the format of Problem.
 struct SharedStructure {
-  double* table;
+  double* table;            // not used if it stays in global memory
   Entry* packed;
   int *row, *begin;
   bool has_packed = false;  // false if the entries did not fit
@@ -31,15 +31,18 @@ TFGW_DEVICE int packed_entries(const Problem& p, const GraphView& graph, int b) 
   return packed ? packed_begin(p, b)[Shape<P>::groups(graph.n)] : 0;
 }
 
-// Copies the structure to shared memory. Complete after `wait_for_copies` and a barrier.
-template <int P, class Team>
+// Copies the structure to shared memory, without the table unless `kTable`. Complete after `wait_for_copies` and a
+// barrier.
+template <int P, class Team, bool kTable>
 TFGW_DEVICE void load_structure(const Problem& p, const GraphView& graph, int b, int k, int cols,
                                 const SharedStructure& shared) {
   if (!has_structure(p)) return;
-  const double* const table = p.mean + i64(k) * P * P;
+  if constexpr (kTable) {
+    const double* const table = p.mean + i64(k) * P * P;
 #pragma unroll 1
-  for (int e = 2 * Team::thread(); e < cols * P; e += 2 * Team::kThreads)
-    copy_async(as_double2(shared.table + e / P * kPitch<P> + e % P), as_double2(table + e));
+    for (int e = 2 * Team::thread(); e < cols * P; e += 2 * Team::kThreads)
+      copy_async(as_double2(shared.table + e / P * kPitch<P> + e % P), as_double2(table + e));
+  }
   if (graph.dense) return;
   const int groups = Shape<P>::groups(graph.n);
   const int* const begin = packed_begin(p, b);
@@ -55,9 +58,10 @@ TFGW_DEVICE void load_structure(const Problem& p, const GraphView& graph, int b,
   for (int e = Team::thread(); e < count; e += Team::kThreads) copy_async(shared.packed + e, packed + e);
 }
 
-template <int P, class Team, bool kShared>
+template <int P, class Team, bool kShared, bool kTable = kShared>
 class CrossOperator {
   using S = Shape<P>;
+  static constexpr int kUnroll = kShared && !kTable ? 4 : 2;  // more loads in flight if the table is far away
 
  public:
   TFGW_DEVICE CrossOperator(const Problem& p, const GraphView& graph, int k, int cols, double* scratch, double* half,
@@ -93,7 +97,7 @@ class CrossOperator {
 
   // out = scratch · table. Also written to `kept`, if not null.
   TFGW_DEVICE void times_template(int half, double* out, double* kept) {
-    multiply<P, Team, 2>(scratch_, kPitch<P>, 1, graph_.n, cols_, cols_, table(half), {to(half, out), P}, kept);
+    multiply<P, Team, kUnroll>(scratch_, kPitch<P>, 1, graph_.n, cols_, cols_, table(half), {to(half, out), P}, kept);
   }
 
   // The mean of both halves.
@@ -106,7 +110,7 @@ class CrossOperator {
   TFGW_DEVICE double* to(int half, double* out) const { return kShared || half == 0 ? out : half_; }
 
   TFGW_DEVICE Rows table(int half) const {
-    if constexpr (kShared) return {shared_.table, kPitch<P>};
+    if constexpr (kTable) return {shared_.table, kPitch<P>};
     return {(graph_.symmetric ? p_.mean : half == 0 ? p_.Ct : p_.C) + i64(k_) * P * P, P};
   }
   TFGW_DEVICE const Entry* global_entries() const {  // if they are not in shared memory

@@ -16,14 +16,14 @@ namespace tfgw {
 constexpr int kOneWarpWords = 3;
 
 // Kinds of pairs: in shared memory, and in global memory. Directed and dense structures are always of the second kind.
-template <int P, int W, int kWarps, int kAtomsInShared = kSharedAtoms, bool kCross = true>
+template <int P, int W, int kWarps, int kAtomsInShared = kSharedAtoms, bool kCross = true, bool kTableInShared = true>
 struct Shared {
   static constexpr int kAtoms = kAtomsInShared;
   using Team = tfgw::Team<kWarps>;
   using Tree = FlatTree<P, W, tfgw::Team<(W > kOneWarpWords ? kWarps : 1)>>;
-  using Memory = Workspace<P, true, kAtoms, kCross>;
+  using Memory = Workspace<P, true, kAtoms, kCross, kTableInShared>;
   using Arena = SharedArena;
-  static constexpr bool kShared = true;
+  static constexpr bool kShared = true, kTable = kTableInShared;
 };
 template <int P, int kWarps>
 struct Global {
@@ -32,7 +32,7 @@ struct Global {
   using Tree = typename GlobalTree<P>::Tree;
   using Memory = Workspace<P, false>;
   using Arena = SpillArena;
-  static constexpr bool kShared = false;
+  static constexpr bool kShared = false, kTable = false;
 };
 
 // Kinds of atoms: hh̄ᵀ, a plan given by the caller, or a vertex (a basis of the simplex).
@@ -42,7 +42,8 @@ enum class Base { product, given, vertex };
 struct Frame {
   int b, k, cols;
   int packed;                  // entries of its structure in shared memory
-  bool in_shared, has_cross;   // whether its data is in shared memory, and its newest cross term, too
+  bool in_shared;              // whether its data is in shared memory
+  bool has_cross, has_table;   // and also its newest cross term and the template's table
   double alpha;
   double structure_scale;      // α (hᵀ C² h + h̄ᵀ C̄² h̄)
   GraphView graph;
@@ -89,7 +90,7 @@ class Pair {
   // Copies frequently read data to shared memory. The first plan, if any, becomes an atom.
   TFGW_DEVICE void load() {
     const InitialState from = begin();
-    if constexpr (kShared) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.shared);
+    if constexpr (kShared) load_structure<P, Team, Kind::kTable>(p, frame.graph, frame.b, frame.k, m, w.shared);
     load_gradient(from.gradient);
     if (frame.alpha > 0) {
       each_own_column<P, Team>([&](int col, int top, int step) {
@@ -107,7 +108,7 @@ class Pair {
 
   // Copies only the structures, and a cost instead of the first gradient.
   TFGW_DEVICE void load(const double* cost) {
-    if constexpr (kShared) load_structure<P, Team>(p, frame.graph, frame.b, frame.k, m, w.shared);
+    if constexpr (kShared) load_structure<P, Team, Kind::kTable>(p, frame.graph, frame.b, frame.k, m, w.shared);
     load_gradient(cost);
     wait_for_copies();
     find_places();
@@ -301,7 +302,7 @@ class Pair {
       }
     }
   }
-  CrossOperator<P, Team, kShared> cross_;
+  CrossOperator<P, Team, kShared, Kind::kTable> cross_;
 };
 
 }  // namespace tfgw

@@ -8,7 +8,7 @@ namespace tfgw {
 
 class SeveralStarts {
  public:
-  static constexpr bool kGlobalCross = true;
+  static constexpr bool kSpills = true;
 
   // `memory` is in shared memory, at the end.
   TFGW_DEVICE SeveralStarts(const Starts& starts, StartsBlock& memory) : starts_(starts), memory_(memory) {}

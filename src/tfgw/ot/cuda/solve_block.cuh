@@ -32,10 +32,17 @@ TFGW_DEVICE i64 shared_bytes(int n, int cols, int packed) {
                                                 : tree(sizeof(typename Shared<P, kHuge, kBlockWarps>::Tree::Memory)));
 }
 
-// Of these, the bytes of the newest cross term. With several starts, it is in global memory if there is no room for it.
+// With several starts, the template's table and then the newest cross term are in global memory if there is no room for
+// them: bytes of the table, and of a pair of up to 96 arcs without both.
 template <int P>
-TFGW_DEVICE i64 cross_bytes(int n) {
-  return bytes_of<double>(i64(n) * P);
+TFGW_DEVICE i64 table_bytes(int cols) {
+  return bytes_of<double>(i64(cols) * kPitch<P>);
+}
+template <int P, int kAtoms>
+TFGW_DEVICE i64 least_bytes(int n, int cols) {
+  SharedSize size;
+  Workspace<P, true, kAtoms, false, false>(size, n, cols, 0);
+  return size.bytes() + bytes_of<char>(i64(sizeof(typename Shared<P, kMedium, 1>::Tree::Memory)));
 }
 
 // If one small graph cannot be solved by a single warp, no graph of the batch is.
@@ -49,7 +56,7 @@ TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
     const bool small = n <= p.for_small;
     const int room = small ? pair_shared<P>(p.small_shared, kBlockWarps) : pair_shared<P>(p.shared_size, pairs);
     const i64 bytes = small       ? shared_bytes<P, kSmallSharedAtoms>(n, cols, 0)
-                      : p.several ? shared_bytes<P, kStartsSharedAtoms>(n, cols, 0) - cross_bytes<P>(n)
+                      : p.several ? least_bytes<P, kStartsSharedAtoms>(n, cols)
                                   : shared_bytes<P, kSharedAtoms>(n, cols, 0);
     if (bytes > room || !graph.symmetric || p.dense) p.queue[kNoSingleWarps] = 1;
   }
@@ -57,7 +64,7 @@ TFGW_DEVICE void check_small_graph(const Problem& p, int b) {
 
 // What a block does with an item of the queue: it solves a pair from one start. several_starts.cuh has the alternative.
 struct OneStart {
-  static constexpr bool kGlobalCross = false;  // whether single warps may have the newest cross term in global memory
+  static constexpr bool kSpills = false;  // whether single warps may have the cross term and the table in global memory
   TFGW_DEVICE static int items_per_pair() { return 1; }
   TFGW_DEVICE static void begin() {}         // run by all threads of a block, before its first item
   TFGW_DEVICE static void take(int, int) {}  // announces the item of a part of the block's memory
@@ -104,7 +111,7 @@ class SolveBlock {
     while (true) {
       const int item = next_of_warp(kNextSmall);
       if (item >= pairs()) return;
-      if (!has_nodes(item, thread_in_block() / 32, kBlockWarps, true)) continue;
+      if (!has_nodes(item, thread_in_block() / 32, kBlockWarps, false)) continue;
       if (arcs(mine()) <= 32 * kTiny) solve<Shared<P, kTiny, 1, kAtoms>>();
       else solve<Shared<P, kSmall, 1, kAtoms>>();
     }
@@ -142,7 +149,7 @@ class SolveBlock {
   }
 
   TFGW_DEVICE void solve_with_block(int item) {
-    const Frame frame = frame_of(item, 0, 1, true);
+    const Frame frame = frame_of(item, 0, 1, false);
     if (frame.graph.n == 0) {
       if (thread_in_block() < 32) write_empty(p_, i64(frame.b) * templates_ + frame.k);
       return;
@@ -184,12 +191,10 @@ class SolveBlock {
   }
 
   TFGW_DEVICE void solve_with_warp(int item, int pairs) {
-    if (!has_nodes(item, thread_in_block() / 32, pairs, !Work::kGlobalCross)) return;
-    if constexpr (Work::kGlobalCross) {
-      if (!mine().has_cross) {
-        if (arcs(mine()) <= 32 * kSmall) return solve<Shared<P, kSmall, 1, kAtoms, false>>();
-        return solve<Shared<P, kMedium, 1, kAtoms, false>>();
-      }
+    if (!has_nodes(item, thread_in_block() / 32, pairs, Work::kSpills)) return;
+    if constexpr (Work::kSpills) {
+      if (!mine().has_cross) return solve<Shared<P, kMedium, 1, kAtoms, false, false>>();
+      if (!mine().has_table) return solve<Shared<P, kSmall, 1, kAtoms, true, false>>();
     }
     // With few pairs, all sizes run at the same time, and more specialised code means more instruction cache misses.
     if (arcs(mine()) <= 32 * kTiny && end_ > kMany * blocks_in_grid()) return solve<Shared<P, kTiny, 1, kAtoms>>();
@@ -198,8 +203,8 @@ class SolveBlock {
   }
 
   // Describes the warp's next pair in shared memory. Returns false, after writing the results, if the graph is empty.
-  TFGW_DEVICE bool has_nodes(int item, int part, int parts, bool cross) {
-    const Frame frame = frame_of(item, part, parts, cross);
+  TFGW_DEVICE bool has_nodes(int item, int part, int parts, bool spills) {
+    const Frame frame = frame_of(item, part, parts, spills);
     if (frame.graph.n == 0) {
       write_empty(p_, i64(frame.b) * templates_ + frame.k);
       return false;
@@ -211,9 +216,9 @@ class SolveBlock {
   TFGW_DEVICE const Frame& mine() const { return memory_.frame[thread_in_block() / 32]; }
   TFGW_DEVICE static int arcs(const Frame& frame) { return frame.graph.n + frame.cols - 1; }
 
-  // Description of a pair that gets one of several equal parts of the block's memory. `cross` tells whether its newest
-  // cross term must be in shared memory.
-  TFGW_DEVICE Frame frame_of(int item, int part, int parts, bool cross) const {
+  // Description of a pair that gets one of several equal parts of the block's memory. `spills` tells whether its newest
+  // cross term and the template's table may be in global memory.
+  TFGW_DEVICE Frame frame_of(int item, int part, int parts, bool spills) const {
     Frame f;
     f.b = p_.order[item / items_per_graph()], f.k = item / work_.items_per_pair() % templates_;
     f.graph = graph_view(p_, f.b);
@@ -226,15 +231,17 @@ class SolveBlock {
     f.shared_at = int(sizeof(BlockMemory<P>)) + part * f.shared_size;
     f.global = reinterpret_cast<char*>(p_.scratch + block_index() * room_ + part * (room_ / parts / 2 * 2));
     f.linear = initial_state_of(p_, f.graph, f.b, f.k).linear;
-    f.in_shared = false, f.has_cross = true, f.packed = 0;
+    f.in_shared = false, f.has_cross = f.has_table = true, f.packed = 0;
     if constexpr (P <= 32) {
-      // If not all fits, the newest cross term leaves shared memory first, because it is read in order, and then the
-      // graph's entries.
+      // If not all fits, the template's table leaves shared memory first, because it is read once per iteration, then the
+      // graph's entries and the newest cross term. To save code, pairs of more than 64 arcs lose the latter at once.
       f.packed = f.graph.n ? packed_entries<P>(p_, f.graph, f.b) : 0;
       i64 bytes = shared_bytes<P, kAtoms>(f.graph.n, f.cols, 0);
       const auto fits = [&] { return bytes + bytes_of<Entry>(f.packed) <= f.shared_size; };
-      f.has_cross = cross || fits();
-      if (!f.has_cross) bytes -= cross_bytes<P>(f.graph.n);
+      f.has_table = !spills || fits();
+      if (!f.has_table) bytes -= table_bytes<P>(f.cols);
+      f.has_cross = f.has_table || (arcs(f) <= 32 * kSmall && bytes <= f.shared_size);
+      if (!f.has_cross) bytes = least_bytes<P, kAtoms>(f.graph.n, f.cols);
       if (!fits()) f.packed = 0;
       f.in_shared = f.graph.symmetric && !p_.dense && f.graph.n + f.cols - 1 <= 32 * kHuge && bytes <= f.shared_size;
     }

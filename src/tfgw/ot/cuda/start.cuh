@@ -56,7 +56,7 @@ class Start {
   TFGW_DEVICE void run() {
     const i64* const supply = p_.supply + graph_.first;
     for (int i = Team::thread(); i < n_; i += Team::kThreads) w_.first.supply[i] = read_only(supply + i);
-    if constexpr (kShared) load_structure<P, Team>(p_, graph_, b_, k_, m_, w_.shared);
+    if constexpr (kShared) load_structure<P, Team, true>(p_, graph_, b_, k_, m_, w_.shared);
     linear_cost();
     wait_for_copies();
     Team::sync();

@@ -74,8 +74,8 @@ class SpillArena : public GlobalArena {
 
 // For a graph of `rows` nodes and a template of `cols`, the most frequently used arrays first. The cross terms and
 // plans of all atoms are in global memory; those of the newest atom are also kept here. Its cross term is in shared
-// memory only if `kCross`.
-template <int P, bool kShared, int kAtoms = kSharedAtoms, bool kCross = true>
+// memory only if `kCross`, and the template's table only if `kTable`.
+template <int P, bool kShared, int kAtoms = kSharedAtoms, bool kCross = true, bool kTable = true>
 class Workspace {
  public:
   // In doubles, if all of it is in global memory; even, because loads have 16 bytes.
@@ -96,7 +96,7 @@ class Workspace {
     qp.hessian.small = arena.template take<double>(kAtoms * kAtoms);
     qp.move = arena.template take<double>(kMaxAtoms), qp.atom = arena.template take<int>(kMaxAtoms);
     if constexpr (kShared) {
-      shared.take(arena, rows, cols, packed, kPitch<P>, Shape<P>::groups(rows));
+      shared.take(arena, rows, kTable ? cols : 0, packed, kPitch<P>, Shape<P>::groups(rows));
       shared.place = arena.template take<int>(rows);
     } else {
       row_arrays.anchor = arena.template take<int>(rows), row_arrays.base = arena.template take<double>(rows);

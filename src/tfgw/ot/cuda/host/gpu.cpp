@@ -246,7 +246,7 @@ void Gpu::launch_starts(const Problem& p, const Launches& to, Handle stream) {
   const i64 begin_blocks = kBeginBlocks * to.processors;
   if (starts.anchored) {
     const i64 walks = p.templates + p.graphs * ceil_div(starts.walks, 32);
-    launch(kStartsPin, p.padded, std::min(ceil_div(to.pairs, kBeginWarps), begin_blocks), 0, stream, p, starts);
+    launch(kStartsPin, p.padded, std::min(to.pairs, 2 * begin_blocks), 0, stream, p, starts);
     launch(kStartsWalk, p.padded, std::min(walks, kWalkBlocks * to.processors), starts.walk_shared, stream, p, starts);
   }
   const Problem queued = with_queue(kWaveQueue);

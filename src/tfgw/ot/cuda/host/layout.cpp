@@ -62,20 +62,25 @@ SolveShape solve_shape(const Problem& p, i64 shared, i64 processors, const Start
   const auto nodes_of = [&](i64 bytes, i64 arcs, i64 row) {
     return std::max(i64(0), std::min(bytes / row, arcs + 1 - p.columns));
   };
-  const auto nodes = [&](i64 pairs, i64 row) {
+  const auto nodes = [&](i64 pairs) {
     const i64 bytes = (share(solves) - kBlock) / pairs - fixed;
-    return std::max(nodes_of(bytes - kSmallTree, 64, row), nodes_of(bytes - kMediumTree, 96, row));
+    return std::max(nodes_of(bytes - kSmallTree, 64, per_row), nodes_of(bytes - kMediumTree, 96, per_row));
   };
-  // With several starts, the newest cross term may be in global memory (solve_block.cuh), so that more pairs share a
-  // block. That pays off if a block has no room for four average pairs with it: without it, `starts` took 3,178 instead
-  // of 3,528 µs on ENZYMES and 6,854 instead of 7,082 on PROTEINS_full, but 3,650 instead of 3,283 on IMDB-BINARY and
-  // 1,161 instead of 1,025 on MUTAG, where four average pairs fit with it (H200, 128 graphs × 8 templates, 8 starts).
-  const bool without_cross = counted.several() && average > nodes(4, per_row);
-  const i64 row = without_cross ? per_row - 8 * p.padded : per_row;
+  // With several starts, the template's table and then the newest cross term may be in global memory
+  // (solve_block.cuh), so that more pairs share a block. That pays off if a block has no room for four average pairs
+  // with them: without the cross term, `starts` took 3,178 instead of 3,528 µs on ENZYMES and 6,854 instead of 7,082 on
+  // PROTEINS_full, but 3,650 instead of 3,283 on IMDB-BINARY and 1,161 instead of 1,025 on MUTAG, where four average
+  // pairs fit with it (H200, 128 graphs × 8 templates, 8 starts).
+  const bool spills = counted.several() && average > nodes(4);
+  const i64 least_row = 64 + 8 * p.padded;  // without the structure's entries
+  const auto at_a_time = [&](i64 pairs) {
+    if (!spills) return nodes(pairs);
+    return nodes_of((share(solves) - kBlock) / pairs - fixed + table - kMediumTree, 96, least_row);
+  };
   const i64 of_small = (share(kSmallBlocks) - kBlock) / kBlockWarps - fixed_of(kSmallSharedAtoms);
   const i64 small = nodes_of(of_small - kSmallTree, 64, per_row);
   const bool many_small = items >= kMany * kSolveBlocks * processors && 4 * small >= 3 * average && !p.dense;
-  return {solves, share(solves), {nodes(2, row), nodes(3, row), nodes(4, row)}, starts, share(starts), many,
+  return {solves, share(solves), {at_a_time(2), at_a_time(3), at_a_time(4)}, starts, share(starts), many,
           many_small ? small : -1, share(kSmallBlocks)};
 }
 
