@@ -1,6 +1,7 @@
 // Facts about the core that hold for random problems of every kind. Meant to run under sanitizers.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "checks.hpp"
 #include "graph_set.hpp"
 #include "kernels.hpp"
+#include "layers.hpp"
 #include "test_basis.hpp"
 #include "transport.hpp"
 #include "validate.hpp"
@@ -262,6 +264,46 @@ void test_pairs(Values values, int count) {
   }
 }
 
+// A map of rows is what its definition says, and a row's image does not depend on the rows before and after it.
+template <class T>
+void test_row_maps(int64_t rows, int64_t in, int64_t out, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<T> normal;
+  const auto numbers = [&](int64_t count) {
+    std::vector<T> found(static_cast<size_t>(count));
+    for (T& number : found) number = normal(generator);
+    return found;
+  };
+  const std::vector<T> x = numbers(rows * in), weight = numbers(out * in), bias = numbers(out), mean = numbers(out);
+  const std::vector<T> variance(size_t(out), T(2));
+  RowMap<T> map{{RowStep<T>::Kind::linear, in, out, weight.data(), bias.data()},
+                norm_step(out, mean.data(), variance.data(), bias.data(), mean.data(), 0.25),
+                {RowStep<T>::Kind::relu, out, out}};
+  const int64_t stride = out + 3;
+  std::vector<T> together(size_t(rows * stride)), alone(static_cast<size_t>(out));
+  map_rows(map, rows, in, x.data(), together.data(), stride);
+  for (int64_t i = 0; i < rows; ++i) {
+    map_rows(map, 1, in, x.data() + i * in, alone.data(), out);
+    for (int64_t j = 0; j < out; ++j) {
+      CHECK(alone[j] == together[i * stride + j]);
+      double expected = bias[j];
+      for (int64_t c = 0; c < in; ++c) expected += double(x[i * in + c]) * weight[j * in + c];
+      expected = std::max(0.0, (expected - mean[j]) / 1.5 * bias[j] + mean[j]);
+      CHECK(std::abs(alone[j] - expected) < (sizeof(T) == sizeof(float) ? 1e-4 : 1e-12) * (1 + std::abs(expected)));
+    }
+  }
+}
+
+// Layers of one column that map sums to themselves: the sums over edges are visible.
+void test_sums_over_neighbours() {
+  const std::vector<double> x{1, 10, 100}, one{1};
+  const std::vector<int64_t> edges{0, 0, 1, /* to */ 1, 2, 2};
+  const RowMap<double> same{{RowStep<double>::Kind::linear, 1, 1, one.data()}};
+  std::vector<double> out(9);
+  encode_nodes<double>({3, 1, 3, x.data(), edges.data(), {{1, same}, {2, same}}}, 3, out.data());
+  CHECK((out == std::vector<double>{1, 1, 2, 10, 11, 23, 100, 111, 234}));
+}
+
 }  // namespace
 }  // namespace tfgw::test
 
@@ -280,6 +322,10 @@ int main() {
   for (uint32_t seed = 0; seed < 5; ++seed) test_refinement_of_an_optimum(9, 14, seed);
   test_dense_plans_have_the_same_gradients();
   test_interrupt();
+  for (int64_t rows : {1, 2, 5, 64, 131})
+    for (int64_t in : {1, 4, 7, 8, 19})
+      for (int64_t out : {1, 4, 6}) test_row_maps<double>(rows, in, out, 0), test_row_maps<float>(rows, in, out, 1);
+  test_sums_over_neighbours();
   for (uint32_t seed = 0; seed < 5; ++seed)
     for (int rows : {1, 2, 9, 70})
       for (int cols : {1, 2, 5, 32, 33, 64, 65, 128, 129, 150}) test_warm_starts(rows, cols, seed);

@@ -7,15 +7,16 @@ from torch import nn
 from tfgw.nn.linear import Linear, Perceptron
 
 
+@pytest.mark.parametrize("with_gradients", [False, True])  # by native code, and by PyTorch
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("columns", [5, 8])
-def test_rows_are_mapped_one_by_one(dtype: torch.dtype, columns: int) -> None:
+def test_rows_are_mapped_one_by_one(dtype: torch.dtype, columns: int, with_gradients: bool) -> None:
     torch.manual_seed(0)
     layers = [Linear(columns, 24), nn.ReLU(), Linear(24, 3)]
     network = Perceptron(*layers).to(dtype).eval()
     x = torch.randn(48, columns, dtype=dtype)
-    expected = torch.cat([network(row[None]) for row in x])
-    with torch.no_grad():
+    with torch.set_grad_enabled(with_gradients):
+        expected = torch.cat([network(row[None]) for row in x])
         for rows in (slice(0, 16), slice(1, 17), slice(3, 48), slice(0, 48)):
             assert torch.equal(network(x[rows]), expected[rows])
             assert torch.equal(nn.Sequential(*layers)(x[rows]), expected[rows])

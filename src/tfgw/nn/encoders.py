@@ -1,6 +1,6 @@
 """Node encoders: message passing before the pooling layer."""
 
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +10,7 @@ from tfgw.nn.batch_norm import BatchNorm, NormSequential
 from tfgw.nn.cuda import launching
 from tfgw.nn.cuda.neighbour_kernel import NeighbourSums
 from tfgw.nn.linear import Linear, Perceptron
+from tfgw.nn.native_layers import encoded_nodes, is_unobserved, row_steps, runs_natively
 from tfgw.nn.padding import current_padding
 
 
@@ -40,12 +41,17 @@ class GINLayer(GINConv):
         super().__init__(network, eps=float(self_loops))
         self.self_loops = self_loops
 
+    @property
+    def own_factor(self) -> float:
+        """Factor of the features of a node beside the sum over its neighbours, 1 + ε."""
+        return 2.0 if self.self_loops else 1.0
+
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         if self.explain:  # explainers of PyTorch Geometric mask the messages
             return super().forward(x, edge_index)
         padding = current_padding()
         if padding is not None and padding.links is edge_index and launching.is_supported(x):
-            return self.nn(NeighbourSums.apply(x, edge_index, 2.0 if self.self_loops else 1.0))
+            return self.nn(NeighbourSums.apply(x, edge_index, self.own_factor))
         source, target = edge_index.unbind()
         try:
             messages = x.index_select(0, source)
@@ -96,10 +102,23 @@ class GINEncoder(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Encode the nodes ``(num_nodes, in_channels)`` of one graph or of a batch."""
+        encoded = self._encoded_natively(x, edge_index) if runs_natively(self, x) else None
+        if encoded is not None:
+            return encoded
         levels = [x]
         for conv, norm in zip(self.convs, self.norms, strict=True):
             levels.append(norm(conv(levels[-1], edge_index)))
         return torch.cat(levels, dim=-1)
+
+    def _encoded_natively(self, x: Tensor, edge_index: Tensor) -> Tensor | None:
+        """Compute all layers in one call of native code, if it can (:mod:`tfgw.nn.native_layers`)."""
+        layers = []
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            steps = row_steps((cast(nn.Module, conv.nn), norm))
+            if steps is None or type(conv) is not GINLayer or conv.explain or not is_unobserved(conv):
+                return None
+            layers.append((conv.own_factor, steps))
+        return encoded_nodes(x, edge_index, layers)
 
 
 def _perceptron(in_channels: int, width: int) -> Perceptron:

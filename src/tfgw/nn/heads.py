@@ -5,7 +5,7 @@ from typing import TypedDict
 
 from torch import nn
 
-from tfgw.nn.batch_norm import GraphVectorNorm
+from tfgw.nn.batch_norm import GraphVectorNorm, NormSequential
 from tfgw.nn.linear import Linear, Perceptron
 
 WIDTH = 128
@@ -52,4 +52,4 @@ def prediction_head(
         if number == 0 or not single_dropout:
             layers.append(nn.Dropout(dropout))
     perceptron = Perceptron(*layers, Linear(sizes[-1], out_channels))
-    return nn.Sequential(GraphVectorNorm(in_channels), perceptron) if normalize else perceptron
+    return NormSequential(GraphVectorNorm(in_channels), perceptron) if normalize else perceptron

@@ -10,6 +10,7 @@ from torch.nn.functional import linear
 from tfgw.nn.batch_norm import NormSequential
 from tfgw.nn.cuda import launching
 from tfgw.nn.cuda.linear_kernel import linear_gradients
+from tfgw.nn.native_layers import RowStep, mapped_rows, runs_natively
 from tfgw.nn.padding import current_padding
 from tfgw.ot.tracing import is_eager
 
@@ -21,15 +22,24 @@ class Linear(nn.Linear):
 
     Matrix libraries sum in a different order at the end of a matrix, or if its rows are not aligned. The last digits of
     a graph's features would then depend on its position in the batch, and the solver, which breaks ties, might end in
-    another local minimum. Zero padding to a round number of rows and columns prevents this. In training mode, where
-    batches are random anyway, there is no padding.
+    another local minimum. Native code computes all rows in the same way (:mod:`tfgw.nn.native_layers`). Where it cannot
+    be used, zero padding to a round number of rows and columns prevents this. In training mode, where batches are
+    random anyway, there is no padding.
     """
 
     supports_padding = True
 
+    def row_steps(self) -> list[RowStep]:
+        """Describe the layer to native code (:mod:`tfgw.nn.native_layers`)."""
+        parameters = self._parameters
+        return [(parameters["weight"], parameters["bias"])]
+
     def forward(self, x: Tensor) -> Tensor:
         if self.training and current_padding() is not None and self._has_kernel(x):
             return _LinearOfRows.apply(x, self.weight, self.bias)
+        mapped = mapped_rows(x, self.row_steps()) if runs_natively(self, x) else None
+        if mapped is not None:
+            return mapped
         if self.training or x.dim() != 2 or _is_round(x):
             return linear(x, self.weight, self.bias)
         columns = -x.shape[1] % COLUMNS
@@ -60,11 +70,12 @@ class Perceptron(NormSequential):
     """Modules that map each row independently; the input is padded once for all linear layers."""
 
     supports_padding = True
+    row_steps = NormSequential.row_steps
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _in_pytorch(self, x: Tensor) -> Tensor:
         if self.training or x.dim() != 2:
-            return super().forward(x)
-        return super().forward(constant_pad_nd(x, (0, 0, 0, -x.shape[0] % ROWS)))[: x.shape[0]]
+            return super()._in_pytorch(x)
+        return super()._in_pytorch(constant_pad_nd(x, (0, 0, 0, -x.shape[0] % ROWS)))[: x.shape[0]]
 
 
 def _is_round(x: Tensor) -> bool:

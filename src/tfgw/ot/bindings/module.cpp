@@ -1,5 +1,5 @@
 // The extension: canonical orders, and the solvers on the CPU (cpu.cpp, pairs.cpp) and on a GPU
-// (../cuda/host/bindings.cpp).
+// (../cuda/host/bindings.cpp), and layers of networks (layers.cpp).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -10,6 +10,7 @@
 #include "canonical.hpp"
 #include "cpu.hpp"
 #include "host/bindings.hpp"
+#include "layers.hpp"
 #include "pairs.hpp"
 #include "python_signals.hpp"
 #include "start_rules.cuh"
@@ -75,5 +76,6 @@ NB_MODULE(_core, module) {
   module.attr("KEPT_MINIMA") = kKeptMinima;
   bind_cpu(module);
   bind_pairs(module);
+  bind_layers(module);
   gpu::bind(module);
 }

@@ -120,6 +120,10 @@ class Torch {
   nb::object integers(nb::handle device, Sizes... sizes) const {  // of 32 bits
     return empty(nb::make_tuple(sizes...), int32_, device);
   }
+  template <class... Sizes>
+  nb::object floats(Kind kind, nb::handle device, Sizes... sizes) const {
+    return empty(nb::make_tuple(sizes...), kind == kFloat64 ? float64_ : float32_, device);
+  }
   nb::object like(nb::handle tensor) const {
     PyObject* const arguments[] = {tensor.ptr()};
     return checked(PyObject_Vectorcall(empty_like_.ptr(), arguments, 1, nullptr));

@@ -300,6 +300,59 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
   return next - least;
 }
 
+// The dot products of R rows of x with J rows of the weights, over `in` columns: by lanes, then the lanes, then the
+// remaining columns, then the bias.
+template <int R, int J, class T>
+TFGW_INLINE void dot_products(int64_t in, int64_t out, const T* x, const T* weight, const T* bias, T* y) {
+  constexpr int kLanes = 32 / sizeof(T);
+  typedef T Lanes __attribute__((vector_size(32)));
+  typedef T InMemory __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
+  Lanes sum[R][J] = {};
+  int64_t c = 0;
+  for (; c + kLanes <= in; c += kLanes) {
+    TFGW_UNROLL
+    for (int j = 0; j < J; ++j) {
+      const Lanes w = *reinterpret_cast<const InMemory*>(weight + j * in + c);
+      TFGW_UNROLL
+      for (int r = 0; r < R; ++r) sum[r][j] += *reinterpret_cast<const InMemory*>(x + r * in + c) * w;
+    }
+  }
+  TFGW_UNROLL
+  for (int r = 0; r < R; ++r) {
+    TFGW_UNROLL
+    for (int j = 0; j < J; ++j) {
+      Lanes lanes = sum[r][j];
+      TFGW_UNROLL
+      for (int half = kLanes / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+      T total = lanes[0];
+      for (int64_t rest = c; rest < in; ++rest) total += x[r * in + rest] * weight[j * in + rest];
+      y[r * out + j] = bias ? total + bias[j] : total;
+    }
+  }
+}
+
+template <class T>
+TFGW_INLINE void linear_body(int64_t rows, int64_t in, int64_t out, const T* x, const T* weight, const T* bias, T* y) {
+  constexpr int kRows = 2, kOutputs = 4;  // their sums stay in registers
+  int64_t j = 0;
+  for (; j + kOutputs <= out; j += kOutputs) {
+    const T *w = weight + j * in, *b = bias ? bias + j : nullptr;
+    int64_t i = 0;
+    for (; i + kRows <= rows; i += kRows) dot_products<kRows, kOutputs>(in, out, x + i * in, w, b, y + i * out + j);
+    for (; i < rows; ++i) dot_products<1, kOutputs>(in, out, x + i * in, w, b, y + i * out + j);
+  }
+  for (; j < out; ++j)
+    for (int64_t i = 0; i < rows; ++i)
+      dot_products<1, 1>(in, out, x + i * in, weight + j * in, bias ? bias + j : nullptr, y + i * out + j);
+}
+
+template <class T>
+TFGW_INLINE void scale_columns_body(int64_t rows, int64_t columns, const T* factor, const T* shift, T* x) {
+  for (int64_t i = 0; i < rows; ++i, x += columns)
+    for (int64_t c = 0; c < columns; ++c) x[c] = x[c] * factor[c] + shift[c];
+}
+
 // One copy of each loop per instruction set; everything above is inlined into both.
 #define TFGW_VARIANT(NAME, TARGET)                                                                              \
   namespace NAME {                                                                                              \
@@ -351,10 +404,27 @@ TFGW_INLINE double regret_body(int ld, const double* cost) {
   TARGET void path_lengths(int words, int count, const uint64_t* mask, int32_t* length) {                       \
     path_lengths_body(words, count, mask, length);                                                              \
   }                                                                                                             \
+  TARGET void linear(int64_t rows, int64_t in, int64_t out, const double* x, const double* weight,              \
+                     const double* bias, double* y) {                                                           \
+    linear_body(rows, in, out, x, weight, bias, y);                                                             \
+  }                                                                                                             \
+  TARGET void linear_single(int64_t rows, int64_t in, int64_t out, const float* x, const float* weight,         \
+                            const float* bias, float* y) {                                                      \
+    linear_body(rows, in, out, x, weight, bias, y);                                                             \
+  }                                                                                                             \
+  TARGET void scale_columns(int64_t rows, int64_t columns, const double* factor, const double* shift,           \
+                            double* x) {                                                                        \
+    scale_columns_body(rows, columns, factor, shift, x);                                                        \
+  }                                                                                                             \
+  TARGET void scale_columns_single(int64_t rows, int64_t columns, const float* factor, const float* shift,      \
+                                   float* x) {                                                                  \
+    scale_columns_body(rows, columns, factor, shift, x);                                                        \
+  }                                                                                                             \
   constexpr Kernels table = {squared_distances, largest_magnitude, price,          centre, cheapest,            \
                              regret,            combine,           divide_and_add, axpy,   add_rows,            \
                              plan_times,        csr_times,         dense_times,    move_subtree,                \
-                             path_lengths};                                                                     \
+                             path_lengths,      linear,            linear_single,  scale_columns,               \
+                             scale_columns_single};                                                             \
   }
 
 TFGW_VARIANT(baseline, )

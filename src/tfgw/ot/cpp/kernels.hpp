@@ -101,6 +101,17 @@ struct Kernels {
 
   // Number of bits in each node's mask
   void (*path_lengths)(int words, int count, const uint64_t* mask, int32_t* length);
+
+  // y[i, j] = sum_c x[i, c] * weight[j, c] + bias[j], without bias where it is null. Every sum is computed in the same
+  // order, wherever its row is. In double and in single precision.
+  void (*linear)(int64_t rows, int64_t in, int64_t out, const double* x, const double* weight, const double* bias,
+                 double* y);
+  void (*linear_single)(int64_t rows, int64_t in, int64_t out, const float* x, const float* weight, const float* bias,
+                        float* y);
+
+  // x[i, c] = x[i, c] * factor[c] + shift[c]
+  void (*scale_columns)(int64_t rows, int64_t columns, const double* factor, const double* shift, double* x);
+  void (*scale_columns_single)(int64_t rows, int64_t columns, const float* factor, const float* shift, float* x);
 };
 
 const Kernels& kernels();
