@@ -7,6 +7,7 @@ import torch
 
 from tests.train.small import cycles_and_stars, regression_data, small_model
 from tfgw.datasets import GraphDataset
+from tfgw.nn.kernel_model import Combination
 from tfgw.report import Page, model_report
 from tfgw.report.report_data import ReportData
 from tfgw.train import EpochRecord, Preprocessing, TrainedModel, num_outputs
@@ -51,11 +52,11 @@ def small_report_data() -> ReportData:
     return ReportData.of(trained_on(dataset, "classification"), {"training": dataset[:14], "test": dataset[14:]})
 
 
-def kernel_trained(dataset: GraphDataset, task: Any) -> TrainedModel:
+def kernel_trained(dataset: GraphDataset, task: Any, combine: Combination = "scores") -> TrainedModel:
     """A kernel machine with two levels and two α."""
     preprocessing = Preprocessing.fit(dataset)
     prepared = preprocessing(dataset)
-    config = kernel_config(prepared, num_outputs(prepared, task), levels=(0, 1))
+    config = kernel_config(prepared, num_outputs(prepared, task), levels=(0, 1), combine=combine)
     training = train_kernel(prepared, config, task=task)
     return TrainedModel(
         model=training.model,
@@ -67,7 +68,9 @@ def kernel_trained(dataset: GraphDataset, task: Any) -> TrainedModel:
     )
 
 
-def kernel_parts(task: str = "classification") -> tuple[TrainedModel, dict[str, GraphDataset]]:
+def kernel_parts(
+    task: str = "classification", combine: Combination = "scores"
+) -> tuple[TrainedModel, dict[str, GraphDataset]]:
     """A kernel machine, its 14 training graphs, and 6 test graphs."""
     dataset = dataset_for(task)
-    return kernel_trained(dataset[:14], task), {"training": dataset[:14], "test": dataset[14:20]}
+    return kernel_trained(dataset[:14], task, combine), {"training": dataset[:14], "test": dataset[14:20]}

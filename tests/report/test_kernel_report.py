@@ -9,6 +9,7 @@ import torch
 import tfgw
 from tests.report.small_reports import kernel_parts
 from tests.report.test_report import Elements, plots, tables
+from tfgw.nn.kernel_model import Combination
 from tfgw.report import Page, model_report
 from tfgw.report.page import Section
 from tfgw.report.report_data import ReportData
@@ -102,3 +103,13 @@ def test_the_training_part_alone_is_evaluated_by_leave_one_out() -> None:
     assert "On 14 training graphs, leave-one-out" in tables(page)
     assert any("leave-one-out prediction, but the prediction that is explained" in block.text
                for block in section_of(page, "explanations").blocks if block.kind == "text")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("combine", "expected"), [("scores", "one for each distance"), ("distances", "one for all distances together")]
+)
+def test_the_overview_tells_how_distances_are_combined(combine: Combination, expected: str) -> None:
+    trained, parts = kernel_parts(combine=combine)
+    page = model_report(trained, parts, name="small", options={})
+    (value,) = [row[1] for row in tables(page)["Model"].rows if row[0] == "regressions"]
+    assert value == expected

@@ -104,6 +104,7 @@ def _results(trained: TrainedModel, parts: Parts, training: KernelTraining) -> d
         f"leave_one_out_{score}": left_out,
         f"test_{score}": test,
         "distances": len(training.model.config.distances),
+        "regressions": len(training.fits),
     }
 
 

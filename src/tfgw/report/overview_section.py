@@ -58,6 +58,7 @@ def _kernel_machine(data: ReportData) -> list[list[object]]:
     refined = "Weisfeiler–Lehman labels" if model.config.features == "labels" else "averages over neighbours"
     return [
         ["kind", "kernel ridge regression on exp(−γ FGW)"],
+        ["regressions", "one for each distance" if len(model.rates) > 1 else "one for all distances together"],
         ["training graphs", model.num_graphs],
         ["levels of refinement", f"{', '.join(map(str, levels))} ({refined})"],
         ["α (0: features, 1: structure)", ", ".join(f"{alpha:g}" for alpha in model.config.alphas)],
