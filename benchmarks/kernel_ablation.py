@@ -32,6 +32,7 @@ from tfgw.train.kernel_pipeline import (
     with_description,
 )
 from tfgw.train.kernel_ridge import (
+    LARGEST_DECOMPOSITION,
     RidgeFit,
     advantage,
     fit_ridge,
@@ -67,7 +68,7 @@ class Compared(NamedTuple):
 def compared(name: str, args: argparse.Namespace) -> Compared:
     graphs, y = graphs_of(name, args.data_dir)
     graphs = Preprocessing.fit(graphs, canonical_order=False)(graphs)
-    config = kernel_config(graphs, len(np.unique(y)))
+    config = kernel_config(graphs, len(np.unique(y)), combine="distances")
     found = {
         kind: ot.pairwise(described, **kind.options).to(args.device)
         for kind, described in described_graphs(graphs, config)
@@ -119,9 +120,10 @@ def accuracies(data: Compared, fold: Fold, *, all_variants: bool) -> tuple[dict[
     joint = joint_machine([distances[kind] for kind in useful], y, fold)
     machines = [held.machine for held in separate]
     gain = advantage(joint.machine.left_out, mean_left_out(machines), targets_of(y[fold[0]]))
+    is_joint = len(fold[0]) > LARGEST_DECOMPOSITION and gain > CLEAR_ADVANTAGE
     known = y[fold[1]]
     combinations = {
-        "complete": [joint] if gain > CLEAR_ADVANTAGE else separate,
+        "complete": [joint] if is_joint else separate,
         "the mean of scores": separate,
         "the mean of scores, with clustering": [every[kind] for kind in useful],
         "one regression on the sum of all distances": [joint],

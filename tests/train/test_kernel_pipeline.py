@@ -89,7 +89,21 @@ def test_cycles_are_compared_if_they_distinguish_nodes() -> None:
     assert not kernel_config(dataset(ring, tree, share=0.5), 2).cycles
 
 
-def test_clustering_is_compared_if_there_are_triangles() -> None:
+def test_small_datasets_have_a_regression_per_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dropped negative eigenvalues make the leave-one-out error of the sum of all distances too small."""
+    graphs = [Data(x=torch.ones(2, 1).double(), edge_index=torch.tensor([[0, 1], [1, 0]])) for _ in range(7)]
+    dataset = GraphDataset.from_graphs(graphs, name="seven")
+    assert kernel_config(dataset, 2).combine == "scores"
+    assert kernel_config(dataset, 2, combine="distances").combine == "distances"
+    monkeypatch.setattr(kernel_pipeline, "LARGEST_DECOMPOSITION", 7)
+    assert kernel_config(dataset, 2).combine == "scores"
+    monkeypatch.setattr(kernel_pipeline, "LARGEST_DECOMPOSITION", 6)
+    assert kernel_config(dataset, 2).combine == "auto"
+
+
+def test_clustering_is_compared_if_there_are_triangles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_pipeline, "LARGEST_DECOMPOSITION", 0)
+
     def config(graph: nx.Graph, **options: Any) -> KernelConfig:
         edges = torch.tensor([*graph.edges, *((b, a) for a, b in graph.edges)]).T
         given = [Data(x=torch.ones(len(graph), 1).double(), edge_index=edges)]
@@ -131,8 +145,11 @@ def test_further_levels_are_kept_as_long_as_they_explain_more() -> None:
 
 
 @pytest.mark.parametrize(("interplay", "expected"), [(True, "distances"), (False, "scores")])
-def test_distances_are_combined_where_that_is_clearly_better(interplay: bool, expected: str) -> None:
+def test_distances_are_combined_where_that_is_clearly_better(
+    interplay: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The sign of a product, which neither factor explains alone, or two noisy measurements of the class."""
+    monkeypatch.setattr(kernel_pipeline, "LARGEST_DECOMPOSITION", 0)
     rng = np.random.default_rng(0)
     a, b = rng.uniform(-1, 1, (2, 70))
     y = (a * b > 0 if interplay else a > 0).astype(int)
@@ -160,8 +177,11 @@ def test_distances_are_combined_where_that_is_clearly_better(interplay: bool, ex
 
 
 @pytest.mark.parametrize(("interplay", "clustering"), [(True, True), (False, False)])
-def test_clustering_is_only_compared_together_with_other_distances(interplay: bool, clustering: bool) -> None:
+def test_clustering_is_only_compared_together_with_other_distances(
+    interplay: bool, clustering: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The class is the sign of a product of labels and clustering, or that of labels; clustering alone says nothing."""
+    monkeypatch.setattr(kernel_pipeline, "LARGEST_DECOMPOSITION", 0)
     a, b = np.random.default_rng(0).uniform(-1, 1, (2, 70))
     y = (a * b > 0 if interplay else a > 0).astype(int)
     edges = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])

@@ -28,8 +28,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
     regression on exp(−γ FGW) learns the classes; others compare the degrees of nodes, and cycles. γ and the penalty λ
     minimise the leave-one-out error on the training graphs, which has a closed form. Class scores are a weighted mean
     over all distances: weights are proportional to the square of the share of the targets' variance that a distance
-    explains. If its leave-one-out error is clearly smaller, one regression on the sum of all distances is used instead
-    (``combine``). There are no epochs, and the result is deterministic.
+    explains. For more than 2,000 graphs, one regression on the sum of all distances is used instead if its
+    leave-one-out error is clearly smaller (``combine``). There are no epochs, and the result is deterministic.
 
     On small and medium datasets, this is the most accurate model of the package (docs/recipe.md). A network
     (:class:`TFGWClassifier`) predicts faster, has a few interpretable templates, and can be trained on any number of
@@ -50,8 +50,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
         clustering: Whether to compare graphs by the clustering coefficients of their nodes, too, without structure. If
             ``None``, one regression on all distances compares them, and the mean of scores does not.
         combine: ``"scores"``: the mean of the scores of all distances. ``"distances"``: one kernel ridge regression on
-            the sum of all distances, each relative to its median. ``"auto"``: the latter if its leave-one-out error is
-            smaller by more than two standard errors.
+            the sum of all distances, each relative to its median. ``"auto"``: the latter if there are more than 2,000
+            graphs and its leave-one-out error is smaller by more than three standard errors.
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features

@@ -22,6 +22,7 @@ from tfgw.nn.refinement import disjoint_union
 from tfgw.nn.threads import one_thread
 from tfgw.train.graph_weights import training_weights
 from tfgw.train.kernel_ridge import (
+    LARGEST_DECOMPOSITION,
     RidgeFit,
     advantage,
     fit_ridge,
@@ -229,10 +230,14 @@ def kernel_config(
         cycles: Whether labels are also compared together with the lengths of cycles, if :func:`cycles_distinguish`.
         clustering: As in :class:`tfgw.nn.KernelConfig`; ``False`` if all clustering coefficients are 0. Without a
             regression on all distances, ``None`` is ``False``.
-        combine: As in :class:`tfgw.nn.KernelConfig`.
+        combine: As in :class:`tfgw.nn.KernelConfig`. ``"auto"`` is ``"scores"`` for up to ``LARGEST_DECOMPOSITION``
+            graphs: negative eigenvalues of their kernels are dropped, and the leave-one-out error of the sum of all
+            distances, which has many, may then be much too small.
         n_starts: Number of starts of the solver per pair.
     """
     features = default_features(graphs)
+    if combine == "auto" and len(graphs) <= LARGEST_DECOMPOSITION:
+        combine = "scores"
     is_compared = clustering is not False and (clustering or combine != "scores")
     if not (is_compared and has_triangles(graphs)):
         clustering = False

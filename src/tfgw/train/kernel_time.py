@@ -43,9 +43,10 @@ def estimated_seconds(graphs: GraphDataset) -> float:
     if any(default_alphas(sizes)):
         work += levels * SECONDS_OF_WORK["structure"] * pair_work(sizes)
         kinds += levels
-    kinds += has_triangles(graphs)
-    ridge = SECONDS_OF_RIDGE["decomposition" if count <= LARGEST_DECOMPOSITION else "factorisations"]
-    regressions = kinds + 1  # one on all distances
+    is_small = count <= LARGEST_DECOMPOSITION
+    kinds += not is_small and has_triangles(graphs)
+    regressions = kinds if is_small else kinds + 1  # one on all distances
+    ridge = SECONDS_OF_RIDGE["decomposition" if is_small else "factorisations"]
     return work + kinds * SECONDS_OF_PAIR * count**2 / 2 + regressions * ridge * count**3
 
 
