@@ -51,7 +51,8 @@ class TFGWKernelClassifier(ClassifierMixin, KernelMachine):
             ``None``, one regression on all distances compares them, and the mean of scores does not.
         combine: ``"scores"``: the mean of the scores of all distances. ``"distances"``: one kernel ridge regression on
             the sum of all distances, each relative to its median. ``"auto"``: the latter if there are more than 2,000
-            graphs and its leave-one-out error is smaller by more than three standard errors.
+            graphs and its leave-one-out error is smaller by more than three standard errors. For fewer graphs, the
+            leave-one-out error of ``"distances"``, and so ``loo_score_``, may be much too optimistic.
         n_starts: Number of starts of the solver per pair.
         canonical_order: Whether isomorphic graphs get the same scores, as in :class:`TFGWClassifier`.
         standardize: Whether to scale features to mean 0 and variance 1 over the training graphs. If ``None``, features
